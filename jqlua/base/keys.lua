@@ -40,7 +40,10 @@ M.OTHER_IDS = NAMESPACE .. ":other-ids" -- zset, scores 0: these in order, for p
 M.OTHERS_SEEN = NAMESPACE .. ":others-seen" -- zset: these by their last sign of life
 M.RESTING = NAMESPACE .. ":resting" -- zset: busy and unreachable workers by when to try them again
 M.URLS = NAMESPACE .. ":urls" -- hash: url -> worker id
-M.HELD = NAMESPACE .. ":held:" -- + worker id, zset: jobs it runs, by start
+M.HELD = NAMESPACE .. ":held:" -- + worker id, zset: jobs it runs, by start, those of other partitions too
+-- zset: worker .. " " .. job of another partition that has a slot of it, until when (module pick.slots)
+M.SLOTS = NAMESPACE .. ":slots"
+M.SLOT_TOKENS = NAMESPACE .. ":slot-tokens" -- hash: the same -> token of the attempt
 M.POOLS = NAMESPACE .. ":pools" -- hash: pool -> queues and refused names (module pick.pool)
 M.POOL_MEMBERS = NAMESPACE .. ":pool-members:" -- + pool, set: all its workers
 M.POOL = NAMESPACE .. ":pool:" -- + pool, zset: its workers with room, by load

@@ -23,6 +23,7 @@ local failure = require "jqlua.life.failure"
 local pulse = require "jqlua.life.pulse"
 local departure = require "jqlua.pick.departure"
 local others = require "jqlua.pick.others"
+local slots = require "jqlua.pick.slots"
 local unique = require "jqlua.job.unique"
 local worker = require "jqlua.pick.worker"
 
@@ -267,6 +268,10 @@ local function step(kind, name, limit)
     return sweep_workers(limit)
   elseif kind == due.RESTING then
     return sweep_resting(limit)
+  elseif kind == due.SLOTS then
+    local freed = slots.sweep(limit)
+    due.set(due.SLOTS, first_score(keys.SLOTS) or meta.NONE)
+    return freed
   elseif kind == due.REVIEW then
     return review(limit)
   elseif kind == due.KEYS then

@@ -180,7 +180,8 @@ local function check_worker(id, problems)
   end
   for _, job_id in ipairs(held) do
     local of = job.read(job_id)
-    if not of or of[job.STATE] ~= states.RUNNING or not job.has(of, job.HELD) or of[job.WORKER] ~= id then
+    local is_held = of and of[job.STATE] == states.RUNNING and job.has(of, job.HELD) and of[job.WORKER] == id
+    if not is_held and (of or not call("ZSCORE", keys.SLOTS, id .. " " .. job_id)) then
       found(problems, "worker", id, "does not hold", job_id)
     end
   end

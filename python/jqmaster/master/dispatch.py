@@ -11,35 +11,31 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 import aiohttp
-import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.url import without_password
-from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
-from jqmaster.engine.calls import new_request
-from jqmaster.engine.engine import Engine, pack
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.engine import pack
 from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable, Vanished
 from jqmaster.master import answers, delivery
 from jqmaster.master.answers import Accepted, Answer, Finished, NoRoom, Refused
 from jqmaster.master.bounds import Bounds
 from jqmaster.master.delivery import Assigned
+from jqmaster.master.desk import Desk
 from jqmaster.master.http.within import check_answer
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.reach import Reach
+from jqmaster.system.engine import Whole
 from jqmaster.wire import access
 from jqmaster.wire.errors import HttpError
 
 log = logging.getLogger("jqmaster.dispatch")
 
-CHANNEL = "push"
 BATCH = 100
-# The next due moment may be known to one master alone. If that one is killed, another looks after this time.
-LOOK_EVERY_S = 10.0
 STOP_TIMEOUT_S = 10.0
 NO_ROOM_S = 1.0  # how long a master that can open no connection leaves jobs to others
 SAY_EVERY_S = 10.0
@@ -60,32 +56,27 @@ class Counts:
 class Dispatch:
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
-    `reach`: to where, default loopback and private networks. `secrets` sign what goes to workers that registered
-    none. `keyring`: the keys with which workers are registered; what one answers is held to the queues of its key.
+    `reach`: to where, default loopback and private networks. `keyring`: the keys with which workers are registered;
+    what one answers is held to the queues of its key.
     """
 
     def __init__(
         self,
-        engine: Engine,
-        redis: redis_asyncio.Redis,
+        engine: Whole,
+        desk: Desk,
         *,
-        master: str = "master",
         max_deliveries: int = 1000,
         meters: Meters | None = None,
         reach: Reach | None = None,
-        secrets: Sequence[str] = (),
         keyring: Keyring | None = None,
     ) -> None:
         self.meters = meters or Meters()
         self.counts = Counts()
         self._engine = engine
-        self._master = master
+        self._desk = desk
         self._max_deliveries = max_deliveries
         self._reach = reach or Reach()
-        self._secrets = tuple(secrets)
         self._keyring = keyring
-        self._request = new_request()
-        self._channel = Channel(redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._session: aiohttp.ClientSession | None = None
         self._loop_task: asyncio.Task[None] | None = None
         self._deliveries: set[asyncio.Task[None]] = set()
@@ -109,13 +100,13 @@ class Dispatch:
     def poke(self) -> None:
         """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
         self._poked = True
-        self._channel.wake_all()
+        self._desk.poke()
 
     def drain(self) -> None:
         """Assign nothing more; deliveries under way go on."""
         self._stopping = True
         self._room.set()
-        self._channel.hand_over()
+        self._desk.drain()
 
     async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """`drain`, wait for the deliveries under way, and end what is left after `timeout_s`: those jobs'
@@ -132,7 +123,7 @@ class Dispatch:
             task.cancel()
         if self._deliveries:
             await asyncio.wait(set(self._deliveries), timeout=1.0)
-        await self._channel.stop()
+        await self._desk.stop()
         if self._session is not None:
             await self._session.close()
 
@@ -152,8 +143,7 @@ class Dispatch:
             self._poked = False
             limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
             try:
-                next_ms, *parts = await self._assign(limit)
-                jobs = delivery.assigned(parts, self._secrets)
+                next_ms, jobs = await self._desk.take(limit, self._bounds.without())
                 failures = 0
             except asyncio.CancelledError:
                 raise
@@ -167,17 +157,7 @@ class Dispatch:
             for job in jobs:
                 self._send(job)
             if not jobs and next_ms != 0 and not self._poked:
-                self._channel.look_in(next_ms)
-                await self._channel.sleep(LOOK_EVERY_S)
-
-    async def _assign(self, limit: int) -> list[Any]:
-        wait = {"on": CHANNEL, "ms": WINDOW_MS}
-        spec = {"limit": limit, "master": self._master, "wait": wait, "request": self._request}
-        if without := self._bounds.without():
-            spec["without"] = without
-        reply: list[Any] = await self._engine.call("assign", pack(spec))
-        self._request = new_request()  # only now: what an answer brought that was lost comes again
-        return reply
+                await self._desk.sleep(next_ms)
 
     def _send(self, job: Assigned) -> None:
         self.counts.assigned += 1
@@ -201,10 +181,15 @@ class Dispatch:
         assert self._session is not None
         started = time.perf_counter()
         answer: Answer = NoRoom()  # if this is cancelled
+        is_kept = True
         try:
-            answer = await delivery.deliver(self._session, job)
+            is_kept = await self._desk.keep(job)
+            if is_kept:
+                answer = await delivery.deliver(self._session, job)
         finally:
             self._bounds.done(job.worker, answers.trouble_of(answer))
+        if not is_kept:
+            return await self._insist(job, lambda: self._give_back(job, "the worker has no room any more"))
         self._tell(job, answer, time.perf_counter() - started)
         match answer:
             case Accepted():
@@ -216,6 +201,7 @@ class Dispatch:
                 self.counts.refused += 1
                 said = f", {answer.message[:200]}" if answer.message else ""
                 log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
+                self._desk.refused(job, answer.why)
                 await self._insist(job, lambda: self._refuse(job, answer))
             case NoRoom():
                 self.counts.no_room += 1

@@ -11,7 +11,6 @@ from typing import Any
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError
-from jqmaster.master.meters import Meters
 from jqmaster.system.balance import balance
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
@@ -73,13 +72,11 @@ class SystemEnded:
         await asyncio.gather(*(one.stop() for one in self._of.values()))
 
 
-class NoDispatch:
-    """A system's workers pull. In the place of `Dispatch` this carries mail between partitions, balances limits, keeps
-    settings the same, and does what is due while no worker comes by."""
+class Upkeep:
+    """Carries mail between partitions, balances limits, keeps settings the same, and does what is due while no worker
+    comes by."""
 
     def __init__(self, engine: SystemEngine, name: str) -> None:
-        self.meters = Meters()
-        self.under_way = 0
         self._engine = engine
         self._name = name
         self._tasks: list[asyncio.Task[None]] = []
@@ -98,10 +95,7 @@ class NoDispatch:
             most_s = max(SWEEP_S, len(self._engine.record.partitions) * _EACH_S) if self._engine.record else SWEEP_S
             await asyncio.sleep(most_s * random.uniform(0.8, 1.2))
 
-    def poke(self) -> None:
-        """Nobody is pushed to."""
-
-    async def stop(self, _most_s: float) -> None:
+    async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -29,6 +29,7 @@ from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, Unavailable, UnsuitableServer
 from jqmaster.master import open_files
 from jqmaster.master.bulk import Bulks
+from jqmaster.master.desk import Desk, NamespaceDesk, SystemDesk
 from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.master.events import EventFeed
@@ -37,7 +38,7 @@ from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
-from jqmaster.master.partitions import NoDispatch, SystemEnded, SystemWaiting
+from jqmaster.master.partitions import SystemEnded, SystemWaiting, Upkeep
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.sockets import bind_unix, remove
@@ -45,7 +46,7 @@ from jqmaster.master.standing import Color, Standing, hosts_of
 from jqmaster.master.system_events import SystemEvents
 from jqmaster.master.webhooks import Webhooks
 from jqmaster.system import calls
-from jqmaster.system.engine import SystemEngine
+from jqmaster.system.engine import SystemEngine, Whole
 from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
 
@@ -122,7 +123,8 @@ class Server:
         self.url = ""
         self.redis_url = ""
         self.master: Master
-        self.dispatch: Dispatch | NoDispatch
+        self.dispatch: Dispatch
+        self._upkeep: Upkeep | None = None
         self.webhooks: Webhooks
         self._bulks: Bulks
         self._embedded: EmbeddedRedis | None = None
@@ -167,8 +169,9 @@ class Server:
             for part in (self.master.overview, self.master.partitions):
                 if part is not None:
                     await part.stop()
-        if self._keyring is not None:
-            await self._keyring.stop()
+        for beside in (self._keyring, self._upkeep):
+            if beside is not None:
+                await beside.stop()
         for open_one in (self._redis and self._redis.aclose, self._system and self._system.close):
             if open_one:
                 with contextlib.suppress(Exception):
@@ -234,6 +237,8 @@ class Server:
             standing=Standing(hosts_of(self.redis_url), options.environment, options.environment_color),
         )  # fmt: skip
         self.dispatch.start()
+        if self._upkeep is not None:
+            self._upkeep.start()
         self.webhooks.start()
         self._bulks.start()
         self._serve_http()
@@ -248,16 +253,14 @@ class Server:
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)
-        self.dispatch = Dispatch(
-            engine,
-            self._redis,
-            master=name,
-            max_deliveries=options.max_deliveries,
-            reach=options.reach(),
-            secrets=options.push_secrets,
-            keyring=self._keyring,
-        )
+        self.dispatch = self._dispatch(engine, NamespaceDesk(engine, self._redis, name, options.push_secrets))
         return engine
+
+    def _dispatch(self, engine: Whole, desk: Desk) -> Dispatch:
+        options = self.options
+        return Dispatch(
+            engine, desk, max_deliveries=options.max_deliveries, reach=options.reach(), keyring=self._keyring
+        )
 
     async def _open_system(self, name: str) -> SystemEngine:
         """The same of a system. Scripts are loaded where partitions answer; the others get them when they are back."""
@@ -270,7 +273,8 @@ class Server:
         engine = self._system = SystemEngine(self.redis_url, record.root, form=options.form, partial=True)
         self._keyring = await self._keys((await engine.partitions())[0])
         self._waiting, self._ended = SystemWaiting(engine), SystemEnded(engine)
-        self._events, self.dispatch = SystemEvents(engine), NoDispatch(engine, name)
+        self._events, self._upkeep = SystemEvents(engine), Upkeep(engine, name)
+        self.dispatch = self._dispatch(engine, SystemDesk(engine, name, options.push_secrets))
         return engine
 
     async def _keys(self, engine: Engine) -> Keyring:

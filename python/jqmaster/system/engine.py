@@ -28,6 +28,7 @@ from jqmaster.system.listings import Listings
 from jqmaster.system.picking import Picking
 from jqmaster.system.record import OVER, System, partition_of
 from jqmaster.system.routing import is_spec, unpacked, whole_path
+from jqmaster.system.slots import Slots
 from jqmaster.system.staying import refuse_change, refuse_queue
 from jqmaster.system.ways import all_of, next_of, not_yet, place_of, spec_of
 from jqmaster.wire import packform
@@ -65,6 +66,7 @@ class SystemEngine(Listings, Enqueueing, Operations):
         self.record: System | None = None
         self.returned = asyncio.Event()  # a partition that did not answer does so again
         self.picking = Picking(self, secrets.token_hex(4))
+        self.rooms = Slots(self)
         Listings.__init__(self, partial=partial)
 
     async def partitions(self) -> Sequence[Engine]:
@@ -176,6 +178,7 @@ class SystemEngine(Listings, Enqueueing, Operations):
         """Close the connections."""
         picking, self.picking = self.picking, Picking(self, secrets.token_hex(4))
         await picking.stop()
+        await self.rooms.stop()
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait({self._looking})

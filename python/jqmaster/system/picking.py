@@ -14,7 +14,8 @@ from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import channel_of
 from jqmaster.errors import Unavailable
-from jqmaster.system.place import Place, Quiet, Reply
+from jqmaster.system.place import Place
+from jqmaster.system.quiet import Quiet, Reply
 from jqmaster.system.record import DIGITS, System
 
 PLACES = 8  # partitions at which who waits sleeps in any case: a blocked connection to each
@@ -44,8 +45,11 @@ class Partitions(Protocol):
 class Places:
     """The partitions of a system, for all of a process who wish for jobs of the same queues."""
 
-    def __init__(self, system: Partitions, name: str, wish: Mapping[str, Any]) -> None:
+    def __init__(
+        self, system: Partitions, name: str, wish: Mapping[str, Any], make: Callable[..., Place] = Place
+    ) -> None:
         """`name`: of who waits; it says where."""
+        self._make = make
         self._system = system
         self._name = name
         self._wish = wish
@@ -68,7 +72,7 @@ class Places:
         nearest = _nearest(self._name, live.values())
         quiet_s = max(NET_S, LOOKS_S * (len(live) - len(nearest))) * random.uniform(0.75, 1.25)
         self.all += [
-            Place(number, one, self._wish, self._system.returned.set, is_near=one in nearest, quiet_s=quiet_s)
+            self._make(number, one, self._wish, self._system.returned.set, is_near=one in nearest, quiet_s=quiet_s)
             for number, one in enumerate(engines)
             if number >= len(self.all)
         ]
@@ -124,7 +128,7 @@ class Places:
                 if left_s <= 0:
                     return [0 if is_more else quiet.next_ms()]
                 if not await self._cover(quiet):
-                    await self._sleep(left_s, str(worker), quiet)
+                    await self._sleep(left_s, str(worker), quiet, stopping)
                 if stopping is not None and stopping.is_set():
                     return [quiet.next_ms()]
         finally:
@@ -174,20 +178,22 @@ class Places:
                 await one.leave()
         return is_more
 
-    async def _sleep(self, left_s: float, worker: str, quiet: Quiet) -> None:
-        """Until a partition may have something, but at most so long."""
+    async def _sleep(self, left_s: float, worker: str, quiet: Quiet, stopping: asyncio.Event | None) -> None:
+        """Until a partition may have something, or it is to stop, but at most so long."""
         now = time.monotonic()
         ends = min([now + left_s, *(max(quiet.until(one), one.away_until) for one in self.all)])
         sleep_s = max(0.001, ends - now)
         sleeping = {
             asyncio.create_task(one.channel.sleep(sleep_s, worker)): one for one in self.all if one.channel is not None
         }
+        # Who wakes all that sleep finds nobody while these have not begun to.
+        ending = [] if stopping is None else [asyncio.create_task(stopping.wait())]
         try:
-            await asyncio.wait(sleeping, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([*sleeping, *ending], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in sleeping:
+            for task in (*sleeping, *ending):
                 task.cancel()
-            await asyncio.wait(sleeping)
+            await asyncio.wait([*sleeping, *ending])
             for task, one in sleeping.items():
                 if not task.cancelled() and task.result():
                     one.is_called = True

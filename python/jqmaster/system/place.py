@@ -13,8 +13,9 @@ from redis.exceptions import RedisError
 from jqmaster.connection.wake import BLOCK_S, WINDOW_MS, Channel, backoff_s
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.waiting import Waiting, channel_of, note_s
+from jqmaster.engine.waiting import Waiting, channel_of
 from jqmaster.errors import JQError, Unavailable
+from jqmaster.system.quiet import Quiet, Reply
 
 log = logging.getLogger("jqmaster.system")
 
@@ -22,9 +23,6 @@ LOOK_S = 1.0  # how long a partition may take to answer before the next is asked
 HEAD_S = 0.1  # how long its head is waited for, while an outcome is to be reported
 AWAY_S = 5.0  # at most so long a partition that did not answer is not asked
 FAR_BLOCK_S = 3 * BLOCK_S  # a process sleeps at more of those that are not near it, so it calls more rarely there
-
-Reply = list[Any]
-"""Of `pick`, as the script gives it: `[next_ms, document, argument, …]`."""
 
 
 class Place:
@@ -45,7 +43,7 @@ class Place:
         self.number = number
         self.engine = engine
         self.waiting = Waiting(engine, engine.redis)
-        self.name = channel_of(wish["queues"], wish.get("order"))
+        self.name = self.channel_of(wish)
         self.is_near = is_near
         self.channel: Channel | None = None  # where they sleep
         self.quiet_s = quiet_s
@@ -58,6 +56,10 @@ class Place:
         self._wish = wish
         if is_near:
             self.settle(BLOCK_S)
+
+    def channel_of(self, wish: Mapping[str, Any]) -> str:
+        """On which those sleep who have this wish."""
+        return channel_of(wish["queues"], wish.get("order"))
 
     @property
     def is_away(self) -> bool:
@@ -83,18 +85,26 @@ class Place:
             self._noted[str(worker)] = time.monotonic() + WINDOW_MS / 1000 + 1
         try:
             async with asyncio.timeout(LOOK_S):  # what comes later is given back
-                reply: Reply = await self.waiting.look(asked, self.name if self.channel else None)
+                reply = await self.ask(asked)
         except TimeoutError:
             self.failed()
             return [-1]
         except Unavailable as problem:
-            self.waiting.abandon(asked)
+            self.lost(asked)
             self.failed(problem)
             return [-1]
         self._answered()
         if len(reply) == 1 and reply[0] and self.channel is not None:
             self.channel.look_in(reply[0])
         return reply
+
+    async def ask(self, asked: dict[str, Any]) -> Reply:
+        """Of `look`: the call."""
+        return await self.waiting.look(asked, self.name if self.channel else None)
+
+    def lost(self, asked: dict[str, Any]) -> None:
+        """Its answer does not come."""
+        self.waiting.abandon(asked)
 
     def _answered(self) -> None:
         if self._failures:
@@ -159,35 +169,3 @@ class Place:
         if self.channel is not None:
             await self.channel.stop()
         await self.waiting.stop()
-
-
-class Quiet:
-    """Where somebody found nothing. It is their own: another may get what they do not."""
-
-    def __init__(self) -> None:
-        self._until: dict[int, float] = {}  # by number: nothing can start until then, or the channel says so
-        self._ready_at: dict[int, float] = {}  # when something becomes ready by time alone
-
-    def until(self, place: Place) -> float:
-        """0.0 where it may have something."""
-        return self._until.get(place.number, 0.0)
-
-    def note(self, place: Place, reply: Reply) -> None:
-        """What it answered: if jobs, it may have more; else when there may be some."""
-        next_ms = reply[0]
-        if len(reply) > 1 or not next_ms:  # 0: there may be some at once
-            self.over(place)
-            return
-        now = time.monotonic()
-        self._until[place.number] = now + (place.quiet_s if place.channel is None else note_s(next_ms))
-        self._ready_at[place.number] = now + next_ms / 1000 if next_ms > 0 else float("inf")
-
-    def over(self, place: Place) -> None:
-        """It may have something."""
-        self._until.pop(place.number, None)
-        self._ready_at.pop(place.number, None)
-
-    def next_ms(self) -> int:
-        """When something becomes ready by time alone, from now; -1 for never."""
-        soonest = min(self._ready_at.values(), default=float("inf"))
-        return -1 if soonest == float("inf") else max(1, round((soonest - time.monotonic()) * 1000))

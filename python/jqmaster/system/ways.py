@@ -13,6 +13,7 @@ from jqmaster.errors import Invalid
 from jqmaster.system.picking import Picking
 from jqmaster.system.record import System
 from jqmaster.system.routing import unpacked
+from jqmaster.system.slots import Slots
 
 T = TypeVar("T")
 
@@ -25,6 +26,7 @@ class Partitions(Protocol):
     root: str
     record: System | None
     picking: Picking
+    rooms: Slots
 
     async def partitions(self) -> Sequence[Engine]: ...
 

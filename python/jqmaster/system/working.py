@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, pack
+from jqmaster.engine.calls import Argument, Spec, pack
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError, NotFound
-from jqmaster.system.record import partition_of
+from jqmaster.system.record import OVER
 from jqmaster.system.routing import unpacked
+from jqmaster.system.slots import home_of
 from jqmaster.system.ways import COUNT, Partitions, Way, not_yet, spec_of
+from jqmaster.wire import packform
 
-_REGISTERED = re.compile("w[0-9a-f]{14,16}")
+NIL = packform.pack(None)
 
 
 async def _home(system: Partitions, worker: Any) -> Engine:
     """Where a worker is listed: a registered one's id names the partition, else its name's bucket says it."""
     engines = await system.partitions()
     assert system.record is not None
-    name = str(worker)
-    if _REGISTERED.fullmatch(name) and (number := partition_of(name[1:])) < len(engines):
+    name, number = str(worker), home_of(worker)
+    if number is not None and number < len(engines):
+        if system.record.partitions[number].state in OVER:
+            state = system.record.partitions[number].state
+            raise NotFound(f"{name} is not registered, its partition is {state}", "worker")
         return engines[number]
     return engines[system.record.home(name.encode(errors="surrogatepass"))]
 
@@ -43,14 +48,55 @@ async def _by_jobs(system: Partitions, operation: str, arguments: Sequence[Argum
     async def ask(engine: Engine, indexes: list[int]) -> Any:
         return await engine.call(operation, pack({**spec, "jobs": [spec["jobs"][index] for index in indexes]}))
 
-    return await system.grouped(ids, ask, "jobs")
+    answers = await system.grouped(ids, ask, "jobs")
+    for job_id, token in spec["jobs"]:
+        system.rooms.renewed(spec.get("worker"), job_id, token)
+    return answers
+
+
+async def _gone(system: Partitions, home: Engine, operation: str, spec: Spec) -> Any:
+    """Nobody is there any more: what it had besides, wherever, fails as it does in its own partition."""
+    held = await home.slots_of(str(spec.get("worker")))
+    refused = {(job_id, token) for job_id, token in spec["jobs"]}
+    answers = await _refuse(system, operation, (pack({**spec, "why": "unreachable"}),))
+    await home.call(operation, pack({**spec, "jobs": []}))
+    failed = {"type": "failure", "reason": "timeout", "message": "the worker is gone"}
+    for job_id, token in held:
+        if (job_id, token) not in refused:
+            with suppress(JQError):  # else their leases end
+                outcome = pack({**failed, "id": job_id, "token": token})
+                await (await system.of(job_id)).call("finish", pack({"worker": spec["worker"]}), outcome, NIL)
+            system.rooms.renewed(spec["worker"], job_id, token)
+    return answers
+
+
+async def _refuse(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """A worker's partition notes how it stands; jobs of others are given back where they are."""
+    spec = spec_of(arguments)
+    home = await _home(system, spec.get("worker"))
+    ids = _ids(spec.get("jobs"))
+    if spec.get("why") == "gone":
+        return await _gone(system, home, operation, spec)
+    ours = [index for index, job_id in enumerate(ids) if await system.of(job_id, f"jobs[{index}].id") is home]
+    if len(ours) == len(ids):
+        answers = await home.call(operation, *arguments)
+        system.rooms.stirred(spec.get("worker"))
+        return answers
+    jobs = spec["jobs"]
+    told = await home.call(operation, pack({**spec, "jobs": [jobs[index] for index in ours]}))
+    others = [index for index in range(len(ids)) if index not in ours]
+    back = {field: spec[field] for field in ("worker", "message") if field in spec}
+    given_back = await _by_jobs(system, "release", (pack({**back, "jobs": [jobs[index] for index in others]}),))
+    by_index = dict(zip((*ours, *others), (*told, *given_back), strict=True))
+    return [by_index[index] for index in range(len(ids))]
 
 
 async def _heartbeat(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """As others, with the arguments that notes name; what is asked of a worker is asked where it is listed."""
     spec = spec_of(arguments)
-    ids = _ids(spec.get("jobs"))
-    home = await _home(system, spec.get("worker"))
+    ids, worker = _ids(spec.get("jobs")), spec.get("worker")
+    home = await _home(system, worker)
+    system.rooms.stirred(worker)
     named = sorted(filter(lambda index: type(index) is int, map(_argument_of, spec["jobs"]))) if ids else []
     if not ids or named != list(range(len(arguments) - 1)):
         return await home.call(operation, *arguments)  # which may refuse it
@@ -59,12 +105,16 @@ async def _heartbeat(system: Partitions, operation: str, arguments: Sequence[Arg
         blobs: list[Argument] = []
         jobs = [_noted(spec["jobs"][index], arguments, blobs) for index in indexes]
         told = {**spec, "jobs": jobs} | ({"control": False} if spec.get("control") is True else {})
+        if engine is not home and home_of(worker) is not None:
+            told["worker"] = f"guest {worker}"  # registered elsewhere: who has the token holds the job
         return await engine.call(operation, pack(told), *blobs)
 
     answers = await system.grouped(ids, ask, "jobs")
+    for (job_id, token, *_), left_ms in zip(spec["jobs"], answers, strict=True):
+        system.rooms.renewed(worker, job_id, token, left_ms if isinstance(left_ms, int) else 0)
     if spec.get("control") is not True:
         return answers
-    _, request = await home.call(operation, pack({"worker": spec.get("worker"), "control": True, "jobs": []}))
+    _, request = await home.call(operation, pack({"worker": worker, "control": True, "jobs": []}))
     return [answers, request]
 
 
@@ -94,8 +144,17 @@ def _outcomes(arguments: Sequence[Argument]) -> Iterator[Sequence[Argument]]:
 
 async def _finish(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Outcomes where their jobs are, with what follows them."""
-    spec = spec_of(arguments)
     outcomes = list(_outcomes(arguments))
+    answers = await _finish_all(system, operation, arguments, outcomes)
+    for said in (unpacked(outcome[0]) for outcome in outcomes):
+        system.rooms.renewed(spec_of(arguments).get("worker"), replies.text(said["id"]), said["token"])
+    return answers
+
+
+async def _finish_all(
+    system: Partitions, operation: str, arguments: Sequence[Argument], outcomes: Sequence[Sequence[Argument]]
+) -> Any:
+    spec = spec_of(arguments)
     engines = await system.partitions()
     pick = spec.get("pick")
     if isinstance(pick, dict) and "wait" in pick:
@@ -137,15 +196,39 @@ async def _finish(system: Partitions, operation: str, arguments: Sequence[Argume
 
 
 async def _register(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
-    """One that announces itself is listed at the home of its name."""
+    """One that announces itself is listed at the home of its name; one that is pushed to at that of its address, where
+    it replaces its older self."""
     spec = spec_of(arguments)
-    if spec.get("announce") is not True:
-        raise not_yet(f"{operation} without announce")
-    return await (await _home(system, spec.get("name"))).call(operation, *arguments)
+    if spec.get("announce") is True:
+        return await (await _home(system, spec.get("name"))).call(operation, *arguments)
+    if "url" not in spec:
+        raise not_yet(f"{operation} without announce or url")
+    await system.partitions()
+    assert system.record is not None
+    engines = await system.partitions()
+    home = engines[system.record.home(str(spec["url"]).encode(errors="surrogatepass"))]
+    worker = await home.call(operation, *arguments)
+    system.rooms.stirred(replies.text(worker))
+    return worker
 
 
 async def _worker(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
-    return await (await _home(system, spec_of(arguments).get("worker"))).call(operation, *arguments)
+    worker = spec_of(arguments).get("worker")
+    answer = await (await _home(system, worker)).call(operation, *arguments)
+    system.rooms.stirred(worker)
+    return answer
+
+
+async def _unregister(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """What it has of other partitions goes back as well."""
+    worker = spec_of(arguments).get("worker")
+    home = await _home(system, worker)
+    held = await home.slots_of(str(worker)) if home_of(worker) is not None else []
+    given_back = await _worker(system, operation, arguments)
+    for job_id, token in held:
+        with suppress(JQError):  # else their leases end
+            await (await system.of(job_id)).release(str(worker), [(job_id, token)])
+    return given_back
 
 
 async def _bulk(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
@@ -161,6 +244,8 @@ async def _kick(system: Partitions, operation: str, arguments: Sequence[Argument
     spec = spec_of(arguments)
     if "ids" in spec:
         return await system.by_spec_ids(operation, arguments)
+    if home_of(spec.get("worker")) is not None:
+        return await _kick_registered(system, operation, spec, arguments)
     left = spec.get("count", COUNT)
     total, is_known, missing = 0, False, None
     engines = list((await system.live()).values())
@@ -178,6 +263,20 @@ async def _kick(system: Partitions, operation: str, arguments: Sequence[Argument
     return [total, 0]
 
 
+async def _kick_registered(system: Partitions, operation: str, spec: Spec, arguments: Sequence[Argument]) -> Any:
+    """What a worker has of its own partition, then of others."""
+    home = await _home(system, spec["worker"])
+    kicked, more = await home.call(operation, *arguments)
+    left = spec.get("count", COUNT) - kicked
+    held = await home.slots_of(spec["worker"])
+    told = {field: value for field, value in spec.items() if field not in ("worker", "count")}
+    for job_id, token in held[: max(0, left)]:
+        engine = await system.of(job_id)
+        kicked += (await engine.call(operation, pack({**told, "ids": [job_id]}))) == [b"queued"]
+        system.rooms.renewed(spec["worker"], job_id, token)
+    return [kicked, 1 if more or len(held) > left else 0]
+
+
 async def _pick(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     spec = spec_of(arguments)
     if "wait" in spec:
@@ -192,9 +291,9 @@ WAYS: Mapping[str, Way] = {
     "heartbeat": _heartbeat,
     "kick": _kick,
     "pick": _pick,
-    "refuse": _by_jobs,
+    "refuse": _refuse,
     "register": _register,
     "release": _by_jobs,
-    "unregister": _worker,
+    "unregister": _unregister,
     "worker": _worker,
 }

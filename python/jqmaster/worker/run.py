@@ -128,7 +128,7 @@ async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event) ->
 
 async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
     if options.system is not None and (options.push or options.register or options.redis_url is None):
-        raise ValueError("a worker of a system pulls from its partitions: it is neither registered nor pushed to")
+        raise ValueError("a worker of a system pulls from its partitions; name masters instead to be pushed to")
     if options.push and not options.advertise and options.host in _ANY_ADDRESS:
         raise ValueError(f"{options.host} is no address to push to: say by which URL masters reach it (--advertise)")
     queues = queues_for(options.functions, options.queues)

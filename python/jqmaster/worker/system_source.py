@@ -24,7 +24,8 @@ from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.keeping import keep_in_line
 from jqmaster.system.picking import MISLED_S, Places
-from jqmaster.system.place import AWAY_S, LOOK_S, Place, Quiet
+from jqmaster.system.place import AWAY_S, LOOK_S, Place
+from jqmaster.system.quiet import Quiet
 from jqmaster.system.record import partition_of
 from jqmaster.worker.sources import POLL_S, STOP_TIMEOUT_S, default_name
 from jqmaster.worker.worker import Key, Outcome
@@ -120,7 +121,7 @@ class SystemSource:
         await engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
 
     async def register(self, *_arguments: Any, **_more: Any) -> None:
-        """Raises Invalid: jobs are pushed, and requests told, by the masters of one namespace."""
+        """Raises Invalid: jobs are pushed, and requests told, by masters."""
         raise Invalid("a worker of a system is not registered: it pulls, and announces itself")
 
     async def announce(self, max_jobs: int, running: Sequence[str], **about: Unpack[About]) -> None:

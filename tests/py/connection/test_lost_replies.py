@@ -14,10 +14,9 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form, load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
-from jqmaster.master.dispatch import Dispatch
 from jqmaster.worker.sources import HttpSource, RedisSource
 from jqmaster.worker.worker import Source, Worker
-from parts import answers, enqueue, eventually
+from parts import answers, dispatch_of, enqueue, eventually
 from parts import worker as stub_worker
 from processes import MasterProcess
 from servers import RedisServer
@@ -116,7 +115,7 @@ async def test_a_master_that_pushes(fresh_server: RedisServer, direct: Engine) -
     success = answers(200, {"type": "success", "result": None})
     async with Proxy(fresh_server) as proxy, connect(proxy.url) as redis:
         lose(proxy, 0.1)
-        dispatch = Dispatch(Engine(redis, NAMESPACE), redis, master="test")
+        dispatch = dispatch_of(Engine(redis, NAMESPACE))
         async with stub_worker(direct, success, max_jobs=50) as stub:
             dispatch.start()
             await check(direct, ids)

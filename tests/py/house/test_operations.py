@@ -25,6 +25,7 @@ Described = dict[str, Any]
 INSIDE = {
     "assign": "masters give jobs to the workers that they push to",
     "refuse": "masters give back what such a worker did not take",
+    "slots": "masters keep slots of workers that they push to for jobs of other partitions",
     "tick": "whoever picks does what is due",
     "setup": "who connects does it",
     "migrate": "an upgrade, for who can reach Redis",

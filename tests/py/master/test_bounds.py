@@ -21,7 +21,7 @@ from jqmaster.master.bounds import FAILURES, Bounds
 from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
-from parts import StubWorker, answers, enqueue, eventually, until, worker
+from parts import StubWorker, answers, dispatch_of, enqueue, eventually, until, worker
 
 ACCEPTED = answers(202)
 HANGS_S = 60
@@ -29,7 +29,7 @@ HANGS_S = 60
 
 @asynccontextmanager
 async def dispatching(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Dispatch]:
-    dispatch = Dispatch(engine, redis, master="test", **options)
+    dispatch = dispatch_of(engine, **options)
     dispatch.start()
     yield dispatch
     await dispatch.stop(0.2)

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
 from jqmaster.master.dispatch import Dispatch
-from parts import answers, enqueue, eventually, until, worker
+from parts import answers, dispatch_of, enqueue, eventually, until, worker
 
 ACCEPTED = answers(202)
 LONG = b"x" * 8_000_000  # more than the kernels of both sides keep
@@ -21,7 +21,7 @@ LONG = b"x" * 8_000_000  # more than the kernels of both sides keep
 
 @pytest.fixture
 async def dispatch(engine: Engine, redis: Redis) -> AsyncIterator[Dispatch]:
-    dispatch = Dispatch(engine, redis, master="test")
+    dispatch = dispatch_of(engine)
     dispatch.start()
     yield dispatch
     await dispatch.stop(1)

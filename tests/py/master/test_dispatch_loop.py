@@ -16,7 +16,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.master.answers import retry_after_s
 from jqmaster.master.dispatch import Dispatch
-from parts import answers, commands, enqueue, eventually, status, until, worker
+from parts import answers, commands, dispatch_of, enqueue, eventually, status, until, worker
 from servers import RedisServer
 from test_dispatch import ACCEPTED, SOON_S, dispatch  # noqa: F401
 
@@ -30,7 +30,7 @@ async def test_many_jobs_all_arrive_once(engine: Engine, dispatch: Dispatch) -> 
 
 
 async def test_deliveries_at_a_time_are_bounded(engine: Engine, redis: Redis) -> None:
-    dispatch = Dispatch(engine, redis, max_deliveries=3)
+    dispatch = dispatch_of(engine, max_deliveries=3)
     dispatch.start()
 
     async def slow(_job: dict[str, Any]) -> web.Response:
@@ -59,7 +59,7 @@ async def test_an_idle_dispatch_makes_next_to_no_calls(fresh_server: RedisServer
     async with connect(fresh_server.url) as redis:
         await load(redis, "{idle}")
         engine = Engine(redis, "{idle}")
-        dispatch = Dispatch(engine, redis)
+        dispatch = dispatch_of(engine)
         dispatch.start()
         async with worker(engine, answers(200, {"type": "success"})) as stub:
             await enqueue(engine)
@@ -77,7 +77,7 @@ async def test_dispatch_goes_on_after_a_restart_of_redis() -> None:
         async with connect(server.url) as redis:
             await load(redis, "{t}")
             engine = Engine(redis, "{t}")
-            dispatch = Dispatch(engine, redis)
+            dispatch = dispatch_of(engine)
             dispatch.start()
             async with worker(engine, ACCEPTED) as stub:
                 await enqueue(engine)
@@ -94,7 +94,7 @@ async def test_an_outcome_outlives_a_restart_of_redis() -> None:
         async with connect(server.url) as redis:
             await load(redis, "{t}")
             engine = Engine(redis, "{t}")
-            dispatch = Dispatch(engine, redis)
+            dispatch = dispatch_of(engine)
             dispatch.start()
             go_on = asyncio.Event()
 
@@ -114,7 +114,7 @@ async def test_an_outcome_outlives_a_restart_of_redis() -> None:
 
 
 async def test_stopping_finishes_deliveries_and_starts_none(engine: Engine, redis: Redis) -> None:
-    dispatch = Dispatch(engine, redis)
+    dispatch = dispatch_of(engine)
     dispatch.start()
     go_on = asyncio.Event()
 
@@ -135,7 +135,7 @@ async def test_stopping_finishes_deliveries_and_starts_none(engine: Engine, redi
 
 
 async def test_stopping_is_bounded_when_a_worker_hangs(engine: Engine, redis: Redis) -> None:
-    dispatch = Dispatch(engine, redis)
+    dispatch = dispatch_of(engine)
     dispatch.start()
 
     async def hang(_job: dict[str, Any]) -> web.Response:
@@ -153,7 +153,7 @@ async def test_stopping_is_bounded_when_a_worker_hangs(engine: Engine, redis: Re
 async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
     async with worker(engine, ACCEPTED, max_jobs=100) as stub:
         for number in range(1, 21):
-            dispatch = Dispatch(engine, redis)
+            dispatch = dispatch_of(engine)
             dispatch.start()
             await enqueue(engine)
             await stub.delivered(number)

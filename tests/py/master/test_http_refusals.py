@@ -28,7 +28,7 @@ from jqmaster.master.master import Master
 # No request calls them, or none with a map, one wrong id or anything; of a key the master makes a part.
 NOT_ASKED = {
     "assign", "audit", "balance", "bulks", "deliver", "export", "get", "grant", "head", "import", "meet", "migrate",
-    "outbox", "refuse", "setup", "share", "system", "tick", "touch", "watch", "webhooks",
+    "outbox", "refuse", "setup", "share", "slots", "system", "tick", "touch", "watch", "webhooks",
 }  # fmt: skip
 SCRIPTS = sorted(BY_SCRIPT.keys() - NOT_ASKED)
 

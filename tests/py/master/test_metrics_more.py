@@ -11,10 +11,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 
 from http_support import Api, Master, api, master  # noqa: F401
 from jqmaster.engine.engine import Engine
-from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.figures import Figures
 from jqmaster.master.tally import Rest, Tally
-from parts import answers, enqueue, eventually, until, worker
+from parts import answers, dispatch_of, enqueue, eventually, until, worker
 from test_metrics import Figure, scrape
 
 
@@ -89,7 +88,7 @@ async def test_calls_of_scripts_are_timed(api: Api) -> None:
 
 
 async def test_deliveries_are_counted_by_what_came_of_them(engine: Engine) -> None:
-    dispatch = Dispatch(engine, engine.redis)
+    dispatch = dispatch_of(engine)
     dispatch.start()
     try:
         async with worker(engine, answers(200, {"type": "success"}), queues=["mail"]):

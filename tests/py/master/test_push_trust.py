@@ -23,7 +23,7 @@ from jqmaster.master.reach import Reach
 from jqmaster.master.server import ServeOptions
 from jqmaster.wire import signing
 from jqmaster.wire.signing import Verifier
-from parts import answers, enqueue, eventually, listening, until, worker
+from parts import answers, dispatch_of, enqueue, eventually, listening, until, worker
 
 SECRET, OTHER = signing.new_secret(), signing.new_secret()
 ACCEPTED = answers(202)
@@ -31,7 +31,7 @@ ACCEPTED = answers(202)
 
 @asynccontextmanager
 async def dispatching(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Dispatch]:
-    dispatch = Dispatch(engine, redis, master="test", **options)
+    dispatch = dispatch_of(engine, **options)
     dispatch.start()
     yield dispatch
     await dispatch.stop(1)

@@ -116,6 +116,26 @@ def of_calls(scripts):
     for other in ("", 5, "\0", "w"):
         spec = {"master": "m", "without": ["w", other]}
         yield invalid("assign", f"without {show(other)}", "without[1]", encode(spec))
+    guest = ["a", [], [["w", 1, 2]]]
+    for value, path in ((5, "[1]"), ("x", "[1]"), (["a", "a"], "[1][1]"), ([5], "[1][0]")):
+        yield invalid("assign", f"names {show(value)} of guests", f"guests[1]{path}",
+                      encode({"master": "m", "guests": [guest, ["a", value, [["w", 1, 2]]]]}))  # fmt: skip
+    for value in (5, "x", []):
+        yield invalid("assign", f"guests {show(value)} of a pool", "guests[1][2]",
+                      encode({"master": "m", "guests": [guest, ["a", [], value]]}))  # fmt: skip
+    for value, path in ((5, ""), (["w", 1], ""), (["", 1, 2], "[0]"), (["w", 0, 2], "[1]"), (["w", 3, 2], "[2]")):
+        other = ["a", [], [["w", 1, 2], value]]
+        yield invalid("assign", f"guest {show(value)}", f"guests[0][2][1]{path}",
+                      encode({"master": "m", "guests": [other]}))  # fmt: skip
+    yield invalid("assign", "no queue of guests", "guests[0][0]",
+                  encode({"master": "m", "guests": [[[], [], [["w", 1, 1]]]]}))  # fmt: skip
+    slot = [WORKER, "0" * 14 + "01", "1-0", 5]
+    for place, wrong in enumerate((["w", 5, ""], [5, "", "x"], [5, "", "1"], [-1, 1.5, "1", True, 2 * 10**13])):
+        for value in wrong:
+            other = [*slot[:place], value, *slot[place + 1 :]]
+            told = encode({"jobs": [slot, other]})
+            yield invalid("slots", f"slot's {place} {show(value)}", f"jobs[1][{place}]", told)
+    yield invalid("slots", "a worker and jobs", "worker", encode({"worker": WORKER, "jobs": []}))
     yield from of_following(invalid, refused)
     yield Case("history: unknown", "history", [UNKNOWN], "NOTFOUND", "id")
     of_another_kind = {

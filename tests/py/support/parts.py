@@ -15,6 +15,9 @@ from aiohttp import web
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
+from jqmaster.master.desk import NamespaceDesk, SystemDesk
+from jqmaster.master.dispatch import Dispatch
+from jqmaster.system.engine import SystemEngine, Whole
 
 LONG_S = 60.0  # for what comes soon, unless the machine stands still meanwhile
 _numbers = itertools.count()
@@ -34,18 +37,18 @@ async def eventually(fact: Callable[[], Any], timeout_s: float = LONG_S) -> Any:
             pause_s = min(pause_s * 1.3, 0.05)  # what takes long needs the processor itself
 
 
-async def enqueue(engine: Engine, name: str = "mail", argument: Any = None, **fields: Any) -> str:
+async def enqueue(engine: Whole, name: str = "mail", argument: Any = None, **fields: Any) -> str:
     [job] = await engine.enqueue([({"name": name, **fields}, msgpack.packb(argument))])
     return job.id
 
 
-async def status(engine: Engine, job_id: str) -> str:
+async def status(engine: Whole, job_id: str) -> str:
     [document] = await engine.get(job_id)
     assert document is not None
     return str(document["status"])
 
 
-async def until(engine: Engine, job_id: str, *states: str, timeout_s: float = LONG_S) -> dict[str, Any]:
+async def until(engine: Whole, job_id: str, *states: str, timeout_s: float = LONG_S) -> dict[str, Any]:
     """The job's document once it is in one of `states`."""
     await eventually(lambda: _is_in(engine, job_id, states), timeout_s)
     [document] = await engine.get(job_id)
@@ -53,7 +56,7 @@ async def until(engine: Engine, job_id: str, *states: str, timeout_s: float = LO
     return document
 
 
-async def _is_in(engine: Engine, job_id: str, states: Sequence[str]) -> bool:
+async def _is_in(engine: Whole, job_id: str, states: Sequence[str]) -> bool:
     return await status(engine, job_id) in states
 
 
@@ -142,9 +145,16 @@ async def listening(answer: Handler) -> AsyncIterator[StubWorker]:
 
 @asynccontextmanager
 async def worker(
-    engine: Engine, answer: Handler, *, queues: str | list[str] = "*", max_jobs: int = 10
+    engine: Whole, answer: Handler, *, queues: str | list[str] = "*", max_jobs: int = 10
 ) -> AsyncIterator[StubWorker]:
     """A registered stub."""
     async with listening(answer) as stub:
         stub.id = await engine.register(f"stub-{next(_numbers)}", queues, url=stub.url, max_jobs=max_jobs)
         yield stub
+
+
+def dispatch_of(engine: Whole, *, secrets: Sequence[str] = (), **options: Any) -> Dispatch:
+    """A master's dispatch, of a namespace or a system."""
+    if isinstance(engine, SystemEngine):
+        return Dispatch(engine, SystemDesk(engine, "test", secrets), **options)
+    return Dispatch(engine, NamespaceDesk(engine, engine.redis, "test", secrets), **options)

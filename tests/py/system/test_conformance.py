@@ -61,6 +61,8 @@ DIFFERS = {
         "workers: a worker that picks",
         "workers: one that is asked to be quiet gets nothing",
         "workers: workers that are pushed to",
+        "workers: jobs of another partition have slots of a worker",
+        "workers: a partition gives jobs to workers of others",
     },
     "Limits are shared out": {
         "constraints: a key on hold, and opened again",

@@ -30,10 +30,10 @@ CONSTRAINTS: list[dict[str, Any]] = [
 
 
 def is_impossible(case: Case) -> bool:
-    """Whether a system refuses it as a whole: workers that are pushed to, and waiting in a call."""
+    """Whether a system refuses it as a whole: registered workers that nothing is pushed to, and waiting in a call."""
     spec = unpacked(case.args[0]) if case.args else {}
     if case.script == "register":
-        return spec.get("announce") is not True
+        return spec.get("announce") is not True and "url" not in spec
     wish = spec.get("pick") if case.script == "finish" else spec
     return case.script in ("finish", "pick") and isinstance(wish, dict) and "wait" in wish
 

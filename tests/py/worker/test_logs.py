@@ -11,10 +11,9 @@ import pytest
 
 from http_support import Api, api, master  # noqa: F401
 from jqmaster.engine.engine import Engine
-from jqmaster.master.dispatch import Dispatch
 from jqmaster.wire import access
 from jqmaster.worker.joblog import JsonLines
-from parts import answers, enqueue, eventually, worker
+from parts import answers, dispatch_of, enqueue, eventually, worker
 
 
 @pytest.fixture
@@ -126,7 +125,7 @@ async def test_nothing_is_written_unless_it_is_asked_for(api: Api, caplog: pytes
 
 
 async def test_each_delivery_has_a_line(engine: Engine, lines: Any) -> None:
-    dispatch = Dispatch(engine, engine.redis)
+    dispatch = dispatch_of(engine)
     dispatch.start()
     try:
         async with worker(engine, answers(202), queues=["mail"]) as stub:

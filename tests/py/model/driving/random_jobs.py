@@ -5,6 +5,7 @@ import random
 import msgpack
 
 from driving.random_access import AccessGenerator
+from driving.random_guests import GuestGenerator
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 from driving.random_limits import ConstraintGenerator
 from driving.random_more import MoreGenerator
@@ -33,7 +34,7 @@ WEIGHTS = {
     "release": (3, 5, 4), "cancel": (3, 4, 4), "result": (4, 6, 5), "get": (3, 3, 3), "watch": (3, 3, 3),
     "tick": (3, 4, 4), "queue": (2, 2, 2), "queues": (1, 1, 1), "register": (2, 2, 2),
     "unregister": (0.4, 0.4, 0.4), "workers": (0.5, 0.5, 0.5), "assign": (4, 10, 8),
-    "refuse": (1.5, 2, 2), "config": (0.5, 0.5, 1), "wake": (3, 4, 4), "clock": (8, 12, 16),
+    "refuse": (1.5, 2, 2), "slots": (1.5, 2, 2), "config": (0.5, 0.5, 1), "wake": (3, 4, 4), "clock": (8, 12, 16),
     "take_over": (0.1, 0.1, 0.1), "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
     "system": (0.3, 0.3, 0.3),
 }  # fmt: skip
@@ -43,7 +44,7 @@ REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse", "change", "k
 MAKERS = {"worker": "worker_request"}  # scripts whose operations are made by a function of another name
 
 
-class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
+class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator, GuestGenerator):
     """Makes operations that suit the state of a driver's model, so that most of them do something."""
 
     def __init__(self, seed, driver):
@@ -340,7 +341,7 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
             fields["wait"] = {"on": "push", "ms": self.rng.choice((1, 1000, 5000, 60000))}
         elif self.chance(0.3):
             fields["without"] = [self.registered()]
-        return fields
+        return fields | self.guests()
 
     def refuse(self):
         why = self.rng.choice(("unknown", "busy", "unreachable", "gone"))

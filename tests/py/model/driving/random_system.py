@@ -4,8 +4,8 @@ from driving.random_jobs import Generator
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 
 # What is asked of one partition, by its namespace.
-OF_ONE = ("pick", "finish", "heartbeat", "release", "assign", "refuse", "register", "unregister", "worker", "wake",
-          "take_over", "tick", "kick")  # fmt: skip
+OF_ONE = ("pick", "finish", "heartbeat", "release", "assign", "slots", "refuse", "register", "unregister", "worker",
+          "wake", "take_over", "tick", "kick")  # fmt: skip
 BOUNDS = ("queues_max", "names_max", "tags_max", "keys_max", "all_keys_max")
 # How often each comes, as in random_jobs.
 MAIL = {"outbox": (14, 14, 14), "deliver": (20, 20, 20), "carry": (2, 2, 2), "direct": (12, 20, 16)}
@@ -33,7 +33,7 @@ class SystemGenerator(Generator):
         if self.chance(0.8) and "depends" not in self.features:  # what most mail comes of
             self.features.add("depends")
             self.weights["depend"] = (3, 3, 3)
-        left_out = {"assign", "refuse", "wake", "system", "meet", "take_over", *CONSTRAINT_WEIGHTS} - {"queue"}
+        left_out = {"assign", "slots", "refuse", "wake", "system", "meet", "take_over", *CONSTRAINT_WEIGHTS} - {"queue"}
         self.most, self.likes_costs = 2, False
         self.weights = {script: weight for script, weight in self.weights.items() if script not in left_out}
         self.weights |= MAIL | {"explain": (3, 3, 3)}

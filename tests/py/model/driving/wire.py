@@ -176,6 +176,8 @@ DECODE = {
     "history": plain_document, "bulk": plain_document, "bulks": lambda reply: [plain_document(doc) for doc in reply],
     "stats": lambda reply: [plain_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
+    "slots": lambda reply: text(reply) if not reply or not isinstance(reply[0], list) else [
+        reply[0], *([*text(told), plain_document(doc)] for *told, doc in grouped(reply[1:], 5))],
     "assign": lambda reply: [reply[0], *([*(text(one) for one in told), unpack_document(doc), argument]
                                          for *told, doc, argument in grouped(reply[1:], 6))],
 }  # fmt: skip

@@ -29,6 +29,7 @@ from model.queues import Queues
 from model.schedules import Schedules
 from model.shares import Shares
 from model.sleepers import Sleepers
+from model.slots import Slots
 from model.statistics import Statistics
 from model.systems import Systems
 from model.trace import Trace
@@ -72,6 +73,7 @@ class Model:
         self.delay = Delay(self)
         self.order = Order(self)
         self.workers = Workers(self)
+        self.slots = Slots(self)
         self.sleepers = Sleepers(self)
         self.schedules = Schedules(self)
         self.trace = Trace(self)
