@@ -71,6 +71,8 @@ local function put(definition, limit, key, told)
       keyrecord.note_closed(key, meta.state[meta.NOW_MS])
     end
     parking.review(key)
+  elseif not was_full and constraintdoc.held_by(key, nil, 1).jobs > 0 then
+    parking.review(key) -- the share was over, and is not since the clock went back
   end
 end
 

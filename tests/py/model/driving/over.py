@@ -123,6 +123,7 @@ class Over(Merged):
         found, refused = [None] * len(items), []
         for number, call in self.calls(script):
             if not call.fields[name]:  # what is asked of a worker
+                refused += [call.reply[:2]] if call.is_refused else []
                 continue
             places = groups.pop(number)
             same(list(map(id_of, call.fields[name])), [id_of(items[place]) for place in places], "jobs of a call")

@@ -271,7 +271,10 @@ class Limits(Part):
         return False
 
     def unsure_keys(self, job):
-        return {(c.id, key) for c, key in self.keys_of(job) if c.may_be_unsure and c.is_unsure(key, self.model.now)}
+        return {
+            (c.id, key) for c, key in self.keys_of(job)
+            if c.may_be_unsure and c.is_unsure(key, self.model.now) or self.model.shares.may_be_over(c)
+        }  # fmt: skip
 
     def opening_ms(self, job, holders):
         """When time alone lets a waiting job start, at the latest; None if time alone does not."""

@@ -20,6 +20,10 @@ class Shares(Part):
             return None
         return self.told.get(constraint.id, (0, 0)) if self.model.now < self.until_ms else (0, 0)
 
+    def may_be_over(self, constraint):
+        """A share that was over, and is not since the clock went back: what it closed opens when shares are told."""
+        return "shared" in constraint.given and self.model.now < self.until_ms <= self.model.latest
+
     def is_closed(self, constraint):
         own = self.own(constraint)
         return own is not None and bool((constraint.concurrency and not own[0]) or (constraint.rate and not own[1]))
