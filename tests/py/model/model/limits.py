@@ -273,7 +273,7 @@ class Limits(Part):
     def unsure_keys(self, job):
         return {
             (c.id, key) for c, key in self.keys_of(job)
-            if c.may_be_unsure and c.is_unsure(key, self.model.now) or self.model.shares.may_be_over(c)
+            if (c.may_be_unsure and c.is_unsure(key, self.model.now)) or self.model.shares.may_be_over(c)
         }  # fmt: skip
 
     def opening_ms(self, job, holders):
