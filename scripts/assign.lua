@@ -2,7 +2,7 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {master, limit?, request?, wait?, without?, guests?}
 -- Reply  {next_ms, worker id, url, secrets, key, document, argument, worker id, ...}
--- Errors INVALID field
+-- Errors INVALID field, FULL guests[i][0]
 -- Cost   for each job a look at the head of each pool that has room
 -- Flags: drain, function
 local arguments = require "jqlua.base.arguments"
