@@ -167,7 +167,9 @@ async def test_404_sends_the_job_elsewhere_and_never_back(engine: Whole, dispatc
             assert delivered["retry_count"] == 0
             await enqueue(engine)
             await able.delivered(2)
-        assert len(ignorant.jobs) == 1
+        ids = [one["id"] for one in ignorant.jobs]
+    # Of a system its own partition learns that of jobs of its own.
+    assert ids == [job] or (not isinstance(engine, Engine) and len(set(ids)) == len(ids) == 2)
 
 
 @pytest.mark.parametrize("code", [429, 503])
@@ -188,7 +190,10 @@ async def test_a_busy_worker_gets_nothing_until_it_said(engine: Whole, dispatch:
         _, again = await stub.delivered(2)
     assert again["retry_count"] == 0
     events = (await engine.history(job))["events"]
-    assert [event.get("message") for event in events if event["event"] == "released"] == ["no room"]
+    messages = [event.get("message") for event in events if event["event"] == "released"]
+    assert messages[0] == "no room"
+    # Another partition of a system hears only with the next job that the worker rests.
+    assert set(messages[1:]) <= (set() if isinstance(engine, Engine) else {"the worker has no room any more"})
     assert times[1] - times[0] > 0.9
 
 
