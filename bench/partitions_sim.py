@@ -17,7 +17,7 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
-from jqmaster.system.picking import LOOKING, LOOKS_S, NET_S, PLACES
+from jqmaster.system.picking import LOOKS_S, NET_S, PLACES
 
 BLOCKS_S = 3.0  # how long one wait for a marker lasts (jqmaster.connection.wake)
 SLOTS_OF_A_NODE = 12
@@ -67,7 +67,7 @@ class Run:
     def _starts(self, slot: int) -> bool:
         home = place = self.home[slot]
         self.calls += 1  # the report, with a pick of what comes before the head of another
-        if self.looks and self.partitions > 1 and self.chance.random() < LOOKING:
+        if self.looks and self.partitions > 1:
             other = (home + 1 + self.chance.randrange(self.partitions - 1)) % self.partitions
             self.calls += 1
             if self._head(other) < self._head(home):

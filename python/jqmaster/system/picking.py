@@ -23,7 +23,6 @@ MOST_PLACES = 24  # and at most, where nobody else sleeps there
 COVER_S = 60.0  # how often that is looked at
 NET_S = 5.0  # how often one that sleeps looks at each of the others, of which there are few
 LOOKS_S = 0.2  # with many it looks at one of them so often
-LOOKING = 0.8  # of the reports have a look at the head of another partition beside them
 SLACK_MS = 2  # a partition is not left for one whose head is older by less
 MISLED_S = 1.0  # how long a partition is left alone whose head promised a job that a pick did not find
 
@@ -139,11 +138,11 @@ class Places:
 
     async def another(self, home: Place, request: str = "") -> tuple[Place | None, str | None]:
         """Another partition where a job waits, chosen by chance, or by the request, and the place that one at home must
-        come before. Now and then nobody looks: that costs a little of the order, and saves more calls."""
+        come before."""
         now = time.monotonic()
         others = [one for one in self.all if one is not home and max(one.away_until, one.led_until) <= now]
         chance = random.Random(str(request)) if request else random
-        other = chance.choice(others) if others and chance.random() < LOOKING else None
+        other = chance.choice(others) if others else None
         head = await other.head() if other else None
         if head is None:
             return None, None
