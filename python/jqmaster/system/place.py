@@ -38,8 +38,8 @@ class Place:
         is_near: bool,
         quiet_s: float,
     ) -> None:
-        """`wish`: `{queues, order}`. `returned`: called when it answers again. Those that wish sleep there if it is
-        near. `quiet_s`: how long a look that finds nothing lasts where they do not."""
+        """`wish`: `{queues, order}`. `returned`: called when it was away, and answers again. Those that wish sleep
+        there if it is near. `quiet_s`: how long a look that finds nothing lasts where they do not."""
         self.number = number
         self.engine = engine
         self.waiting = Waiting(engine, engine.redis)
@@ -51,6 +51,7 @@ class Place:
         self.away_until = 0.0
         self.led_until = 0.0  # its head is not followed until then
         self._failures = 0
+        self._failed_at = 0.0  # the first of these
         self._returned = returned
         self._noted: dict[str, float] = {}  # workers of this process that sleep there, and until when they may
         self._wish = wish
@@ -109,11 +110,14 @@ class Place:
     def _answered(self) -> None:
         if self._failures:
             self._failures = 0
-            self._returned()
+            if time.monotonic() - self._failed_at > LOOK_S:  # else it was only slow
+                self._returned()
 
     def failed(self, problem: Exception | None = None) -> None:
         """It did not answer."""
-        self.away_until = time.monotonic() + min(AWAY_S, backoff_s(self._failures) * 4)
+        now = time.monotonic()
+        self.away_until = now + min(AWAY_S, backoff_s(self._failures) * 4)
+        self._failed_at = self._failed_at if self._failures else now
         level = logging.DEBUG if self._failures else logging.INFO
         log.log(level, "%s is left out: %s", self.engine.namespace, problem or "no answer in time")
         self._failures += 1
