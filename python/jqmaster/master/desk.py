@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import redis.asyncio as redis_asyncio
@@ -38,8 +38,9 @@ Pool = tuple[tuple[str, ...], frozenset[str]]
 class Desk(Protocol):
     """What dispatch needs."""
 
-    async def take(self, limit: int, without: Sequence[str]) -> tuple[int, list[Assigned]]:
-        """Jobs that were started on registered workers, and when there are more, as `assign` tells."""
+    async def take(self, limit: int, without: Callable[[], Sequence[str]]) -> tuple[int, list[Assigned]]:
+        """Jobs that were started on registered workers, and when there are more, as `assign` tells. `without`: whom to
+        pass over, asked for with each look."""
 
     async def sleep(self, next_ms: int) -> None:
         """Until there may be jobs."""
@@ -70,11 +71,11 @@ class NamespaceDesk:
         self._secrets = secrets
         self._request = new_request()
 
-    async def take(self, limit: int, without: Sequence[str]) -> tuple[int, list[Assigned]]:
+    async def take(self, limit: int, without: Callable[[], Sequence[str]]) -> tuple[int, list[Assigned]]:
         wait = {"on": CHANNEL, "ms": WINDOW_MS}
         spec = {"limit": limit, "master": self._master, "wait": wait, "request": self._request}
-        if without:
-            spec["without"] = without
+        if out := without():
+            spec["without"] = out
         next_ms, *parts = await self._engine.call("assign", pack(spec))
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         return next_ms, delivery.assigned(parts, self._secrets)
@@ -111,9 +112,9 @@ class _PushPlace(Place):
 
     async def ask(self, asked: dict[str, Any]) -> Reply:
         self.request = self.request or new_request()
-        self.offered = self.desk.pools(self.number)
         wait = {"on": self.name, "ms": WINDOW_MS} if self.channel else None
         spec = {**given(wait=wait), **self.desk.wish(self.number), "request": self.request}
+        self.offered = self.desk.pools(self.number)
         reply: Reply = await self.engine.call("assign", pack(spec))
         self.request = ""  # only now: what an answer brought that was lost comes again
         return reply
@@ -154,16 +155,17 @@ class SystemDesk:
         self._places = Places(engine, master, {"queues": "*"}, self._place)
         self._quiet = _Quiet(self)
         self._limit = 1
+        self._whom: Callable[[], Sequence[str]] = list  # is passed over
         self._without: frozenset[str] = frozenset()
         self._asking: asyncio.Task[None] | None = None
         self._pools: frozenset[tuple[int, Pool]] | None = None  # with room, by partition
 
-    async def take(self, limit: int, without: Sequence[str]) -> tuple[int, list[Assigned]]:
+    async def take(self, limit: int, without: Callable[[], Sequence[str]]) -> tuple[int, list[Assigned]]:
         if self._asking is None:
             self._rooms.limit, self._rooms.changed = MOST_ROOMS, self._changed
             self._asking = asyncio.create_task(self._ask_again(), name="who has room")
         self._poked.clear()
-        self._limit, self._without, self._pools = limit, frozenset(without), None
+        self._limit, self._whom, self._pools = limit, without, None
         await self._places.take_in_new()
         reply = await self._places.pick(self._master, {}, LOOK_EVERY_S, self._quiet, self._poked)
         return reply[0], [job for job in map(self._whole, delivery.assigned(reply[1:], self._secrets)) if job]
@@ -210,7 +212,8 @@ class SystemDesk:
         return frozenset((home == number, pool) for home, pool in self._pools)
 
     def wish(self, number: int) -> dict[str, Any]:
-        """What to ask a partition for."""
+        """What to ask a partition for. Since the last one somebody may have been left out, or be so no more."""
+        self._without, self._pools = frozenset(self._whom()), None
         guests: dict[Pool, list[Any]] = {}
         for home, one in self._with_room():
             if home != number:

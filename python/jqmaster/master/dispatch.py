@@ -143,7 +143,7 @@ class Dispatch:
             self._poked = False
             limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
             try:
-                next_ms, jobs = await self._desk.take(limit, self._bounds.without())
+                next_ms, jobs = await self._desk.take(limit, self._bounds.without)
                 failures = 0
             except asyncio.CancelledError:
                 raise

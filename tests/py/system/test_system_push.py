@@ -163,6 +163,21 @@ async def test_what_a_worker_has_elsewhere_goes_back_with_it(
         await engine.unregister(stub.id)
 
 
+async def test_a_worker_that_hangs_loses_its_jobs_and_holds_up_no_other(
+    engine: SystemEngine, masters: Sequence[MasterServer]
+) -> None:
+    async def never(_job: dict[str, Any]) -> web.Response:
+        await asyncio.sleep(60)
+        return web.Response(status=202)
+
+    async with worker(engine, never, max_jobs=3) as hanging:
+        ids = await everywhere(engine, 1, timeout=2.0, retry_base=0.01, max_lapses=100)
+        await hanging.delivered(3)
+        async with slow(engine, 3) as well:
+            await eventually(lambda: are(engine, ids, "done"))
+            assert {one["id"] for one in well.jobs} == set(ids)
+
+
 async def test_a_master_that_is_killed_leaves_no_slot_taken(engine: SystemEngine) -> None:
     """Both push; one dies with deliveries under way, whose leases end, and all is done once more by the other."""
     starts: dict[str, list[float]] = defaultdict(list)
