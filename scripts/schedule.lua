@@ -2,7 +2,7 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {id, job, every, offset?} or {id, job, cron, utc_offset?}, with {start?, end?, limit?, catch_up?,
 --        backlog?, paused?, actor?, had?, request?}; argument. Or spec {id, run, actor?}
--- Reply  document; with run {job id, created}
+-- Reply  document; with run {job id, created}, the id empty where another partition makes the job
 -- Errors INVALID field, INVALID job.field, INVALID argument, NOTFOUND id, FULL job.queue,
 --        CONFLICT request
 -- Cost   independent of how many schedules there are and of what waits; jobs are made by the sweeps that follow

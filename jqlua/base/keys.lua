@@ -94,7 +94,8 @@ M.OUTBOXES = NAMESPACE .. ":outboxes" -- zset: digits of partitions with mail, b
 M.ELSEWHERE = NAMESPACE .. ":elsewhere"
 -- + digits of a partition, zset, scores 0: jobs that are to be made there, by ids of their own (module links.onward)
 M.ONWARD = NAMESPACE .. ":onward:"
-M.ONWARD_JOBS = NAMESPACE .. ":onward-jobs" -- hash: such an id -> where it stands, spec, argument, since when
+-- hash: such an id -> where it stands, spec, argument, since when, the moment of which schedule
+M.ONWARD_JOBS = NAMESPACE .. ":onward-jobs"
 -- + digits of a partition, zset, scores 0: what it was answered that has such jobs made here, behind their ids
 M.BROUGHT = NAMESPACE .. ":brought:"
 M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
@@ -102,7 +103,7 @@ M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
 M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging
 M.FAILED = NAMESPACE .. ":failed:" -- + group, zset: its jobs that failed for good, by when
 M.FAILED_GROUPS = NAMESPACE .. ":failed-groups" -- zset, scores 0: groups in order, for paging
-M.SCHEDULES = NAMESPACE .. ":schedules" -- hash: id -> record (module schedules.schedule)
+M.SCHEDULES = NAMESPACE .. ":schedules" -- hash: id -> record (module schedules.record)
 M.SCHEDULE_IDS = NAMESPACE .. ":schedule-ids" -- zset, scores 0: ids in order, for paging
 M.LOG = NAMESPACE .. ":log" -- string: what is not in the statistics yet (module statistics.log)
 -- + queue + 0 byte + name, and others, hash: bucket -> counts (module statistics.buckets)

@@ -123,6 +123,10 @@ local function check_enqueue(letter, path)
     and check.problem(path .. ".argument", "the bytes of one MessagePack value", letter.argument)
     or not is_moment(letter.age_ms) and check.problem(path .. ".age_ms", "milliseconds", letter.age_ms)
     or not check.is_id(letter.least) and check.problem(path .. ".least", check.ID, letter.least)
+    or letter.schedule ~= nil and not check.is_name(letter.schedule)
+    and check.problem(path .. ".schedule", check.NAME, letter.schedule)
+    or (letter.schedule ~= nil or letter.schedule_ms ~= nil) and not is_moment(letter.schedule_ms)
+    and check.problem(path .. ".schedule_ms", "milliseconds", letter.schedule_ms)
     or elsewhere.generation_problem(letter.generation or false, path .. ".generation")
 end
 

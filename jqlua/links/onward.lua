@@ -1,6 +1,6 @@
 ---@lazy
--- Jobs that come of a step here and belong to another partition: what follows a job (docs/partitions.md). They wait
--- here until that partition has made them, which letters of kind `enqueue` ask of it.
+-- Jobs that come of a step here and belong to another partition: what follows a job, and what a schedule makes
+-- (docs/partitions.md). They wait here until that partition has made them, which letters of kind `enqueue` ask of it.
 --
 -- A job is asked for at one partition at a time, under an id that this one gives, which is no job's. What a partition
 -- answered it remembers by that id, so it makes no second one, however often and late the letter comes: it may forget
@@ -15,6 +15,7 @@ local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
 local mail = require "jqlua.links.mail"
 local meta = require "jqlua.base.meta"
+local record = require "jqlua.schedules.record"
 local serial = require "jqlua.base.serial"
 local unique = require "jqlua.job.unique"
 
@@ -22,7 +23,9 @@ local M = {}
 
 local call = redis.call
 
+M.SENT = "" -- instead of its id: it is made elsewhere
 M.FREE = "free" -- it is not to be made there, and its key is nobody's there
+local FULL = "full" -- its schedule makes none while the queue has no room
 local OLD = "old" -- it was answered, and its sender knows what
 local LEAST = "least " -- + digits of a partition, among what is known of others: no earlier id of it comes any more
 local MOST_FORGOTTEN = 100
@@ -58,24 +61,41 @@ function M.goes(new, argument)
   return ways ~= nil and (ways.owner ~= own or ways.waits or (ways.former or own) ~= own)
 end
 
-local function put(to, blob, argument, since_ms)
+local function put(to, blob, argument, since_ms, moment)
   local id = serial.next()
   call("ZADD", keys.ONWARD .. to, 0, id)
-  call("HSET", keys.ONWARD_JOBS, id, cmsgpack.pack(to, blob, argument, since_ms))
+  call("HSET", keys.ONWARD_JOBS, id, cmsgpack.pack(to, blob, argument, since_ms, moment))
   mail.put(to, mail.ENQUEUE .. id)
+end
+
+--- Makes a job here. One of a schedule knows it, and is not made where there is no room.
+---@param schedule? string its id
+---@return string? id nil where its queue has no room
+---@return number? created 0 or 1
+local function make(new, argument, schedule, schedule_ms)
+  if schedule then
+    if not arrival.has_room(new) then
+      return nil
+    end
+    local options = job.options(new)
+    options.schedule, options.schedule_ms = schedule, schedule_ms
+    new[job.OPTIONS] = cmsgpack.pack(options)
+  end
+  return arrival.create(new, argument)
 end
 
 --- Makes a job, or has it brought to where it is to be made.
 ---@param blob string its spec
----@return string id "" where it is made elsewhere
----@return number created 0 or 1
-function M.create(new, blob, argument)
+---@param moment? table of a schedule {its id, at_ms, whether it is beside its moments}
+---@return string? id SENT where it is made elsewhere; nil where there is no room for one of a schedule
+---@return number? created 0 or 1
+function M.create(new, blob, argument, moment)
   local to = next_of(new, argument)
   if to then
-    put(to, blob, argument, meta.state[meta.NOW_MS])
-    return "", 0
+    put(to, blob, argument, meta.state[meta.NOW_MS], moment or false)
+    return M.SENT, 0
   end
-  return arrival.create(new, argument)
+  return make(new, argument, unpack(moment or {}, 1, 2))
 end
 
 local function drop(to, id)
@@ -100,7 +120,7 @@ end
 --- if that is still the one.
 ---@param refused? boolean by the record that is here
 local function look_anew(to, id, refused)
-  local _, blob, argument, since_ms = cmsgpack.unpack(call("HGET", keys.ONWARD_JOBS, id))
+  local _, blob, argument, since_ms, moment = cmsgpack.unpack(call("HGET", keys.ONWARD_JOBS, id))
   local new = jobspec.parse(blob, 0)
   -- Without a record, as after a failover that lost it, it waits for one.
   local now_to = belonging.generation() == 0 and to or next_of(new, argument, refused and to or nil)
@@ -110,10 +130,13 @@ local function look_anew(to, id, refused)
   end
   drop(to, id)
   if now_to then
-    put(now_to, blob, argument, since_ms)
+    put(now_to, blob, argument, since_ms, moment)
   else
-    arrival.create(aged(new, age_of(since_ms)), argument)
+    local job_id, created = make(aged(new, age_of(since_ms)), argument, unpack(moment or {}, 1, 2))
     batch.flush()
+    if moment then
+      record.arrived(moment, job_id, created)
+    end
   end
 end
 
@@ -128,9 +151,10 @@ function M.letter(to, id)
   if not raw then
     return nil
   end
-  local _, blob, argument, since_ms = cmsgpack.unpack(raw)
+  local _, blob, argument, since_ms, moment = cmsgpack.unpack(raw)
   return {
     kind = "enqueue", id = id, job = blob, argument = argument, age_ms = age_of(since_ms),
+    schedule = moment and moment[1] or nil, schedule_ms = moment and moment[2] or nil,
     generation = belonging.generation(), least = call("ZRANGE", keys.ONWARD .. to, 0, 0)[1],
   }
 end
@@ -140,8 +164,14 @@ end
 function M.answered(letter, answer)
   if answer == M.FREE then
     look_anew(letter.to, letter.id, letter.generation == belonging.generation())
-  else
-    drop(letter.to, letter.id)
+    return
+  end
+  local raw = call("HGET", keys.ONWARD_JOBS, letter.id)
+  local moment = raw and select(5, cmsgpack.unpack(raw))
+  drop(letter.to, letter.id)
+  if moment then
+    local job_id, created = answer:match("^made (%x+) ([01])$")
+    record.arrived(moment, job_id, tonumber(created))
   end
 end
 
@@ -187,7 +217,8 @@ function M.arrive(letter, path)
   elseif not is_own and not is_held(new) then
     return M.FREE
   end
-  local answer = string.format("made %s %d", arrival.create(aged(new, letter.age_ms), letter.argument))
+  local job_id, created = make(aged(new, letter.age_ms), letter.argument, letter.schedule, letter.schedule_ms)
+  local answer = job_id and string.format("made %s %d", job_id, created) or FULL
   batch.flush()
   call("ZADD", key, 0, id .. " " .. answer)
   return answer

@@ -2,6 +2,7 @@
 -- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
 -- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
 local arrival = require "jqlua.life.arrival"
+local belonging = require "jqlua.links.belonging"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
@@ -11,6 +12,8 @@ local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local moments = require "jqlua.schedules.moments"
+local onward = require "jqlua.links.onward"
+local record = require "jqlua.schedules.record"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -20,34 +23,11 @@ local call = redis.call
 local BACKLOG = 100
 -- Without catching up, a moment that is so old has been missed.
 local MISSED_MS = 60000
--- One whose bucket went to another partition makes no jobs here. It is looked at so often until it is brought there.
+-- One whose bucket went to another partition makes no jobs here, nor does one of whose job nobody here can tell where
+-- it belongs. It is looked at so often until it is brought there.
 local LEFT_MS = 60000
--- Of so many jobs that it made last it knows the ids.
-M.MOST_RUNS = 20
 -- Of these a change makes other moments; the next one is not what it was.
 local TIMING = { "every", "cron", "start", "tz" }
-
----@return table? of {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id, r ids of its last jobs}
-function M.load(id)
-  local raw = call("HGET", keys.SCHEDULES, id)
-  return raw and cmsgpack.unpack(raw) or nil
-end
-
---- Writes the record, and where it stands in the due set.
-function M.save(of)
-  local id = of.s.id
-  call("HSET", keys.SCHEDULES, id, cmsgpack.pack(of))
-  due.set(due.SCHEDULE .. id, of.n or meta.NONE)
-end
-
---- The same for one that may be new. Sleepers may have to know.
-local function enter(of)
-  call("ZADD", keys.SCHEDULE_IDS, 0, of.s.id)
-  M.save(of)
-  if of.n then
-    due.note(due.SCHEDULE .. of.s.id, of.n)
-  end
-end
 
 function M.delete(id)
   call("HDEL", keys.SCHEDULES, id)
@@ -55,8 +35,9 @@ function M.delete(id)
   due.set(due.SCHEDULE .. id, meta.NONE)
 end
 
-local function is_used_up(of)
-  return of.m >= (of.s.limit or math.huge)
+local function enter(of)
+  call("ZADD", keys.SCHEDULE_IDS, 0, of.s.id)
+  record.enter(of)
 end
 
 local function has_same_moments(old, new)
@@ -73,12 +54,12 @@ end
 ---@param argument string
 ---@return table of
 function M.put(spec, argument)
-  local old = M.load(spec.id)
+  local old = record.load(spec.id)
   local of = { s = spec, a = argument, m = 0 }
   if old then
-    of.m, of.l, of.i, of.r = old.m, old.l, old.i, old.r
+    of.m, of.l, of.i, of.r, of.w = old.m, old.l, old.i, old.r, old.w
   end
-  if not spec.paused and not is_used_up(of) then
+  if not spec.paused and not record.is_used_up(of) then
     local plan = moments.plan(spec)
     if old and old.n and has_same_moments(old.s, spec) then
       of.n = old.n <= plan.end_ms and old.n or nil
@@ -96,7 +77,7 @@ end
 ---@param had table {made, next_ms?, last_ms?, last_id?, runs?} what it had there
 ---@return table of
 function M.take_over(spec, argument, had)
-  local of = M.load(spec.id)
+  local of = record.load(spec.id)
   if not of then
     of = { s = spec, a = argument, m = had.made, n = had.next_ms, l = had.last_ms, i = had.last_id, r = had.runs }
     enter(of)
@@ -104,23 +85,17 @@ function M.take_over(spec, argument, had)
   return of
 end
 
----@return string? id nil where its queue has no room
+---@param moment table {id of the schedule, at_ms, whether it is beside its moments}
+---@return string? id nil where its queue has no room; "" where another partition makes it
 ---@return number? created 0 or 1
-local function create(of, at_ms)
+local function create(of, moment)
   local new = jobspec.read(of.s.job, "job", 0)
-  if not new or not arrival.has_room(new) then
-    return nil
+  local id, created
+  if new then
+    id, created = onward.create(new, cmsgpack.pack(of.s.job), of.a, moment)
   end
-  local options = job.options(new)
-  options.schedule, options.schedule_ms = of.s.id, at_ms
-  new[job.OPTIONS] = cmsgpack.pack(options)
-  local id, created = arrival.create(new, of.a)
   if created == 1 then
-    of.r = of.r or {}
-    of.r[#of.r + 1] = id
-    if #of.r > M.MOST_RUNS then
-      table.remove(of.r, 1)
-    end
+    record.note_made(of, id, not moment[3] and moment[2] or nil)
   end
   return id, created
 end
@@ -128,10 +103,11 @@ end
 --- The job of one moment.
 local function make(of, at_ms)
   budget.pay(budget.STEP) -- reading what the job is to be, finding the next moment
-  local id, created = create(of, at_ms)
+  local id, created = create(of, { of.s.id, at_ms, false })
   if created == 1 then
-    of.m, of.l, of.i = of.m + 1, at_ms, id
     budget.pay(budget.of_job(job.read(id)))
+  elseif id == onward.SENT then -- the others wait until that one is there
+    of.w = at_ms
   end
 end
 
@@ -139,15 +115,19 @@ end
 ---@return table? reply {job id, created}
 ---@return string? problem
 function M.run_now(schedule_id)
-  local of = M.load(schedule_id)
+  local of = record.load(schedule_id)
   if not of then
     return nil, check.missing("id", "schedule", schedule_id)
   end
-  local id, created = create(of, meta.state[meta.NOW_MS])
+  local problem = belonging.problem()
+  if problem then
+    return nil, problem
+  end
+  local id, created = create(of, { schedule_id, meta.state[meta.NOW_MS], true })
   if not id then
     return nil, "FULL job.queue: " .. check.show(of.s.job.queue or of.s.job.name) .. " takes no more jobs that wait"
   elseif created == 1 then
-    M.save(of)
+    record.save(of)
   end
   return { id, created }
 end
@@ -185,29 +165,36 @@ local function make_due(of, limit)
     at_ms = moments.next(plan, at_ms)
   end
   local steps = 0
-  while at_ms and at_ms <= now and steps < limit and (steps == 0 or budget.is_left()) do
+  while at_ms and at_ms <= now and not of.w and steps < limit and (steps == 0 or budget.is_left()) do
     make(of, at_ms)
     steps = steps + 1
-    at_ms = not is_used_up(of) and moments.next(plan, at_ms) or nil
+    at_ms = not record.is_used_up(of) and moments.next(plan, at_ms) or nil
   end
   of.n = at_ms
   return steps
+end
+
+--- Whether none are made here for now.
+---@return boolean
+function M.is_held(id)
+  return elsewhere.has_left(id) or belonging.problem() ~= nil
 end
 
 --- A schedule's moment has come: makes its jobs.
 ---@param limit number
 ---@return number steps
 function M.fire(id, limit)
-  local of = M.load(id)
-  local steps = 0
+  local of = record.load(id)
+  local steps, now = 0, meta.state[meta.NOW_MS]
   budget.pay(budget.RECORD)
-  if of and of.n and elsewhere.has_left(id) then
-    due.set(due.SCHEDULE .. id, meta.state[meta.NOW_MS] + LEFT_MS)
-  elseif of and of.n and of.n <= meta.state[meta.NOW_MS] then
+  local is_due = of and record.due_ms(of) <= now
+  if is_due and M.is_held(id) then
+    due.set(due.SCHEDULE .. id, now + LEFT_MS)
+  elseif is_due then
     steps = make_due(of, limit)
-    M.save(of)
+    record.save(of)
   else
-    due.set(due.SCHEDULE .. id, of and of.n or meta.NONE)
+    due.set(due.SCHEDULE .. id, of and record.due_ms(of) or meta.NONE)
   end
   return steps
 end
@@ -218,7 +205,7 @@ function M.upcoming(of, n)
   local list = {}
   if of.n and n > 0 then
     local plan = moments.plan(of.s)
-    n = math.min(n, (of.s.limit or math.huge) - of.m)
+    n = math.min(n, (of.s.limit or math.huge) - of.m - (of.w and 1 or 0))
     local at_ms = moments.next(plan, math.max(of.n - 1, meta.state[meta.NOW_MS]))
     while at_ms and #list < n do
       list[#list + 1] = at_ms

@@ -5,7 +5,7 @@ local check = require "jqlua.base.check"
 local cron = require "jqlua.schedules.cron"
 local jobspec = require "jqlua.job.spec"
 local request = require "jqlua.life.request"
-local schedule = require "jqlua.schedules.schedule"
+local record = require "jqlua.schedules.record"
 local zone = require "jqlua.schedules.zone"
 
 local M = {}
@@ -121,8 +121,8 @@ local function check_had(spec)
   end
   if not problem and had.last_id ~= nil and not check.is_id(had.last_id) then
     problem = check.problem("had.last_id", check.ID, had.last_id)
-  elseif not problem and had.runs ~= nil and not check.is_list(had.runs, 0, schedule.MOST_RUNS) then
-    problem = check.problem("had.runs", "a list of at most " .. schedule.MOST_RUNS .. " job ids", had.runs)
+  elseif not problem and had.runs ~= nil and not check.is_list(had.runs, 0, record.MOST_RUNS) then
+    problem = check.problem("had.runs", "a list of at most " .. record.MOST_RUNS .. " job ids", had.runs)
   end
   for i, id in ipairs(not problem and had.runs or {}) do
     if not check.is_id(id) then

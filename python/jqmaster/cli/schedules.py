@@ -66,6 +66,7 @@ def _print(one: dict[str, Any], *, is_asked: bool) -> None:
             "made": show.counted(one["made"], "job"),
             "last": show.both(one.get("last_ms") or None, now),
             "last job": one.get("last_id"),
+            "on its way": show.both(one.get("on_its_way_ms"), now),
         }
     )
     for number, moment_ms in enumerate(one.get("next") or []):
@@ -149,7 +150,8 @@ ids ID...
 def _run(client: Client, options: Options) -> Replies:
     for schedule_id in options.ids:
         job_id = client.run_schedule(schedule_id)
-        yield {"schedule": schedule_id, "job_id": job_id}, f"{schedule_id} runs now: job {job_id}"
+        which = f"job {job_id}" if job_id else "another partition makes its job"
+        yield {"schedule": schedule_id, "job_id": job_id}, f"{schedule_id} runs now: {which}"
 
 
 @asks("""schedules delete

@@ -30,7 +30,7 @@ _ANSWER_S = 30.0  # as a call of a script has
 CLOCKS_S = 5.0
 """By so much clocks may differ, and partitions learn later than the first."""
 _SPECIAL = re.compile(rb"([][\\*?])")
-_MADE = frozenset(("made", "next_ms", "last_ms", "last_id", "next", "runs", "argument"))
+_MADE = frozenset(("made", "next_ms", "last_ms", "last_id", "on_its_way_ms", "next", "runs", "argument"))
 """What of a schedule's document nobody has given."""
 
 
@@ -98,6 +98,8 @@ async def _bring(one: Document, source: Engine, target: Engine) -> None:
     """It makes nothing at its source any more. There it goes last: who breaks off repeats it, and the token says what
     has been brought, so that one that is deleted meanwhile does not come back."""
     had = {field: one[field] for field in ("made", "next_ms", "last_ms", "last_id") if field in one}
+    if "on_its_way_ms" in one:  # its answer comes to the source, which has no such schedule any more
+        had |= {"made": one["made"] + 1, "last_ms": one["on_its_way_ms"]}
     runs = [run["id"] for run in reversed(one.get("runs", []))]
     spec = {field: value for field, value in one.items() if field not in _MADE}
     token = hashlib.sha1(f"{source.namespace} {one['id']} {sorted(had.items())}".encode(errors="replace")).hexdigest()
@@ -107,17 +109,6 @@ async def _bring(one: Document, source: Engine, target: Engine) -> None:
         await target.call("schedule", pack(told), one["argument"])
     with suppress(NotFound):
         await source.unschedule(one["id"])
-
-
-async def schedules_together(engines: Mapping[int, Engine], record: System) -> list[frozenset[int]]:
-    """Buckets of schedules, each with that of its jobs where these belong somewhere: they stay together."""
-    found = []
-    for engine in engines.values():
-        async for one in all_of(engine.schedules):
-            by = value_for(one["job"], one["argument"], record)
-            if by is not None:
-                found.append(frozenset((bucket_of(one["id"].encode(errors="surrogatepass")), bucket_of(by[0]))))
-    return found
 
 
 # -- jobs of queues with routes --------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -247,16 +247,12 @@ class _Change:
         """Which buckets move now, and which are to, but stay for the jobs of routes that they have."""
         live = await whole.live()
         system = self.system
-        together = await moving.schedules_together(live, system)
-
-        def planned(fixed: Iterable[int]) -> dict[int, int]:
-            return spread(system.buckets, system.takers, together, fixed)
-
-        moves = planned(system.former)
+        moves = spread(system.buckets, system.takers, system.former)
         if not moves or not system.routes:
             return moves, {}
         # Queues with routes take nothing by these now: so what is found there is all that there is.
         await self.to(system.about_to_move(moves))
         busy = await moving.busy_buckets(live, system)
-        moves = {bucket: to for bucket, to in planned({*system.former, *busy}).items() if bucket in self.system.moving}
+        planned = spread(system.buckets, system.takers, {*system.former, *busy})
+        moves = {bucket: to for bucket, to in planned.items() if bucket in self.system.moving}
         return moves, {bucket: count for bucket, count in busy.items() if bucket in self.system.moving}

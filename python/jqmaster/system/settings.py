@@ -18,7 +18,6 @@ from jqmaster.errors import Invalid, JQError, NotFound, PartitionsAway, Unavaila
 from jqmaster.system import merging
 from jqmaster.system.moving import bring_schedule
 from jqmaster.system.routes import is_placed, needs_place
-from jqmaster.system.routing import belonging
 from jqmaster.system.ways import Partitions, Way, all_of, come_since, spec_of
 
 _REMOVING = ("unsubscribe", "revoke", "forget")
@@ -108,16 +107,11 @@ async def _mark(system: Partitions, operation: str, arguments: Sequence[Argument
 
 
 async def _schedule(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
-    """At the home of its id. Its jobs are made there, so they have to belong there, if they belong anywhere."""
+    """At the home of its id."""
     spec = spec_of(arguments)
     engines = await system.partitions()
     assert system.record is not None
     home = system.record.home(str(spec.get("id", "")).encode(errors="surrogatepass"))
-    job = spec.get("job")
-    belongs = belonging(job, arguments[1], system.record) if isinstance(job, dict) and len(arguments) > 1 else None
-    if belongs is not None and belongs[0] != home:
-        place, field = belongs
-        raise Invalid(f"its jobs belong to partition {place}, and the schedule to {home}", f"job.{field}")
     await bring_schedule(system, str(spec.get("id", "")))
     return await engines[home].call(operation, *arguments)
 

@@ -254,19 +254,6 @@ class TestSchedules:
         with pytest.raises(NotFound):
             await engine.unschedule(moved[0])
 
-    async def test_one_whose_jobs_belong_somewhere_moves_with_their_bucket(
-        self, redis_url: str, namespace: str, engine: SystemEngine
-    ) -> None:
-        await engine.partitions()
-        assert engine.record
-        home = engine.record.home(b"the key")
-        ids = [one for one in (f"s{number}" for number in range(40)) if engine.record.home(one.encode()) == home]
-        for one in ids:
-            await engine.schedule(one, {"name": "a", "unique": "the key"}, every=3600)
-        record = await grown(engine)
-        assert {record.home(one.encode()) for one in ids} == {record.home(b"the key")}
-        assert {len((await one.schedules()).documents) for one in await engine.partitions()} == {0, len(ids)}
-
 
 async def everything(engine: SystemEngine) -> list[Any]:
     return [one async for one in moving.all_of(engine.jobs)]

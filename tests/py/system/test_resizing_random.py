@@ -174,7 +174,8 @@ async def test_whoever_dies(redis_url: str, namespace: str, monkeypatch: pytest.
         await one.engine.partitions()
     followed: set[str] = set()
     for one in SCHEDULES:
-        await first.schedule(one, {"name": "a"}, NIL, every=0.2, catch_up="all")
+        key = {"unique": f"key of {one}"} if one in SCHEDULES[:4] else {}  # these belong anywhere
+        await first.schedule(one, {"name": "a", **key}, NIL, every=0.2, catch_up="all")
     courier = asyncio.create_task(Courier(first).run())
     with monkeypatch.context() as dying:
         dying.setattr(calls, "put", mortal(chance, calls.put, 0.04))

@@ -11,7 +11,9 @@ import pytest
 from jqmaster.doctor import partitions
 from jqmaster.errors import Conflict, Invalid, JQError, NotFound, Unavailable
 from jqmaster.system import calls, settings
+from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
+from parts import eventually
 from systems import NIL, put, system, work  # noqa: F401 (fixture)
 from topologies import cluster
 
@@ -110,15 +112,34 @@ async def test_schedules_live_at_their_home_and_make_jobs_there(system: SystemEn
         await system.unschedule("s0")
     with pytest.raises(NotFound):
         await system.run_schedule("s0")
+
+
+async def test_a_schedule_has_jobs_made_where_they_belong(system: SystemEngine) -> None:
+    engines = await system.partitions()
+    assert system.record
     home = system.record.home(b"s0")
-    near, far = (
-        next(f"k{n}" for n in range(99) if (system.record.home(f"k{n}".encode()) == home) == is_near)
-        for is_near in (True, False)
-    )
-    await system.schedule("s0", {"name": "a", "unique": near}, NIL, every=3600)
-    with pytest.raises(Invalid) as refused:
-        await system.schedule("s0", {"name": "a", "unique": far}, NIL, every=3600)
-    assert refused.value.path == "job.unique"
+    key, there = next((f"k{n}", at) for n in range(99) if (at := system.record.home(f"k{n}".encode())) != home)
+    await system.schedule("s0", {"name": "a", "unique": key}, NIL, every=0.2)
+
+    async def arrives(count: int) -> bool:
+        await system.tick()
+        await Courier(system).carry_all()
+        [schedule] = (await system.schedules(["s0"])).documents
+        return bool(schedule["made"] >= count)
+
+    for count in (1, 2):
+        await eventually(lambda count=count: arrives(count))
+        [schedule] = (await system.schedules(["s0"])).documents
+        [job] = (await engines[there].jobs({"queue": "a", "status": "queued"})).documents
+        assert (job["id"], job["unique"], job["schedule"]) == (schedule["last_id"], key, "s0")
+        await system.cancel([job["id"]])
+    await system.schedule("s0", {"name": "b", "unique": key}, NIL, every=3600)
+    assert await system.run_schedule("s0") == ("", False)
+    await Courier(system).carry_all()
+    [job] = (await engines[there].jobs({"queue": "b"})).documents
+    [schedule] = (await system.schedules(["s0"], runs=1)).documents
+    assert (schedule["made"], schedule["runs"]) == (2, [{"id": job["id"]}])
+    assert await system.audit_all() == []
 
 
 async def test_what_a_partition_has_otherwise_is_told_and_mended(system: SystemEngine) -> None:

@@ -75,12 +75,7 @@ class Over(Merged):
             return "INVALID", "atomic"
         if script == "enqueue":
             return self.at_odds(fields["jobs"])
-        if script == "schedule" and self.belongs_elsewhere(fields.get("job", {}), self.home(fields["id"])):
-            return "INVALID", "job.unique"
         return None
-
-    def belongs_elsewhere(self, spec, number):
-        return spec.get("unique") is not None and self.home(spec["unique"]) != number
 
     def groups(self, jobs):
         """Places of jobs of a call, those together that depend on each other."""

@@ -191,7 +191,7 @@ class Mail(Part):
         else:
             del self.outbox_due[to, subject]
             if letter["kind"] == "enqueue":
-                self.model.onward.answered(to, subject)
+                self.model.onward.answered(to, subject, answer)
             if letter["kind"] == "leave":
                 self.known.pop(id, None)
             is_over = letter.get("how") == "lost" or (letter.get("how") == "done" and not letter["kept"])

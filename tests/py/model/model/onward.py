@@ -1,5 +1,5 @@
-"""Jobs that follow one here and belong to another partition: sections 13 and 22 of docs/protocol.md. Under which id
-each waits its first letter tells.
+"""Jobs that follow one here, or come of a schedule, and belong to another partition: sections 13 and 22 of
+docs/protocol.md. Under which id each waits its first letter tells.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,8 @@ import msgpack
 from model.common import expect, ms, same
 from model.part import Part
 
+FULL = "full"
+
 
 @dataclass
 class Going:
@@ -19,6 +21,9 @@ class Going:
     spec: dict
     argument: bytes
     since_ms: int
+    schedule: str | None = None
+    schedule_ms: int | None = None
+    is_beside: bool = False  # the moments of its schedule
 
 
 def raw(text):
@@ -46,8 +51,8 @@ class Onward(Part):
 
     # ---- here ----
 
-    def send(self, to, spec, argument):
-        one = Going(f"j?{next(self.numbers)}", spec, argument, self.model.now)
+    def send(self, to, spec, argument, *moment):
+        one = Going(f"j?{next(self.numbers)}", spec, argument, self.model.now, *moment)
         self.going.setdefault(to, []).append(one)
         self.model.mail.outbox_due[to, one.subject] = 0
 
@@ -71,10 +76,11 @@ class Onward(Part):
             self.model.mail.outbox_due[to, one.subject] = self.model.mail.outbox_due.pop(("", ""))
 
     def says(self, one):
-        return [one.spec, one.argument, max(self.model.now - one.since_ms, 0)]
+        return [one.spec, one.argument, max(self.model.now - one.since_ms, 0), one.schedule, one.schedule_ms]
 
     def said(self, letter):
-        return [msgpack.unpackb(raw(letter["job"])), raw(letter["argument"]), letter["age_ms"]]
+        told = [msgpack.unpackb(raw(letter["job"])), raw(letter["argument"]), letter["age_ms"]]
+        return [*told, letter.get("schedule"), letter.get("schedule_ms")]
 
     def check_letter(self, to, subject, letter):
         one = next((one for one in self.going.get(to, ()) if one.subject == subject), None)
@@ -83,8 +89,12 @@ class Onward(Part):
         same("j" + letter["least"], self.going[to][0].subject, "the first job that waits for a partition")
         same(letter["generation"], self.model.systems.generation, "the generation of a letter")
 
-    def answered(self, to, subject):
-        self.going[to] = [one for one in self.going[to] if one.subject != subject]
+    def answered(self, to, subject, answer):
+        one = next(one for one in self.going[to] if one.subject == subject)
+        self.going[to].remove(one)
+        if one.schedule is not None:
+            _, id, created = answer.split(" ") if answer != FULL else ("", "", "0")
+            self.model.schedules.arrived(one, id, int(created))
 
     # ---- there ----
 
@@ -97,12 +107,19 @@ class Onward(Part):
         self.least[digits] = max(letter["least"], self.least.get(digits, ""))
         for one in [one for one in self.brought if one[0] == digits and one[1] < letter["least"]]:
             del self.brought[one]
-        spec, argument, age_ms = self.said(letter)
+        spec, argument, age_ms, schedule, schedule_ms = self.said(letter)
         if "delay" in spec:
             spec["delay"] = max(ms(spec["delay"]) - age_ms, 0) / 1000
         if "expires_in" in spec:
             spec["expires_in"] = max(ms(spec["expires_in"]) - age_ms, 1) / 1000
+        self.brought[digits, id] = answer
+        is_full = schedule is not None and self.model.schedules.is_full(spec)
+        same(answer == FULL, is_full, "whether a schedule's job has room")
+        if is_full:
+            return
         word, job_id, created = answer.split(" ")
         same(word, "made", "answer to a letter")
         self.model.arrival.create([(spec, argument)], [[job_id, int(created)]])
-        self.brought[digits, id] = answer
+        if schedule is not None and created == "1":
+            job = self.model.jobs[job_id]
+            job.schedule, job.schedule_ms = schedule, schedule_ms
