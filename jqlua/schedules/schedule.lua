@@ -1,7 +1,6 @@
 ---@lazy
 -- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
 -- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
-local arrival = require "jqlua.life.arrival"
 local belonging = require "jqlua.links.belonging"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
@@ -80,6 +79,7 @@ function M.take_over(spec, argument, had)
   local of = record.load(spec.id)
   if not of then
     of = { s = spec, a = argument, m = had.made, n = had.next_ms, l = had.last_ms, i = had.last_id, r = had.runs }
+    of.n = not record.is_used_up(of) and of.n or nil
     enter(of)
   end
   return of

@@ -14,6 +14,7 @@ import pytest
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster.errors import Conflict, NotFound, Unavailable
 from jqmaster.system import moving, resizing
+from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import bucket_of, partition_of
 from jqmaster.system.resizing import add, rebalance
@@ -210,6 +211,33 @@ class TestSchedules:
         for one in ids:
             times = sorted(time_ms for schedule, time_ms in moments if schedule == one)
             assert [late - early for early, late in pairwise(times)] == [200] * (len(times) - 1)
+
+    async def test_a_job_on_its_way_elsewhere_counts_as_made(
+        self, redis_url: str, namespace: str, engine: SystemEngine
+    ) -> None:
+        await engine.partitions()
+        record = engine.record
+        assert record
+        ids = [f"s{number}" for number in range(12)]
+        for one in ids:
+            keys = (f"key {number} of {one}" for number in range(99))
+            key = next(key for key in keys if record.home(key.encode()) != record.home(one.encode()))
+            await engine.schedule(one, {"name": "a", "unique": key}, every=0.2, limit=1)
+
+        async def are_on_their_way() -> bool:
+            await engine.tick()
+            return all("on_its_way_ms" in one for one in (await engine.schedules()).documents)
+
+        await eventually(are_on_their_way, 60)
+        later = await grown(engine)
+        moved = {one for one in ids if later.home(one.encode()) != record.home(one.encode())}
+        assert moved
+        documents = {one["id"]: one for one in (await engine.schedules()).documents}
+        assert {one for one in ids if documents[one]["made"] == 1} == moved
+        await Courier(engine).carry_all()
+        await engine.tick()
+        assert all(one["made"] == 1 and "next_ms" not in one for one in (await engine.schedules()).documents)
+        assert Counter(one["schedule"] for one in await everything(engine)) == dict.fromkeys(ids, 1)
 
     async def test_who_changes_one_changes_the_one_that_moved(
         self, redis_url: str, namespace: str, engine: SystemEngine, monkeypatch: pytest.MonkeyPatch
