@@ -64,6 +64,7 @@ describe("a schedule whose jobs belong to another partition", function()
     pass(10)
     pass(10)
     pass(10)
+    assert.are.equal(-1, jqs[0]:call("tick", {})[1]) -- nobody looks at it all the time
     assert.are.same({ 0, at_ms, at_ms + 10000 }, { shown().made, shown().on_its_way_ms, shown().next_ms })
     for made = 1, 3 do
       jqs:carry(0, jqs:letters(0))
