@@ -51,8 +51,10 @@ class Work(Part):
         expect(None not in taken and len(taken) <= count, "unknown jobs, or more than asked for", reply)
         if self.model.workers.is_quiet(worker):
             return same(reply[1:], [], "jobs for a worker that is to be quiet")
-        if before and all(f"{job.priority + 2**31:08x}{job.id[:14]}" >= before for job in self.waiting(queues)):
-            return same(reply, [0], "a pick of what comes before all there is")
+        if before:
+            is_later = all(f"{job.priority + 2**31:08x}{job.id[:14]}" >= before for job in self.waiting(queues))
+            if is_later or (self.model.limits.constraints and reply == [0]):  # those that are earlier may be held
+                return same(reply, [0], "a pick of what comes before all there is")
         following = self.model.order.follow(taken, queues, order, worker)
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
             self.model.life.give_token(job, doc)
