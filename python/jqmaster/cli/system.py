@@ -86,7 +86,7 @@ of all: what a partition did not get when it was set. Needs Redis itself;
 --namespace is the system's. Safe to repeat.
 """)
 def _sync(_client: Client, options: Options) -> Replies:
-    from jqmaster.system import calls, settings
+    from jqmaster.system import bringing, calls
     from jqmaster.system.engine import SystemEngine
 
     where = redis_place(options, "system sync", of_system=True)
@@ -95,7 +95,7 @@ def _sync(_client: Client, options: Options) -> Replies:
         await calls.tell(where.url, await calls.latest(where.url, where.namespace), form=where.form)
         engine = SystemEngine(where.url, where.namespace, form=where.form)
         try:
-            return dict(zip(await engine.live(), await settings.sync(engine), strict=True))
+            return dict(zip(await engine.live(), await bringing.sync(engine), strict=True))
         finally:
             await engine.close()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jqmaster.doctor import doctor
 from jqmaster.doctor.finding import Finding
 from jqmaster.errors import JQError
-from jqmaster.system import settings
+from jqmaster.system import bringing
 
 if TYPE_CHECKING:
     from jqmaster.engine.engine import Engine
@@ -64,7 +64,7 @@ async def _settings(
         return []
     found = []
     try:
-        told = await settings.behind([engines[number] for number in numbers], system.record.routes)
+        told = await bringing.behind([engines[number] for number in numbers], system.record.routes)
     except JQError:
         return []  # of partition 0, whose trouble is told already
     for number, behind in zip(numbers, told, strict=True):

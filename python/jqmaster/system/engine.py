@@ -28,6 +28,7 @@ from jqmaster.system.listings import Listings
 from jqmaster.system.picking import Picking
 from jqmaster.system.record import OVER, System, partition_of
 from jqmaster.system.routing import is_spec, unpacked, whole_path
+from jqmaster.system.settled import Settled
 from jqmaster.system.slots import Slots
 from jqmaster.system.staying import refuse_change, refuse_queue
 from jqmaster.system.ways import all_of, next_of, not_yet, place_of, spec_of
@@ -64,7 +65,7 @@ class SystemEngine(Listings, Enqueueing, Operations):
         self._looking: asyncio.Task[None] | None = None
         self._looked = 0.0
         self.record: System | None = None
-        self.returned = asyncio.Event()  # a partition that did not answer does so again
+        self.settled = Settled()
         self.picking = Picking(self, secrets.token_hex(4))
         self.rooms = Slots(self)
         Listings.__init__(self, partial=partial)

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, PartitionsAway, Unavailable, from_redis
-from jqmaster.system import settings
+from jqmaster.system import bringing
 from jqmaster.system.calls import owners_of, read_at
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import OVER, Partition, System
@@ -187,7 +187,7 @@ async def compare(system: SystemEngine, found: Look, *, within_s: float) -> dict
         return {}
     engines = await system.partitions()
     try:
-        told = await settings.behind([engines[number] for number in there], found.system.routes, within_s=within_s)
+        told = await bringing.behind([engines[number] for number in there], found.system.routes, within_s=within_s)
     except JQError:
         return {}
     pairs = zip(there, told, strict=True)
