@@ -1,6 +1,7 @@
 -- Shows and changes a namespace's settings.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {set?: {name: value, ...}, unset?: [name, ...], describe?, settings?, actor?}   unset: back to the default
+-- ARGV   spec {set?: {name: value, ...}, unset?: [name, ...], describe?, settings?, actor?}   unset: back to the
+--        default
 -- Reply  document of all settings; with describe a list of {name, value, default, type, unit, least?, most?, queues,
 --        meaning}
 -- Errors INVALID set.name, INVALID unset[i], INVALID describe, STALE

@@ -113,8 +113,8 @@ end
 ---@param spec table
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param holder string? the worker, where it is given elsewhere
----@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, settings, request, wait}, not
---- to be changed
+---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, settings, request,
+--- wait}, not to be changed
 ---@return string? problem
 function M.parse(spec, path, holder)
   local wish = {

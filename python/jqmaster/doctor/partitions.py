@@ -57,7 +57,7 @@ def _together(answers: Mapping[int, Sequence[Finding]]) -> list[Finding]:
 async def _settings(
     system: SystemEngine, engines: Mapping[int, Engine], answers: Mapping[int, Sequence[Finding]]
 ) -> list[Finding]:
-    """Partitions that have other settings than partition 0, among those that answer."""
+    """Partitions that have other settings than the latest, among those that answer."""
     silent = {number for number, found in answers.items() if any(one.check == "partition" for one in found)}
     numbers = [number for number in engines if number not in silent]
     if 0 in silent or system.record is None:
@@ -72,10 +72,10 @@ async def _settings(
             means, title = f"{behind}.", f"the settings of partition {number} cannot be read"
         elif behind:
             means = f"It is behind with {', '.join(one.what for one in behind[:10])}."
-            title = f"partition {number} has other settings than partition 0"
+            title = f"partition {number} has other settings than the latest"
         else:
             continue
-        do = f"`jqmaster system sync --namespace '{system.root}'` brings it to what partition 0 has."
+        do = f"`jqmaster system sync --namespace '{system.root}'` brings them."
         values = {"partitions": [number]}
         found.append(Finding("settings", "warning", title, means, do, engines[number].namespace, values))
     return found or [Finding("settings", "ok", "all partitions have the same settings")]

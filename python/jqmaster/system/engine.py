@@ -116,17 +116,19 @@ class SystemEngine(Listings, Enqueueing, Operations):
         return True
 
     async def look(self, number: int = 0) -> bool:
-        """Read the record as a partition has it; whether it is later than what was known. Raises Unavailable, Version,
-        NotFound."""
+        """Read the record as a partition has it, and of which version its settings are; whether the record is later
+        than what was known. Raises Unavailable, Version, NotFound."""
         engine = (await self.partitions())[number]
         self._looked = time.monotonic()
         try:
             async with asyncio.timeout(_ANSWER_S):
-                found = await calls.read_at(engine.redis, engine.namespace)
+                found, version = await calls.look_at(engine.redis, engine.namespace)
         except TimeoutError as problem:
             raise Unavailable(f"{engine.namespace} did not answer within {_ANSWER_S:g} s") from problem
         except RedisError as problem:
             raise from_redis(problem) from problem
+        if self.settled.heard(version) or version != self.settled.version:
+            self.settled.bring()
         return found is not None and self._adopt(found)
 
     async def _look_aside(self) -> None:

@@ -180,7 +180,7 @@ async def _jobs(engine: Engine, now_ms: int) -> Document:
 
 
 async def compare(system: SystemEngine, found: Look, *, within_s: float) -> dict[int, list[str]]:
-    """Which settings a partition has otherwise than partition 0, by its number; without those of which that is not
+    """Which settings a partition has otherwise than the latest, by its number; without those of which that is not
     known, and of none where partition 0 does not tell. Each has ``within_s``."""
     there = [one.number for one in found.partitions if one.answers and one.copy is not None]
     if 0 not in there:

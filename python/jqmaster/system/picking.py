@@ -235,7 +235,7 @@ class Picking:
             request = pick["request"] if "request" in pick else new_request()
             other, before = (None, None) if "before" in pick else await places.another(home, request)
             wish = {field: value for field, value in pick.items() if field != "request"}
-            asked = {**wish, "settings": home.version, **given(before=before), "request": request}
+            asked = {"settings": home.version, **wish, **given(before=before), "request": request}
             answers, picked = await finish(asked)
             if (version := replies.stale(picked)) is not None:
                 home.told(version)

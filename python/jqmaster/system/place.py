@@ -112,7 +112,7 @@ class Place:
         return reply if replies.stale(reply) is None else [0]
 
     async def _look(self, worker: Any, wish: Mapping[str, Any]) -> Reply:
-        asked = {**wish, "worker": worker, "settings": self.version}
+        asked = {"settings": self.version, **wish, "worker": worker}
         if self.channel is not None:
             self._noted[str(worker)] = time.monotonic() + WINDOW_MS / 1000 + 1
         try:

@@ -39,6 +39,8 @@ async def _everywhere(system: Partitions, operation: str, arguments: Sequence[Ar
 async def change(operation: str, system: Partitions, arguments: Sequence[Argument]) -> list[Any]:
     """A change of settings: the answers. Partition 0 moves to the next version with it, then the others do. One that
     has missed another change is brought in line first. Raises what ``carried`` does."""
+    if "settings" in spec_of(arguments):  # it is for one version alone
+        return await carried(operation, system, lambda _: arguments)
     for _ in range(_TRIES):
         try:
             first = next(iter((await system.live()).values()))

@@ -40,10 +40,15 @@ def is_unsettled(version: str) -> bool:
     return version.startswith("0-")
 
 
+def version_key(namespace: str) -> str:
+    """Where a partition has it."""
+    return f"{namespace}:settings-version"
+
+
 async def version_of(engine: Engine) -> str:
     """Of a partition's settings."""
     try:
-        found: Any = await engine.redis.get(f"{engine.namespace}:settings-version")
+        found: Any = await engine.redis.get(version_key(engine.namespace))
     except RedisError as problem:
         raise from_redis(problem) from problem
     return NONE if found is None else found.decode()
@@ -99,6 +104,11 @@ class Settled:
         """A partition was away, and may have missed something."""
         self.wrong.set()
 
+    def bring(self) -> None:
+        """A partition has older settings, or may have."""
+        self.is_behind = True
+        self.wrong.set()
+
     # -- one partition ----------------------------------------------------------------------------
 
     def of(self, number: int) -> str:
@@ -130,6 +140,5 @@ class Settled:
             self._its[number] = self.version, version
             self.is_right(number)
             return True
-        self.is_behind = True
-        self.wrong.set()
+        self.bring()
         return False
