@@ -25,7 +25,7 @@ local starts = require "jqlua.life.starts"
 local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 local worker = require "jqlua.pick.worker"
 
 local SWEEP_STEPS = 100

@@ -16,7 +16,7 @@ local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local spec, problem = arguments.settings("set unset describe")
 if not spec then

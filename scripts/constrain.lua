@@ -18,7 +18,7 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local share = require "jqlua.limits.share"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local problem = meta.open()
 if problem then

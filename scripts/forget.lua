@@ -11,7 +11,7 @@ local queue = require "jqlua.queue.record"
 local queueend = require "jqlua.queue.forget"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local spec, problem = arguments.settings("queue")
 if not spec then

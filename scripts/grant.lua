@@ -9,7 +9,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local trail = require "jqlua.access.trail"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local spec, problem = arguments.settings("id digest name roles queues ttl rate")
 if not spec then

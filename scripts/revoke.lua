@@ -8,7 +8,7 @@ local apikey = require "jqlua.access.apikey"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local spec, problem = arguments.settings("id")
 if not spec then

@@ -8,7 +8,7 @@ local meta = require "jqlua.base.meta"
 local registry = require "jqlua.webhooks.registry"
 local trail = require "jqlua.access.trail"
 local webhookspec = require "jqlua.webhooks.webhookspec"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local problem = meta.open()
 if problem then

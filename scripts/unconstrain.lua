@@ -11,7 +11,7 @@ local constraint = require "jqlua.limits.constraint"
 local ending = require "jqlua.limits.ending"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local spec, problem = arguments.settings("id")
 if not spec then

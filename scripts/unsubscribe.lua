@@ -8,7 +8,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"
 local trail = require "jqlua.access.trail"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local spec, problem = arguments.settings("id")
 if not spec then

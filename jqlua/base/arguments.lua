@@ -1,7 +1,7 @@
 -- What most scripts begin with: the namespace is opened, the call's arguments are taken apart.
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local M = {}
 

@@ -4,7 +4,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 local meta = require "jqlua.base.meta"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local M = {}
 

@@ -15,7 +15,7 @@ local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 local plans = require "jqlua.pick.plan"
 local several = require "jqlua.pick.several"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local M = {}
 

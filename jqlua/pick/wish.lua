@@ -3,7 +3,7 @@ local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
 local request = require "jqlua.life.request"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 
 local M = {}
 

@@ -4,7 +4,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 local registry = require "jqlua.webhooks.registry"
-local version = require "jqlua.settings.version"
+local version = require "jqlua.base.version"
 local worker = require "jqlua.pick.worker"
 
 local M = {}

@@ -99,7 +99,7 @@ CHANGES = {"id": IDS} | {name: WRONG[name] for name in CHANGED} | {"tags": [tags
 MOVE = {name: WRONG[name] for name in ("name", "queue", "priority", "delay")}
 RESUME = {"depends": WRONG["depends"], "if_failed": WRONG["if_failed"], "checkpoint": BOOLEANS}
 PAGE = {"cursor": CURSOR, "count": integers(1, 1000)}
-VERSIONS = [5, "", "1", "1-", "-a", "1-A", "1-a b", "1-" + "a" * 39, [], True]
+VERSIONS = [5, "", "1", "1-", "-a", "1-x", "1-a b", "1-" + "a" * 39, [], True]
 PICK = of(
     "pick", "queues", "count", "order", "request", wait=[5, True, "push", 1.5],
     before=[5, "0", [], "0" * 21, "0" * 23, "A" * 22], settings=VERSIONS,
