@@ -1,7 +1,7 @@
 -- Picks jobs for the registered workers that are pushed to, least loaded first. For JQ masters.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {master, limit?, request?, wait?, without?, guests?}
--- Reply  {next_ms, worker id, url, secrets, key, document, argument, worker id, ...}
+-- ARGV   spec {master, limit?, request?, wait?, without?, guests?, settings?}
+-- Reply  {next_ms, worker id, url, secrets, key, document, argument, worker id, ...}, or {"STALE <version>"}
 -- Errors INVALID field, FULL guests[i][0]
 -- Cost   for each job a look at the head of each pool that has room
 -- Flags: drain, function
@@ -25,6 +25,7 @@ local starts = require "jqlua.life.starts"
 local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
+local version = require "jqlua.base.version"
 local worker = require "jqlua.pick.worker"
 
 local SWEEP_STEPS = 100
@@ -58,7 +59,7 @@ local function wanted_by(pools)
   return wanted
 end
 
-local spec, problem = arguments.spec("master limit request wait without guests")
+local spec, problem = arguments.spec("master limit request wait without guests settings")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -102,6 +103,10 @@ if spec.guests ~= nil then
   end
 end
 
+if spec.settings ~= nil and not version.is_version(spec.settings) then
+  return redis.error_reply(check.problem("settings", version.VERSION, spec.settings))
+end
+
 local reply, entries, bytes = { 0 }, { nil }, 0
 local function append(of, holder, document)
   local n = #reply
@@ -120,7 +125,11 @@ if running then
 elseif spec.wait and meta.state[meta.SLEEPERS] > 0 then
   sleepers.awake(spec.master, worker.CHANNEL)
 end
-if pulse.is_due() then
+local stale = spec.settings and version.stale(spec.settings)
+if stale then
+  transition.commit()
+  return { stale }
+elseif pulse.is_due() then
   pulse.note()
 end
 if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then

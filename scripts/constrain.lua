@@ -1,8 +1,8 @@
 -- Creates a constraint, or replaces it.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, shared?, actor?}, matcher
+-- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, shared?, settings?, actor?}, matcher
 -- Reply  document
--- Errors INVALID field, INVALID match.place, FULL id
+-- Errors INVALID field, INVALID match.place, FULL id, STALE
 -- Cost   what waits or runs is dealt with in steps by the calls that follow
 -- Flags: write
 local keys = require "jqlua.base.keys"
@@ -18,6 +18,7 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local share = require "jqlua.limits.share"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
+local version = require "jqlua.base.version"
 
 local problem = meta.open()
 if problem then
@@ -75,6 +76,7 @@ if is_changed or not is_same then
 end
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2])
 spec.match = is_plain and match or nil
+version.move(spec)
 trail.note("constrain", new.i, spec)
 transition.commit()
 return constraintdoc.encode(new)

@@ -1,15 +1,16 @@
 -- Takes a key of the HTTP API away. It stops working on every master at once.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, actor?}
+-- ARGV   spec {id, settings?, actor?}
 -- Reply  1
--- Errors INVALID id, NOTFOUND id
+-- Errors INVALID id, NOTFOUND id, STALE
 -- Flags: drain
 local apikey = require "jqlua.access.apikey"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
+local version = require "jqlua.base.version"
 
-local spec, problem = arguments.operators("id")
+local spec, problem = arguments.settings("id")
 if not spec then
   return redis.error_reply(problem)
 elseif not apikey.is_id(spec.id) then
@@ -20,6 +21,7 @@ if not of then
   return redis.error_reply(check.missing("id", "key", spec.id))
 end
 apikey.delete(spec.id)
+version.move(spec)
 spec.name = of.n
 trail.note("revoke", spec.id, spec)
 return 1

@@ -1,8 +1,8 @@
 -- Deletes a constraint. What it held is free.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, actor?}
+-- ARGV   spec {id, settings?, actor?}
 -- Reply  1
--- Errors INVALID id, NOTFOUND id
+-- Errors INVALID id, NOTFOUND id, STALE
 -- Cost   what it held comes back in steps by the calls that follow
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
@@ -11,8 +11,9 @@ local constraint = require "jqlua.limits.constraint"
 local ending = require "jqlua.limits.ending"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
+local version = require "jqlua.base.version"
 
-local spec, problem = arguments.operators("id")
+local spec, problem = arguments.settings("id")
 if not spec then
   return redis.error_reply(problem)
 elseif not check.is_name(spec.id) then
@@ -23,6 +24,7 @@ if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
 ending.remove(definition)
+version.move(spec)
 trail.note("unconstrain", spec.id, spec)
 transition.commit()
 return 1

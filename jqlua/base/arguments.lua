@@ -1,6 +1,7 @@
 -- What most scripts begin with: the namespace is opened, the call's arguments are taken apart.
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
+local version = require "jqlua.base.version"
 
 local M = {}
 
@@ -43,6 +44,18 @@ function M.operators(known)
   local spec, problem = M.spec(known .. " actor")
   if spec then
     problem = M.check_actor(spec)
+  end
+  return not problem and spec or nil, problem
+end
+
+--- As operators, of an operation that changes what all partitions of a system have.
+---@param known string
+---@return table? spec
+---@return string? problem
+function M.settings(known)
+  local spec, problem = M.operators(known .. " settings")
+  if spec then
+    problem = version.check(spec)
   end
   return not problem and spec or nil, problem
 end

@@ -78,6 +78,7 @@ M.MIGRATION = NAMESPACE .. ":migration"
 M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
 M.SYSTEM = NAMESPACE .. ":system" -- string: record of the system it is a partition of (docs/partitions.md)
 M.GENERATION = NAMESPACE .. ":generation" -- string: of that record; calls routed by an earlier one are refused
+M.SETTINGS_VERSION = NAMESPACE .. ":settings-version" -- string: of what all partitions have (module base.version)
 M.LEFT = NAMESPACE .. ":left" -- string: bits of the buckets that this partition had, and another has now
 
 -- Beyond a job's own life.

@@ -4,10 +4,11 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 local meta = require "jqlua.base.meta"
+local version = require "jqlua.base.version"
 
 local M = {}
 
-local FIELDS = "id by concurrency rate cost order expires_in shared actor"
+local FIELDS = "id by concurrency rate cost order expires_in shared actor settings"
 -- What partitions cannot share: with these a start needs to know of those in other partitions.
 local UNSHARED = { "by", "cost", "order" }
 local MOST_PATHS = 4
@@ -97,7 +98,7 @@ function M.parse()
   elseif not spec then
     return nil, check.not_a_map("spec", ARGV[1])
   end
-  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec)
+  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec) or version.check(spec)
   if problem then
     return nil, problem
   end

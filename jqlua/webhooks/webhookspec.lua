@@ -4,11 +4,12 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 local registry = require "jqlua.webhooks.registry"
+local version = require "jqlua.base.version"
 local worker = require "jqlua.pick.worker"
 
 local M = {}
 
-local FIELDS = "id url on secrets actor"
+local FIELDS = "id url on secrets actor settings"
 local ENDS = { done = "d", error = "e", cancelled = "c" }
 
 ---@return string? letters
@@ -38,7 +39,7 @@ function M.parse()
   if not spec then
     return nil, check.not_one_spec(#ARGV == 2)
   end
-  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec)
+  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec) or version.check(spec)
   if not problem and not check.is_name(spec.id) then
     problem = check.problem("id", check.NAME, spec.id)
   end

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 _REPLY = re.compile(
-    r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION|ROUTE)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL
+    r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION|ROUTE|STALE)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL
 )
 _LUA_ERROR = re.compile(r"user_(script|function):\d+:")
 
@@ -77,6 +77,12 @@ class Outdated(JQError):
     """The call was routed by an earlier generation of the system's record than its partition knows: read it again."""
 
     code = "ROUTE"
+
+
+class Stale(JQError):
+    """Settings of the partition are of another version than the call was made for; ``message`` is that version."""
+
+    code = "STALE"
 
 
 class NotDurable(JQError):
@@ -196,7 +202,7 @@ def brought_by(extra: str, what: str) -> Iterator[None]:
 
 
 _CLASSES: dict[str, type[JQError]] = {
-    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version, Outdated)
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version, Outdated, Stale)
 }
 
 

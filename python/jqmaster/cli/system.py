@@ -22,7 +22,7 @@ _SETTINGS_S = 30.0
 @asks("""system
 show the partitions of a system
 Needs Redis itself; --namespace is the system's. Exit code 1 if something is
-missing, not as recorded, or has other settings than partition 0.
+missing, not as recorded, or has other settings than the latest.
 
 --key VALUE  only the partition that this value belongs to
 """)
@@ -73,20 +73,20 @@ def _table(document: dict[str, Any]) -> show.Table:
         table.add(*cells, *jobs, oldest, record, settings)
         if one["behind"]:
             lines.append(f"partition {one['number']} is behind: {', '.join(one['behind'])}")
-    lines += ["`system sync` brings it to what partition 0 has"] if lines else []
+    lines += ["`system sync` brings it the latest settings"] if lines else []
     lines += [f"queue {queue}: route {path}" for queue, path in sorted(document["routes"].items())]
     table.more = "\n".join([*lines, f"{document['system']}: generation {document['generation']}"])
     return table
 
 
 @asks("""system sync
-bring all partitions to what partition 0 has
+bring all partitions the latest settings
 The record of the system, settings, those of queues, webhooks, keys and limits
 of all: what a partition did not get when it was set. Needs Redis itself;
 --namespace is the system's. Safe to repeat.
 """)
 def _sync(_client: Client, options: Options) -> Replies:
-    from jqmaster.system import calls, settings
+    from jqmaster.system import bringing, calls
     from jqmaster.system.engine import SystemEngine
 
     where = redis_place(options, "system sync", of_system=True)
@@ -95,14 +95,14 @@ def _sync(_client: Client, options: Options) -> Replies:
         await calls.tell(where.url, await calls.latest(where.url, where.namespace), form=where.form)
         engine = SystemEngine(where.url, where.namespace, form=where.form)
         try:
-            return dict(zip(await engine.live(), await settings.sync(engine), strict=True))
+            return dict(zip(await engine.live(), await bringing.sync(engine), strict=True))
         finally:
             await engine.close()
 
     brought = asyncio.run(synced())
     lines = [f"partition {number}: {', '.join(what)}" for number, what in brought.items() if what]
     documents = [{"number": number, "brought": what} for number, what in brought.items()]
-    yield {"partitions": documents}, "\n".join(lines) or "all partitions have the settings of partition 0"
+    yield {"partitions": documents}, "\n".join(lines) or "all partitions have the latest settings"
 
 
 @asks("""system balance

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jqmaster.doctor import doctor
 from jqmaster.doctor.finding import Finding
 from jqmaster.errors import JQError
-from jqmaster.system import settings
+from jqmaster.system import bringing
 
 if TYPE_CHECKING:
     from jqmaster.engine.engine import Engine
@@ -57,14 +57,14 @@ def _together(answers: Mapping[int, Sequence[Finding]]) -> list[Finding]:
 async def _settings(
     system: SystemEngine, engines: Mapping[int, Engine], answers: Mapping[int, Sequence[Finding]]
 ) -> list[Finding]:
-    """Partitions that have other settings than partition 0, among those that answer."""
+    """Partitions that have other settings than the latest, among those that answer."""
     silent = {number for number, found in answers.items() if any(one.check == "partition" for one in found)}
     numbers = [number for number in engines if number not in silent]
     if 0 in silent or system.record is None:
         return []
     found = []
     try:
-        told = await settings.behind([engines[number] for number in numbers], system.record.routes)
+        told = await bringing.behind([engines[number] for number in numbers], system.record.routes)
     except JQError:
         return []  # of partition 0, whose trouble is told already
     for number, behind in zip(numbers, told, strict=True):
@@ -72,10 +72,10 @@ async def _settings(
             means, title = f"{behind}.", f"the settings of partition {number} cannot be read"
         elif behind:
             means = f"It is behind with {', '.join(one.what for one in behind[:10])}."
-            title = f"partition {number} has other settings than partition 0"
+            title = f"partition {number} has other settings than the latest"
         else:
             continue
-        do = f"`jqmaster system sync --namespace '{system.root}'` brings it to what partition 0 has."
+        do = f"`jqmaster system sync --namespace '{system.root}'` brings them."
         values = {"partitions": [number]}
         found.append(Finding("settings", "warning", title, means, do, engines[number].namespace, values))
     return found or [Finding("settings", "ok", "all partitions have the same settings")]

@@ -113,7 +113,7 @@ class _PushPlace(Place):
     async def ask(self, asked: dict[str, Any]) -> Reply:
         self.request = self.request or new_request()
         wait = {"on": self.name, "ms": WINDOW_MS} if self.channel else None
-        spec = {**given(wait=wait), **self.desk.wish(self.number), "request": self.request}
+        spec = {**given(wait=wait), **self.desk.wish(self.number), "settings": self.version, "request": self.request}
         self.offered = self.desk.pools(self.number)
         reply: Reply = await self.engine.call("assign", pack(spec))
         self.request = ""  # only now: what an answer brought that was lost comes again

@@ -242,7 +242,7 @@ def _of_partitions(told: Document) -> Iterator[Metric]:
         "running": "Jobs that run, of the same queues.",
         "oldest_ready_timestamp_seconds": "Since when its oldest ready job waits, paused queues aside.",
         "generation": "Generation of the record of the system that it has.",
-        "behind": "Settings that it has otherwise than partition 0.",
+        "behind": "Settings that are not the latest.",
     }
     families = {
         name: GaugeMetricFamily(f"jq_partition_{name}", text, labels=("partition",)) for name, text in texts.items()

@@ -17,6 +17,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, NotFound, Unavailable, from_redis
 from jqmaster.system.layout import SLOTS, lay_out
 from jqmaster.system.record import System, new, unpack
+from jqmaster.system.settled import NONE, version_key
 
 _AT_ONCE = 16
 ANSWER_S = 5.0
@@ -45,6 +46,13 @@ async def read_at(client: Redis, namespace: str, *, known: System | None = None)
     if known is not None and data == known.packed():
         return known
     return None if data is None else unpack(data)
+
+
+async def look_at(client: Redis, namespace: str) -> tuple[System | None, str]:
+    """The record that a partition has, and the version of its settings. Raises Version, RedisError."""
+    found: Any = await client.mget(_key(namespace), version_key(namespace))
+    data, version = found
+    return None if data is None else unpack(data), NONE if version is None else version.decode()
 
 
 async def owners_of(client: Redis) -> Sequence[str]:

@@ -28,6 +28,7 @@ from jqmaster.system.listings import Listings
 from jqmaster.system.picking import Picking
 from jqmaster.system.record import OVER, System, partition_of
 from jqmaster.system.routing import is_spec, unpacked, whole_path
+from jqmaster.system.settled import Settled
 from jqmaster.system.slots import Slots
 from jqmaster.system.staying import refuse_change, refuse_queue
 from jqmaster.system.ways import all_of, next_of, not_yet, place_of, spec_of
@@ -64,7 +65,7 @@ class SystemEngine(Listings, Enqueueing, Operations):
         self._looking: asyncio.Task[None] | None = None
         self._looked = 0.0
         self.record: System | None = None
-        self.returned = asyncio.Event()  # a partition that did not answer does so again
+        self.settled = Settled()
         self.picking = Picking(self, secrets.token_hex(4))
         self.rooms = Slots(self)
         Listings.__init__(self, partial=partial)
@@ -115,17 +116,19 @@ class SystemEngine(Listings, Enqueueing, Operations):
         return True
 
     async def look(self, number: int = 0) -> bool:
-        """Read the record as a partition has it; whether it is later than what was known. Raises Unavailable, Version,
-        NotFound."""
+        """Read the record as a partition has it, and of which version its settings are; whether the record is later
+        than what was known. Raises Unavailable, Version, NotFound."""
         engine = (await self.partitions())[number]
         self._looked = time.monotonic()
         try:
             async with asyncio.timeout(_ANSWER_S):
-                found = await calls.read_at(engine.redis, engine.namespace)
+                found, version = await calls.look_at(engine.redis, engine.namespace)
         except TimeoutError as problem:
             raise Unavailable(f"{engine.namespace} did not answer within {_ANSWER_S:g} s") from problem
         except RedisError as problem:
             raise from_redis(problem) from problem
+        if self.settled.heard(version) or version != self.settled.version:
+            self.settled.bring()
         return found is not None and self._adopt(found)
 
     async def _look_aside(self) -> None:

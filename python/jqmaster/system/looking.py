@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, PartitionsAway, Unavailable, from_redis
-from jqmaster.system import settings
+from jqmaster.system import bringing
 from jqmaster.system.calls import owners_of, read_at
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import OVER, Partition, System
@@ -180,14 +180,14 @@ async def _jobs(engine: Engine, now_ms: int) -> Document:
 
 
 async def compare(system: SystemEngine, found: Look, *, within_s: float) -> dict[int, list[str]]:
-    """Which settings a partition has otherwise than partition 0, by its number; without those of which that is not
+    """Which settings a partition has otherwise than the latest, by its number; without those of which that is not
     known, and of none where partition 0 does not tell. Each has ``within_s``."""
     there = [one.number for one in found.partitions if one.answers and one.copy is not None]
     if 0 not in there:
         return {}
     engines = await system.partitions()
     try:
-        told = await settings.behind([engines[number] for number in there], found.system.routes, within_s=within_s)
+        told = await bringing.behind([engines[number] for number in there], found.system.routes, within_s=within_s)
     except JQError:
         return {}
     pairs = zip(there, told, strict=True)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from jqmaster.engine import replies
 from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import channel_of
@@ -17,6 +18,7 @@ from jqmaster.errors import Unavailable
 from jqmaster.system.place import Place
 from jqmaster.system.quiet import Quiet, Reply
 from jqmaster.system.record import DIGITS, System
+from jqmaster.system.settled import Settled
 
 PLACES = 8  # partitions at which who waits sleeps in any case: a blocked connection to each
 MOST_PLACES = 24  # and at most, where nobody else sleeps there
@@ -32,7 +34,7 @@ class Partitions(Protocol):
 
     root: str
     record: System | None
-    returned: asyncio.Event
+    settled: Settled
 
     async def partitions(self) -> Sequence[Engine]: ...
 
@@ -71,7 +73,7 @@ class Places:
         nearest = _nearest(self._name, live.values())
         quiet_s = max(NET_S, LOOKS_S * (len(live) - len(nearest))) * random.uniform(0.75, 1.25)
         self.all += [
-            self._make(number, one, self._wish, self._system.returned.set, is_near=one in nearest, quiet_s=quiet_s)
+            self._make(number, one, self._wish, self._system.settled, is_near=one in nearest, quiet_s=quiet_s)
             for number, one in enumerate(engines)
             if number >= len(self.all)
         ]
@@ -114,7 +116,7 @@ class Places:
                 for one in _worth_a_look(places, quiet, wish.get("request")):
                     asked = wish if "request" in wish else {**wish, "request": new_request()}
                     reply = await one.look(worker, asked)
-                    if not one.is_away:
+                    if not one.is_away and not one.is_stale:
                         quiet.note(one, reply)
                         is_more = is_more or not reply[0]
                     if len(reply) > 1:
@@ -233,7 +235,11 @@ class Picking:
             request = pick["request"] if "request" in pick else new_request()
             other, before = (None, None) if "before" in pick else await places.another(home, request)
             wish = {field: value for field, value in pick.items() if field != "request"}
-            answers, picked = await finish({**wish, **given(before=before), "request": request})
+            asked = {"settings": home.version, **wish, **given(before=before), "request": request}
+            answers, picked = await finish(asked)
+            if (version := replies.stale(picked)) is not None:
+                home.told(version)
+                picked = [-1]
             if len(picked) == 1 and other is not None:
                 picked = await other.look(worker, {**wish, "request": request})
                 if len(picked) == 1:

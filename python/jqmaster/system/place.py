@@ -5,23 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from redis.exceptions import RedisError
 
 from jqmaster.connection.wake import BLOCK_S, WINDOW_MS, Channel, backoff_s
-from jqmaster.engine.calls import new_request
+from jqmaster.engine import replies
+from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting, channel_of
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.system.quiet import Quiet, Reply
+from jqmaster.system.settled import Settled
 
 log = logging.getLogger("jqmaster.system")
 
 LOOK_S = 1.0  # how long a partition may take to answer before the next is asked
 HEAD_S = 0.1  # how long its head is waited for, while an outcome is to be reported
 AWAY_S = 5.0  # at most so long a partition that did not answer is not asked
+STALE_S = 1.0  # at most so long one with older settings is not asked
 FAR_BLOCK_S = 3 * BLOCK_S  # a process sleeps at more of those that are not near it, so it calls more rarely there
 
 
@@ -33,13 +36,13 @@ class Place:
         number: int,
         engine: Engine,
         wish: Mapping[str, Any],
-        returned: Callable[[], object],
+        settled: Settled,
         *,
         is_near: bool,
         quiet_s: float,
     ) -> None:
-        """`wish`: `{queues, order}`. `returned`: called when it was away, and answers again. Those that wish sleep
-        there if it is near. `quiet_s`: how long a look that finds nothing lasts where they do not."""
+        """`wish`: `{queues, order}`. Those that wish sleep there if it is near. `quiet_s`: how long a look that finds
+        nothing lasts where they do not."""
         self.number = number
         self.engine = engine
         self.waiting = Waiting(engine, engine.redis)
@@ -52,7 +55,7 @@ class Place:
         self.led_until = 0.0  # its head is not followed until then
         self._failures = 0
         self._failed_at = 0.0  # the first of these
-        self._returned = returned
+        self._settled = settled
         self._noted: dict[str, float] = {}  # workers of this process that sleep there, and until when they may
         self._wish = wish
         if is_near:
@@ -67,21 +70,49 @@ class Place:
         """Whether it did not answer when it was asked last."""
         return self._failures > 0
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether it starts nothing, as its settings are older than those that are known."""
+        return self._settled.is_stale(self.number)
+
+    @property
+    def version(self) -> str:
+        """For which settings jobs are asked for."""
+        return self._settled.of(self.number)
+
+    def told(self, version: str) -> bool:
+        """Of which version its settings are, which is not the one that it was asked for. Whether to ask again at once.
+        One with older settings is left alone for a while, and has to be brought in line."""
+        if self._settled.told(self.number, version):
+            return True
+        self.away_until = time.monotonic() + min(STALE_S, max(0.05, self._settled.since_s(self.number)))
+        return False
+
     def is_worth_a_look(self, quiet: Quiet) -> bool:
         """Whether it may have something, as far as is known. Who does not listen there may have missed a call."""
         now = time.monotonic()
         is_quiet = now < quiet.until(self) and (self.channel is None or self.channel.connected)
         return not is_quiet and self.away_until <= now
 
-    def wish(self, count: int) -> dict[str, Any]:
+    def wish(self, count: int, before: str | None = None, request: str | None = None) -> dict[str, Any]:
         """For up to `count` jobs."""
-        return {**self._wish, "count": count, "request": new_request()}
+        asked = {**self._wish, "count": count, "settings": self.version, **given(before=before)}
+        return {**asked, "request": request or new_request()}  # at the end (`new_request`)
 
     async def look(self, worker: Any, wish: Mapping[str, Any]) -> Reply:
-        """Jobs, if there are any that can start. A partition that does not answer has none, and is not asked for a
-        while. Raises what Redis refuses."""
+        """Jobs, if there are any that can start. A partition that does not answer has none, nor one with older settings
+        than are known, and is not asked for a while. Raises what Redis refuses."""
         self.is_called = False
-        asked = {**wish, "worker": worker}
+        reply = await self._look(worker, wish)
+        if (version := replies.stale(reply)) is None:
+            return reply
+        if not self.told(version):
+            return [-1]
+        reply = await self._look(worker, wish)
+        return reply if replies.stale(reply) is None else [0]
+
+    async def _look(self, worker: Any, wish: Mapping[str, Any]) -> Reply:
+        asked = {"settings": self.version, **wish, "worker": worker}
         if self.channel is not None:
             self._noted[str(worker)] = time.monotonic() + WINDOW_MS / 1000 + 1
         try:
@@ -95,6 +126,9 @@ class Place:
             self.failed(problem)
             return [-1]
         self._answered()
+        if replies.stale(reply) is not None:
+            return reply
+        self._settled.is_right(self.number)
         if len(reply) == 1 and reply[0] and self.channel is not None:
             self.channel.look_in(reply[0])
         return reply
@@ -111,7 +145,7 @@ class Place:
         if self._failures:
             self._failures = 0
             if time.monotonic() - self._failed_at > LOOK_S:  # else it was only slow
-                self._returned()
+                self._settled.compare()
 
     def failed(self, problem: Exception | None = None) -> None:
         """It did not answer."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from jqmaster.engine import scripts
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, Invalid, Unavailable
-from jqmaster.system import calls, moving, settings
+from jqmaster.system import bringing, calls, moving
 from jqmaster.system.balance import SHARE_S
 from jqmaster.system.engine import LOOK_S, SystemEngine
 from jqmaster.system.layout import lay_out
@@ -42,7 +42,7 @@ async def add(url: str, root: str, count: int, *, form: scripts.Form = "auto") -
         else:
             await calls.tell(url, system, form=form)
         async with change.whole() as whole:
-            while any(await settings.sync(whole)):  # what is set meanwhile may be undone by an older copy
+            while any(await bringing.sync(whole)):  # what is set meanwhile may be undone by an older copy
                 pass
         try:
             await change.to(change.system.activated())

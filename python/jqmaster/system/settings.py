@@ -1,12 +1,13 @@
-"""Settings: what is the same in all partitions of a system. Partition 0 comes first, and what it has is right."""
+"""Settings: what is the same in all partitions of a system. A change goes from one version of them to the next; which
+changes come first partition 0 says."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgpack
 
@@ -14,44 +15,114 @@ from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
-from jqmaster.errors import Invalid, JQError, NotFound, PartitionsAway, Unavailable
+from jqmaster.errors import Invalid, JQError, NotFound, PartitionsAway, Stale, Unavailable
 from jqmaster.system import merging
+from jqmaster.system.bringing import bring_to, front
 from jqmaster.system.moving import bring_schedule
-from jqmaster.system.routes import is_placed, needs_place
+from jqmaster.system.routing import is_spec
+from jqmaster.system.settled import following, rank
 from jqmaster.system.ways import Partitions, Way, all_of, come_since, spec_of
 
-_REMOVING = ("unsubscribe", "revoke", "forget")
-_PAGE = 1000
-_AT_ONCE = 16
+_REMOVING = ("unsubscribe", "unconstrain", "revoke", "forget")
+_TRIES = 50  # of which each is one more change that another makes at the same moment
+_AGAIN_S = 0.05
+
+_Move = tuple[str, str]
+"""From which version of settings to which."""
 
 
 async def _everywhere(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Partition 0 first, then all others at once; its reply. Repeating completes what some did not get."""
-    return (await _carried(operation, system, lambda _: arguments))[0]
+    return (await change(operation, system, arguments))[0]
 
 
-async def _carried(operation: str, system: Partitions, arguments: Callable[[Any], Sequence[Argument]]) -> list[Any]:
-    """The answers. ``arguments`` of the others are made from the first's answer. What is to be removed need not be
-    everywhere. Raises Unavailable, which names those that did not answer, once all others are through."""
-    engines = list((await system.live()).values())
-
-    async def ask(engine: Engine, told: Sequence[Argument]) -> Any:
+async def change(operation: str, system: Partitions, arguments: Sequence[Argument]) -> list[Any]:
+    """A change of settings: the answers. Partition 0 moves to the next version with it, then the others do. One that
+    has missed another change is brought in line first. Raises what ``carried`` does."""
+    if "settings" in spec_of(arguments):  # it is for one version alone
+        return await carried(operation, system, lambda _: arguments)
+    for _ in range(_TRIES):
         try:
-            return await engine.call(operation, *told)
-        except NotFound as problem:
-            if operation not in _REMOVING:
-                raise
-            return problem
+            first = next(iter((await system.live()).values()))
+            version = await front(system, first)
+            return await carried(operation, system, lambda _: arguments, (version, following(version)))
+        except Stale:  # another change was quicker
+            await asyncio.sleep(_AGAIN_S * random.random())
+    raise Unavailable("others change settings all the time: repeat it")
 
-    first = await ask(engines[0], arguments(None))
+
+async def carried(
+    operation: str, system: Partitions, arguments: Callable[[Any], Sequence[Argument]], move: _Move | None = None
+) -> list[Any]:
+    """The answers. ``arguments`` of the others are made from the first's answer. What is to be removed need not be
+    everywhere. Raises Unavailable, which names those that did not answer, once all others are through; Stale where
+    partition 0 has another version than the one to ``move`` from."""
+    engines = list((await system.live()).values())
+    first = await _asked(engines[0], operation, arguments(None), move)
+    if move and not isinstance(first, NotFound):
+        system.settled.heard(move[1])
+    else:
+        move = None
     told = arguments(first)
-    answers = [first, *await asyncio.gather(*(ask(one, told) for one in engines[1:]), return_exceptions=True)]
+
+    async def ask(engine: Engine) -> Any:
+        answer = await _asked(engine, operation, told, move, is_first=False)
+        if move is None or not isinstance(answer, Stale | NotFound):
+            return answer
+        return await _completed(system, engines[0], engine, operation, told, move)
+
+    answers = [first, *await asyncio.gather(*map(ask, engines[1:]), return_exceptions=True)]
     while more := await come_since(system, engines):
-        answers += await asyncio.gather(*(ask(one, told) for one in more), return_exceptions=True)
+        answers += await asyncio.gather(*map(ask, more), return_exceptions=True)
         engines = [*engines, *more]
+    _check(engines, answers)
+    found = [one for one in answers if not isinstance(one, NotFound | Stale)]
+    if not found:
+        raise first
+    return found
+
+
+async def _asked(
+    engine: Engine, operation: str, told: Sequence[Argument], move: _Move | None, *, is_first: bool = True
+) -> Any:
+    """The answer, also that there is nothing to remove, or of one that is not the first that it is of another
+    version."""
+    if move is not None and told and is_spec(told[0]):  # else the script says what is wrong
+        told = [pack({**spec_of(told), "settings": move}), *told[1:]]
+    try:
+        return await engine.call(operation, *told)
+    except NotFound as problem:
+        if operation not in _REMOVING:
+            raise
+        return problem
+    except Stale as problem:
+        if move and problem.message == move[1] != move[0]:  # it was carried out, and the answer was lost
+            answer = await _asked(engine, operation, told, (move[1], move[1]), is_first=is_first)
+            return 1 if isinstance(answer, NotFound) else answer
+        if is_first:
+            raise
+        return problem
+
+
+async def _completed(
+    system: Partitions, first: Engine, engine: Engine, operation: str, told: Sequence[Argument], move: _Move
+) -> Any:
+    """Of a partition that has missed a change before: in line with the first it is where that is."""
+    for _ in range(_TRIES):
+        with suppress(Stale):  # somebody else brings it in line, too
+            await bring_to(system, engine, first)
+            answer = await _asked(engine, operation, told, (move[1], move[1]), is_first=False)
+            if not isinstance(answer, Stale) or rank(answer.message) > rank(move[1]):
+                return answer
+        await asyncio.sleep(_AGAIN_S * random.random())
+    raise Unavailable(f"others bring {engine.namespace} in line all the time")
+
+
+def _check(engines: Sequence[Engine], answers: Sequence[Any]) -> None:
+    """Raise what is wrong with the answers of partitions; in how many a change is applied where some are silent."""
     silent = [engine.namespace for engine, one in zip(engines, answers, strict=True) if isinstance(one, Unavailable)]
     for engine, one in zip(engines, answers, strict=True):
-        if isinstance(one, BaseException) and not isinstance(one, Unavailable | NotFound):
+        if isinstance(one, BaseException) and not isinstance(one, Unavailable | NotFound | Stale):
             if isinstance(one, JQError):
                 one.message += f" (in {engine.namespace}; others have it)"
             raise one
@@ -59,10 +130,6 @@ async def _carried(operation: str, system: Partitions, arguments: Callable[[Any]
         applied = f"applied in {len(engines) - len(silent)} of {len(engines)} partitions"
         cause = next(one for one in answers if isinstance(one, Unavailable))
         raise PartitionsAway(f"{applied}; {', '.join(silent)} did not answer: repeat it", cause.cause) from cause
-    found = [one for one in answers if not isinstance(one, NotFound)]
-    if not found:
-        raise first
-    return found
 
 
 async def _config(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
@@ -74,7 +141,10 @@ async def _config(system: Partitions, operation: str, arguments: Sequence[Argume
 
 async def _queue(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """The document is that of all."""
-    answers = await _carried(operation, system, lambda _: arguments)
+    if spec_of(arguments).keys() <= {"name", "actor"}:  # a look
+        answers = await carried(operation, system, lambda _: arguments)
+    else:
+        answers = await change(operation, system, arguments)
     return msgpack.packb(merging.queue([replies.plain_document(one) for one in answers]))
 
 
@@ -103,7 +173,7 @@ async def _mark(system: Partitions, operation: str, arguments: Sequence[Argument
             return arguments
         return [pack({**spec, "time_ms": replies.plain_document(first)["time_ms"]})]
 
-    return (await _carried(operation, system, told))[0]
+    return (await carried(operation, system, told))[0]
 
 
 async def _schedule(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
@@ -126,170 +196,3 @@ WAYS: Mapping[str, Way] = {
     "schedule": _schedule,
     "unschedule": _schedule,
 }
-
-
-# -- bringing partitions that are behind up to partition 0 -----------------------------------------------
-
-
-class Behind(NamedTuple):
-    """A setting that a partition has otherwise than partition 0, and the call that brings it there."""
-
-    what: str
-    operation: str
-    arguments: Sequence[Argument]
-
-
-class _Settings(NamedTuple):
-    """What one partition has."""
-
-    config: Document
-    queues: dict[str, Document]
-    webhooks: dict[str, Document]
-    keys: dict[str, Document]
-    constraints: dict[str, Document]
-
-
-async def _all(listing: Callable[..., Awaitable[replies.Page]], **more: Any) -> list[Document]:
-    found: list[Document] = []
-    cursor = ""
-    while True:
-        page = await listing(cursor=cursor, count=_PAGE, **more)
-        found += page.documents
-        cursor = page.cursor
-        if not cursor:
-            return found
-
-
-async def _settings(engine: Engine, routes: Mapping[str, str]) -> _Settings:
-    queues = {one["name"]: _of_queue(one) for one in await _all(engine.queues)}
-    keys = {one["id"]: one for one in await _all(engine.keys, digests=True)}
-    webhooks = {one["id"]: one for one in await engine.webhooks(secrets=True)}
-    constraints = {
-        one["id"]: _of_constraint(one)
-        for one in await _all(engine.constraints)
-        if "share" in one or is_placed(one, routes)
-    }
-    return _Settings(await engine.config(), queues, webhooks, keys, constraints)
-
-
-def _of_queue(document: Document) -> Document:
-    return {
-        "paused": document["paused"], "max_waiting": document["max_waiting"], "fair": document.get("fair", []),
-        "settings": document.get("settings", {}),
-    }  # fmt: skip
-
-
-_OF_CONSTRAINT = ("id", "match", "by", "concurrency", "rate", "cost", "order", "expires_ms", "hold_ms")
-
-
-def _of_constraint(document: Document) -> Document:
-    return {field: document[field] for field in _OF_CONSTRAINT if field in document}
-
-
-_PLAIN: Document = {"paused": False, "max_waiting": 0, "fair": [], "settings": {}}
-
-
-def _differing(right: _Settings, its: _Settings, now_ms: int) -> Iterator[Behind]:
-    if its.config != right.config:
-        yield Behind("settings", "config", [pack({"set": right.config})])
-    for name in sorted(right.queues.keys() | its.queues.keys()):
-        wanted, found = right.queues.get(name, _PLAIN), its.queues.get(name, _PLAIN)
-        if wanted != found:
-            unset = sorted(found["settings"].keys() - wanted["settings"].keys())
-            spec = {"name": name, **{field: wanted[field] for field in ("paused", "max_waiting", "fair")}}
-            more = {"set": wanted["settings"] or None, "unset": unset or None}
-            yield Behind(f"queue {name}", "queue", [pack(spec | {key: one for key, one in more.items() if one})])
-    for name in sorted(right.webhooks.keys() | its.webhooks.keys()):
-        if (hook := right.webhooks.get(name)) is None:
-            yield Behind(f"webhook {name}", "unsubscribe", [pack({"id": name})])
-        elif hook != its.webhooks.get(name):
-            if not hook["secrets"] and name in its.webhooks:
-                yield Behind(f"webhook {name}", "unsubscribe", [pack({"id": name})])  # or its secrets would stay
-            unsent = ("match",) if hook["secrets"] else ("match", "secrets")
-            spec = {field: value for field, value in hook.items() if field not in unsent}
-            matcher = msgpack.packb(hook["match"]) if "match" in hook else b""
-            yield Behind(f"webhook {name}", "subscribe", [pack(spec), matcher])
-    for name in sorted(right.keys.keys() ^ its.keys.keys()):
-        if (key := right.keys.get(name)) is None:
-            yield Behind(f"key {name}", "revoke", [pack({"id": name})])
-            continue
-        spec = {field: key[field] for field in ("id", "digest", "name", "roles", "queues", "rate") if field in key}
-        left_s = (key["expires_ms"] - now_ms) / 1000 if "expires_ms" in key else None
-        if left_s is None or left_s > 0:
-            yield Behind(f"key {name}", "grant", [pack(spec | ({} if left_s is None else {"ttl": left_s}))])
-    for name in sorted(right.constraints.keys() | its.constraints.keys()):
-        yield from _of_limits(name, right.constraints.get(name), its.constraints.get(name), now_ms)
-
-
-def _of_limits(name: str, right: Document | None, its: Document | None, now_ms: int) -> Iterator[Behind]:
-    """Of one constraint of all partitions. Moments are those of each partition's clock, and of when it was
-    told: whether there is one is compared."""
-    if right is None:
-        yield Behind(f"constraint {name}", "unconstrain", [pack({"id": name})])
-        return
-    moments = ("expires_ms", "hold_ms")
-
-    def facts(one: Document) -> Document:
-        return {field: field in moments or value for field, value in one.items() if field != "hold_ms"}
-
-    if its is None or facts(its) != facts(right):
-        spec = {field: value for field, value in right.items() if field not in ("match", *moments)}
-        more = {"expires_in": max(0.001, (right["expires_ms"] - now_ms) / 1000)} if "expires_ms" in right else {}
-        matcher = msgpack.packb(right["match"])
-        shared = needs_place(right) is None
-        yield Behind(f"constraint {name}", "constrain", [pack({**spec, **more, "shared": shared}), matcher])
-    left_ms = right.get("hold_ms", 0) - now_ms
-    if left_ms > 0 and (its is None or "hold_ms" not in its):
-        yield Behind(f"hold of {name}", "hold", [pack({"id": name, "seconds": left_ms / 1000})])
-
-
-async def behind(
-    engines: Sequence[Engine], routes: Mapping[str, str], *, within_s: float | None = None
-) -> list[list[Behind] | JQError]:
-    """For each partition what it has otherwise than the first of them, which is partition 0, or why that is not known.
-    Each has ``within_s`` to tell. Raises what partition 0 does."""
-
-    turn = asyncio.Semaphore(_AT_ONCE)
-
-    async def of(engine: Engine) -> _Settings:
-        try:
-            async with turn, asyncio.timeout(within_s):
-                return await _settings(engine, routes)
-        except TimeoutError as problem:
-            raise PartitionsAway(f"{engine.namespace} did not tell its settings within {within_s:g} s") from problem
-
-    right = await of(engines[0])
-    now_ms = int(time.time() * 1000)
-
-    async def found(engine: Engine) -> list[Behind] | JQError:
-        try:
-            return list(_differing(right, await of(engine), now_ms))
-        except JQError as problem:
-            return problem
-
-    return [[], *await all_of(map(found, engines[1:]))]
-
-
-async def sync(system: Partitions) -> list[list[str]]:
-    """Bring each live partition to what partition 0 has: for each what was brought. Safe to repeat, and at any time.
-    Raises Unavailable, which names those that did not answer, once all others have it."""
-    engines = list((await system.live()).values())
-    assert system.record is not None
-    found = await behind(engines, system.record.routes)
-
-    async def brought(engine: Engine, found: list[Behind] | JQError) -> list[str]:
-        if isinstance(found, JQError):
-            raise found
-        for one in found:
-            await engine.call(one.operation, *one.arguments)
-        return [one.what for one in found]
-
-    asked = (brought(engine, found) for engine, found in zip(engines, found, strict=True))
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    for one in answers:
-        if isinstance(one, BaseException) and not isinstance(one, Unavailable):
-            raise one
-    silent = [engine.namespace for engine, one in zip(engines, answers, strict=True) if isinstance(one, Unavailable)]
-    if silent:
-        raise PartitionsAway(f"{', '.join(silent)} did not answer: repeat it; the others have what {system.root} has")
-    return [one for one in answers if isinstance(one, list)]

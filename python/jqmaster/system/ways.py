@@ -13,6 +13,7 @@ from jqmaster.errors import Invalid
 from jqmaster.system.picking import Picking
 from jqmaster.system.record import System
 from jqmaster.system.routing import unpacked
+from jqmaster.system.settled import Settled
 from jqmaster.system.slots import Slots
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ class Partitions(Protocol):
     record: System | None
     picking: Picking
     rooms: Slots
+    settled: Settled
 
     async def partitions(self) -> Sequence[Engine]: ...
 

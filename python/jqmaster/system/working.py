@@ -284,7 +284,7 @@ async def _pick(system: Partitions, operation: str, arguments: Sequence[Argument
     return await system.picking.pick(spec)
 
 
-_WISH = {"queues", "count", "order", "before", "request"}
+_WISH = {"queues", "count", "order", "before", "settings", "request"}
 WAYS: Mapping[str, Way] = {
     "bulk": _bulk,
     "finish": _finish,

@@ -21,6 +21,7 @@ STATUS = {
     "FULL": 429,
     "VERSION": 503,
     "ROUTE": 503,
+    "STALE": 503,
     "UNAVAILABLE": 503,
     "NOTDURABLE": 504,
     "INTERNAL": 500,

@@ -12,7 +12,6 @@ from typing import Any, Unpack
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies
-from jqmaster.engine.calls import given
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Finished, Job, Note
@@ -78,8 +77,9 @@ class SystemSource:
         if not want:
             return (await home.engine.finish(self.worker, said)).states, []
         other, before = await self._places.another(home)
-        pick = {**home.wish(want), **given(before=before), "request": request}
-        finished = await self._finish(home, said, pick)
+        finished = await self._finish(home, said, home.wish(want, before, request))
+        if finished.stale is not None:
+            home.told(finished.stale)
         jobs = finished.picked.jobs if finished.picked else []
         if jobs:
             self._quiet.over(home)  # it may have more

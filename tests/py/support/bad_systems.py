@@ -9,6 +9,13 @@ RECORD = {
 VALID = {
     "slots": [encode({"jobs": []})], "system": [encode({})], "meet": [encode({}), encode({"name": "a"}), b"\xc0"],
 }  # fmt: skip
+MATCH = encode({"name": "a"})
+SETTINGS = {
+    "config": [{}], "queue": [{"name": "a"}], "forget": [{"queue": "a"}], "unsubscribe": [{"id": "hook"}],
+    "subscribe": [{"id": "hook", "url": "http://host/"}, MATCH], "constrain": [{"id": "c", "concurrency": 1}, MATCH],
+    "unconstrain": [{"id": "known"}], "revoke": [{"id": "0123456789ab"}],
+    "grant": [{"id": "0123456789ab", "digest": "0" * 64, "name": "ann", "roles": ["viewer"]}],
+}  # fmt: skip
 HAD = {"id": "s", "every": 1, "job": {"name": "a"}, "had": {"made": 1}, "request": "t"}
 
 
@@ -76,6 +83,10 @@ def of_systems(invalid, refused):
         yield invalid("schedule", f"a run {one!r} of before", "had.runs[1]", encode({**HAD, "had": had}), b"\xc0")
     yield invalid("schedule", "had without request", "request", encode({**HAD, "request": None}), b"\xc0")
     yield invalid("schedule", "request without had", "request", encode({**HAD, "had": None}), b"\xc0")
+    for script, (spec, *more) in SETTINGS.items():
+        for moves in (5, "0", [], ["0"], ["0"] * 3, ["0", 5], ["", "0"], ["0", "1"], ["1-g", "1-a"]):
+            yield invalid(script, f"settings {moves}", "settings", encode({**spec, "settings": moves}), *more)
+        yield refused(script, "settings of another version", "STALE", "", {**spec, "settings": ["7-a", "8-a"]}, *more)
     for number in (-1, 0.5, "0", True, []):
         options = encode({"generation": number})
         yield invalid("enqueue", f"generation {number}", "generation", options, encode({"name": "a"}), b"\xc0")

@@ -55,6 +55,7 @@ DIFFERS = {
         "setup: a namespace of the current schema needs no migration, and has no problems",
         "setup: before that, scripts refuse",
         "systems: a call that was routed by an earlier generation is refused",
+        "systems: a change of settings is for one version of them, and so is a pick; outcomes are taken all the same",
         "systems: a partition tells who has a key, and which call it answered, and makes nothing",
         "systems: a schedule comes from another partition once",
         "systems: a namespace that is no partition has no record, and takes calls however they were routed",

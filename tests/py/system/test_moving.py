@@ -294,7 +294,7 @@ async def test_while_partitions_are_added_none_moves(
         raise Unavailable("broken off")
 
     with monkeypatch.context() as patched:
-        patched.setattr(resizing.settings, "sync", breaks)
+        patched.setattr(resizing.bringing, "sync", breaks)
         with pytest.raises(Unavailable, match="broken off"):
             await add(redis_url, namespace, 1)
     with pytest.raises(Conflict, match="partitions are being added: repeat `system add` first"):

@@ -18,7 +18,7 @@ from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
 from jqmaster.engine.engine import connect
 from jqmaster.errors import Conflict, Invalid, NotFound, Outdated, Unavailable
-from jqmaster.system import calls, settings
+from jqmaster.system import bringing, calls
 from jqmaster.system.balance import Balancer, balance
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import partition_of, unpack
@@ -76,7 +76,7 @@ class TestAdding:
         await add(redis_url, namespace, 1)
         await engine.look()
         engines = await engine.partitions()
-        assert await settings.behind(engines, {}) == [[], [], []]
+        assert await bringing.behind(engines, {}) == [[], [], []]
         [[first], [new]] = [(await engines[at].constraints(["c"])).documents for at in (0, 2)]
         assert new["hold_ms"] > 0 and new["match"] == first["match"] and "share" in new
         assert new["rate"] == first["rate"]
@@ -102,7 +102,7 @@ class TestAdding:
             raise Unavailable("broken off")
 
         with monkeypatch.context() as patched:
-            patched.setattr(settings, "sync", breaks)
+            patched.setattr(bringing, "sync", breaks)
             with pytest.raises(Unavailable, match="broken off"):
                 await add(redis_url, namespace, 2)
         assert [one.state for one in (await calls.read(redis_url, namespace)).partitions[2:]] == ["joining"] * 2

@@ -17,7 +17,7 @@ import pytest
 from jqmaster.engine.calls import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, Unavailable
-from jqmaster.system import calls, engine, settings
+from jqmaster.system import bringing, calls, engine
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import partition_of
@@ -142,7 +142,7 @@ async def check(url: str, root: str, programs: list[Program], followed: set[str]
     follows = Counter(job["unique"] for job in await walked(partial(system.jobs, {"queue": "b"}), 1000))
     assert {key: follows[key] for key in followed} == dict.fromkeys(followed, 1), "what follows a job comes once"
     assert len(followed) > 50 and not set(follows) - followed - set(KEYS)
-    assert await settings.behind(engines, {}) == [[]] * len(engines)
+    assert await bringing.behind(engines, {}) == [[]] * len(engines)
     jobs = await walked(system.jobs, 1000)
     there = {job["id"] for job in jobs}
     assert all(set(program.acknowledged) <= there for program in programs), "nothing acknowledged is lost"
@@ -179,7 +179,7 @@ async def test_whoever_dies(redis_url: str, namespace: str, monkeypatch: pytest.
     courier = asyncio.create_task(Courier(first).run())
     with monkeypatch.context() as dying:
         dying.setattr(calls, "put", mortal(chance, calls.put, 0.04))
-        dying.setattr(settings, "sync", mortal(chance, settings.sync, 0.2))
+        dying.setattr(bringing, "sync", mortal(chance, bringing.sync, 0.2))
         growing = asyncio.gather(grow(redis_url, namespace), grow(redis_url, namespace))
         while not growing.done():
             await asyncio.gather(*(one.step() for one in programs), run_some(await first.partitions(), followed))

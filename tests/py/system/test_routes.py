@@ -15,7 +15,7 @@ import pytest
 
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster.errors import Conflict, Invalid, NotFound
-from jqmaster.system import calls, settings
+from jqmaster.system import bringing, calls
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import partition_of
@@ -292,8 +292,8 @@ async def test_order_holds_in_the_whole_system(engine: SystemEngine) -> None:
 async def test_a_partition_that_missed_it_or_comes_later_gets_such_a_constraint(engine: SystemEngine) -> None:
     await engine.constrain("c", {"queue": "mail"}, by=PATH, concurrency=1, order="strict")
     await (await engine.partitions())[2].unconstrain("c")
-    assert await settings.sync(engine) == [[], [], ["constraint c"], []]
-    assert await settings.sync(engine) == [[]] * COUNT
+    assert await bringing.sync(engine) == [[], [], ["constraint c"], []]
+    assert await bringing.sync(engine) == [[]] * COUNT
     await add(engine.url, engine.root, 1)
     await engine.look()
     told = [(await one.constraints(["c"])).documents for one in await engine.partitions()]

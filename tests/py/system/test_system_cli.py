@@ -97,7 +97,7 @@ def test_a_partition_with_other_settings_is_told_and_brought_back(
     [finding] = [one for one in doctored.documents if one["check"] == "settings"]
     assert finding["level"] == "warning" and finding["values"]["partitions"] == [2] and "queue b" in finding["means"]
     assert ok("system", "sync").out == "partition 2: queue b\n"
-    assert call("system", "sync", *where).out == "all partitions have the settings of partition 0\n"
+    assert call("system", "sync", *where).out == "all partitions have the latest settings\n"
     assert call("system", *where).code == 0
 
 

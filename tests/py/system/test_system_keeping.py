@@ -13,7 +13,7 @@ import pytest
 
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import PartitionsAway
-from jqmaster.system import calls, keeping, settings
+from jqmaster.system import bringing, calls, keeping
 from jqmaster.system.engine import SystemEngine
 from jqmaster.worker.run import WorkOptions, work
 from parts import eventually
@@ -43,7 +43,7 @@ async def working(engine: SystemEngine) -> AsyncIterator[list[Any]]:
 
 async def _are_the_same(engine: SystemEngine) -> bool:
     engines = await engine.partitions()
-    return await settings.behind(engines, {}) == [[]] * len(engines)
+    return await bringing.behind(engines, {}) == [[]] * len(engines)
 
 
 async def test_what_a_partition_missed_is_brought_by_a_worker(
@@ -65,21 +65,22 @@ async def test_what_a_partition_missed_is_brought_by_a_worker(
 async def test_what_is_under_way_is_left_to_who_sets_it(system: SystemEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     engines = await system.partitions()
     await engines[0].queue("b", paused=True)
-    looks = 0
+    looks, look = 0, bringing._look
 
-    async def behind(engines: Sequence[Engine], *rest: Any, **more: Any) -> Any:
+    async def counted(engines: Sequence[Engine], *rest: Any, **more: Any) -> Any:
         nonlocal looks
         looks += 1
         if looks == 2:  # somebody has begun to set it meanwhile
             await engines[0].queue("c", paused=True)
-        return await settings.behind(engines, *rest, **more)
+            await engines[1].queue("b", paused=True)
+        return await look(engines, *rest, **more)
 
-    monkeypatch.setattr(keeping, "behind", behind)
-    await keeping.bring(system)
-    assert [[one.what for one in found] for found in await settings.behind(engines, {})] == [
+    monkeypatch.setattr(bringing, "_look", counted)
+    assert await bringing.bring(system, lasting_s=0.01) == {0: [], 1: [], 2: ["queue b", "queue c"]}
+    assert [[one.what for one in found] for found in await bringing.behind(engines, {})] == [
         [],
         ["queue c"],
-        ["queue c"],
+        [],
     ]
 
 

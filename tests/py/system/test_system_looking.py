@@ -17,7 +17,7 @@ from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
 from jqmaster.master.server import ServeOptions
 from jqmaster.master.server import Server as MasterServer
-from jqmaster.system import calls, settings
+from jqmaster.system import bringing, calls
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.looking import look
 from jqmaster.system.record import partition_of
@@ -105,7 +105,7 @@ async def test_settings_that_are_behind_are_told_until_they_are_not(system: Syst
     await engines[2].queue("b", paused=True)
     document = await until(server, lambda told: told["partitions"][2]["behind"])
     assert [one["behind"] for one in document["partitions"]] == [[], [], ["queue b"]]
-    await settings.sync(system)
+    await bringing.sync(system)
     await until(server, lambda told: [one["behind"] for one in told["partitions"]] == [[], [], []])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from jqmaster.doctor import partitions
 from jqmaster.errors import Conflict, Invalid, JQError, NotFound, Unavailable
-from jqmaster.system import calls, settings
+from jqmaster.system import bringing, calls
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from parts import eventually
@@ -145,7 +145,7 @@ async def test_a_schedule_has_jobs_made_where_they_belong(system: SystemEngine) 
 async def test_what_a_partition_has_otherwise_is_told_and_mended(system: SystemEngine) -> None:
     engines = await system.partitions()
     await set_all(system)
-    assert await settings.behind(engines, {}) == [[], [], []]
+    assert await bringing.behind(engines, {}) == [[], [], []]
     [first, second] = [one["id"] for one in (await system.keys()).documents]
     await engines[1].config({"events_max": 5})
     await engines[1].queue("q", paused=False, unset=["retry_base"], set={"retry_cap": 9.0})
@@ -156,12 +156,12 @@ async def test_what_a_partition_has_otherwise_is_told_and_mended(system: SystemE
     await engines[2].subscribe("other", "http://x/", {"name": "b"})
     await engines[0].revoke(second)
     await put(engines[2], queue="none", name="b")
-    found = [[one.what for one in each] for each in await settings.behind(engines, {}) if isinstance(each, list)]
+    found = [[one.what for one in each] for each in await bringing.behind(engines, {}) if isinstance(each, list)]
     assert found[0] == []
     assert sorted(found[1]) == sorted(["settings", "queue q", f"key {first}", f"key {second}"])
     assert sorted(found[2]) == sorted(["queue own", "queue q", "webhook hook", "webhook other", f"key {second}"])
-    assert await settings.sync(system) == found
-    assert await settings.behind(engines, {}) == [[], [], []]
+    assert await bringing.sync(system) == found
+    assert await bringing.behind(engines, {}) == [[], [], []]
     [key] = (await engines[1].keys(digests=True)).documents
     [right] = (await engines[0].keys(digests=True)).documents
     assert {**key, "created_ms": 0, "expires_ms": 0} == {**right, "created_ms": 0, "expires_ms": 0}
@@ -175,7 +175,7 @@ async def test_secrets_that_were_taken_away_go_everywhere(system: SystemEngine) 
     await system.subscribe("hook", HOOK["url"], HOOK["match"], secrets=HOOK["secrets"])
     await engines[0].unsubscribe("hook")
     await engines[0].subscribe("hook", HOOK["url"], HOOK["match"])
-    await settings.sync(system)
+    await bringing.sync(system)
     for one in engines:
         assert [hook["secrets"] for hook in await one.webhooks()] == [0]
 
@@ -203,11 +203,11 @@ async def test_partitions_that_do_not_answer_are_named_and_repeating_completes()
         async with asyncio.timeout(60):
             while True:
                 try:
-                    found = await settings.sync(engine)
+                    found = await bringing.sync(engine)
                     break
                 except JQError:
                     await asyncio.sleep(0.2)
-        assert found in ([[], ["queue a"], []], [[], [], []])  # what was asked may have arrived late
+        assert found in ([[], ["queue a", "version"], []], [[], [], []])  # what was asked may have arrived late
         for one in await engine.partitions():
             assert (await one.queues(["a"])).documents[0]["paused"] is True
         await engine.close()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from jqmaster.system import calls, settings
+from jqmaster.system import bringing, calls
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import partition_of
 from processes import MasterProcess
@@ -74,7 +74,7 @@ def test_what_is_behind_is_told_with_what_to_do(browser: Browser, shop: Server, 
     async def on_all(is_right: bool) -> None:
         engine = SystemEngine(redis.url, "{shop}")
         if is_right:
-            await settings.sync(engine)
+            await bringing.sync(engine)
         else:
             await (await engine.partitions())[2].queue("other", paused=True)
         await engine.close()

@@ -18,6 +18,7 @@ from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_docu
 from jqmaster.bundle.build import build
 from jqmaster.engine.scripts import builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
+from model.access import VERSIONED
 
 NAMESPACE = "{model}"
 # How operations are called that are in the library: by FCALL (functions), or as all others (scripts).
@@ -208,7 +209,11 @@ class Driver(Labels, Checks):
             name, reply = "list_" + script, reply if isinstance(reply, ErrorReply) else reply[1:]
         try:
             told = {name: value for name, value in fields.items() if name != "actor" or script == "mark"}
+            moves = told.pop("settings", None) if script in VERSIONED else None
+            self.model.systems.check_version(moves)
             self.model.operation(name)(reply, **told)
+            if moves:
+                self.model.systems.version = moves[1]
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
             expect(agreed, "expected a refusal", refused.args, reply)

@@ -81,6 +81,7 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator, GuestGenera
             return ["check" if script == "repeat" else script, {}, self.count]
         operation = [script, getattr(self, MAKERS.get(script, script))(), self.count]
         self.add_actor(operation)
+        self.add_settings(operation)
         if script in REPEATABLE or self.token_of(operation):
             self.sent = [*self.sent[-7:], operation]
         return operation

@@ -30,6 +30,7 @@ FEATURES = {
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
     "statistics": {"stats": 2, "mark": 1, "marks": 0.5},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
+    "versions": {},
     "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
     "bulks": {"bulk": 3, "bulks": 1},
     "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},

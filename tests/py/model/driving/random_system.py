@@ -28,7 +28,7 @@ class SystemGenerator(Generator):
         super().__init__(seed, driver)
         self.is_constrained = self.is_crowded = False
         # Bounds and shared limits are each partition's own: module test_balance has them.
-        self.features -= {"bounds"}
+        self.features -= {"bounds", "versions"}
         self.settings = {name: values for name, values in self.settings.items() if name not in BOUNDS}
         if self.chance(0.8) and "depends" not in self.features:  # what most mail comes of
             self.features.add("depends")

@@ -12,6 +12,7 @@ class Systems(Part):
     def __init__(self, model):
         super().__init__(model)
         self.generation, self.record = 0, None
+        self.version = "0"  # of what all partitions have
 
     def system(self, reply, before=None, record=None):
         if record is not None:
@@ -21,6 +22,18 @@ class Systems(Part):
                 self.generation, self.record = record["generation"], record
         accepted(reply)
         same(reply, [self.generation, self.record], "system: generation and record")
+
+    def check_version(self, moves):
+        """That a change is for what is there."""
+        if moves and moves[0] != self.version:
+            raise Refused("STALE", None)
+
+    def is_stale(self, version, reply):
+        """Whether who asks for jobs knows another version, and so gets none."""
+        if version in (None, self.version):
+            return False
+        same(reply, [f"STALE {self.version}".encode()], "the version of settings")
+        return True
 
     def home(self, spec):
         """The digits of the partition that has a job's unique key, "" for this one and where it has none."""

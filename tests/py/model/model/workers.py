@@ -324,7 +324,7 @@ class Workers(Part):
         worker = self.registered.get(id)
         return [worker.url, worker.secrets, worker.key] if worker else ["", "", ""]
 
-    def give_out(self, reply, master, limit=100, wait=None, request=None, without=()):
+    def give_out(self, reply, master, limit=100, wait=None, request=None, without=(), settings=None):
         until_ms, answer = self.model.work.requests.get(("assign", request), (0, []))
         again = [0, *(pair[4:] for pair in reply[1:])]
         if answer and (self.model.now < until_ms or self.model.work.is_repeat(again, answer)):
@@ -333,6 +333,8 @@ class Workers(Part):
             same([tuple(pair[:4]) for pair in reply[1:]], to, "to")
             return self.model.work.show_again([reply[0], *again[1:]], jobs)
         self.model.sleepers.gets_up(master, wait)
+        if self.model.systems.is_stale(settings, reply):
+            return None
         self.model.clock.come_by()
         self.due_before = self.model.clock.due_count()
         self.model.clock.sweep(left_some=reply[0] == 0)

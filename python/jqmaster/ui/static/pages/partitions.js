@@ -1,4 +1,4 @@
-// The partitions of a system: which answer, how much waits and is done in each, and whether each has what partition 0 has.
+// The partitions of a system: which answer, how much waits and is done in each, and whether each has the latest settings.
 import { api } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Head, Loaded, zero } from '../components/parts.js';
@@ -73,7 +73,7 @@ const columnsOf = (now_ms) => [
   {
     title: 'Settings',
     hide: 'narrow',
-    tip: 'Beside those of partition 0',
+    tip: 'Beside the latest',
     cell: (one) => html`<${Settings} one=${one} />`,
   },
 ];
@@ -89,7 +89,7 @@ function Wrong({ one }) {
   return html`${one.problem ? html`<p><b>${sentence(one.problem)}.</b></p>` : null}
     ${
       isBehind(one)
-        ? html`<p>Not as in partition 0: ${one.behind.slice(0, 10).join(', ')}${
+        ? html`<p>Not the latest: ${one.behind.slice(0, 10).join(', ')}${
             one.behind.length > 10 ? ` and ${count(one.behind.length - 10)} more` : ''
           }. <code>jqmaster system sync</code> brings it there.</p>`
         : null
