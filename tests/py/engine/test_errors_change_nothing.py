@@ -22,7 +22,7 @@ from bad_values import DONE, HOLD, RUNNING, WAITING, WORKER, encode, shown
 from driving.driver import NAMESPACE, Driver
 from servers import RedisServer
 
-CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")
+CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION", "STALE")
 
 
 def check_words(refused):

@@ -86,7 +86,7 @@ def of_systems(invalid, refused):
     for script, (spec, *more) in SETTINGS.items():
         for moves in (5, "0", [], ["0"], ["0"] * 3, ["0", 5], ["", "0"], ["0", "1"], ["1-g", "1-a"]):
             yield invalid(script, f"settings {moves}", "settings", encode({**spec, "settings": moves}), *more)
-        yield refused(script, "settings of another version", "STALE", "", {**spec, "settings": ["7-a", "8-a"]}, *more)
+        yield refused(script, "settings of another version", "STALE", None, {**spec, "settings": ["7-a", "8-a"]}, *more)
     for number in (-1, 0.5, "0", True, []):
         options = encode({"generation": number})
         yield invalid("enqueue", f"generation {number}", "generation", options, encode({"name": "a"}), b"\xc0")

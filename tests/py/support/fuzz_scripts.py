@@ -19,7 +19,7 @@ from fuzz_values import Values, opened, packed
 from jqmaster.system.record import new
 from servers import RedisServer
 
-CODES = ("INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "LOST", "FULL", "VERSION")
+CODES = ("INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "LOST", "FULL", "VERSION", "STALE")
 LUA = re.compile(r"user_(script|function)|attempt to |script: |stack traceback|Traceback|bad argument")
 CONTROL = re.compile("[\0-\x1f\x7f]")
 KEYS = (NAMESPACE, NAMESPACE + ":meta")
