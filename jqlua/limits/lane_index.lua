@@ -233,10 +233,13 @@ function M.count(index, path, most, found)
     end
     most = most - 1
     local digest = member:sub(24)
-    if member:sub(23, 23) == GROUP then
-      most = M.count(index, path .. digest, most, found)
-    elseif not found[digest] then
-      found[digest] = true
+    local is_group = member:sub(23, 23) == GROUP
+    local what = is_group and path .. digest or digest
+    if not found[what] and is_group then -- it may stand at places of jobs that were first before
+      found[what] = true
+      most = M.count(index, what, most, found)
+    elseif not found[what] then
+      found[what] = true
       local jobs = call("ZCARD", M.jobs_key(digest))
       if jobs > 0 then -- what is empty stands there until somebody looks
         found.lanes, found.jobs, found.first = found.lanes + 1, found.jobs + jobs, found.first or digest

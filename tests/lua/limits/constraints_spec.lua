@@ -45,6 +45,21 @@ describe("constraints", function()
     until cursor == ""
     assert.are.same(expected, all)
   end)
+  it("counts what few lanes of a fair queue hold, whichever jobs were first of a group", function()
+    local jobs = {}
+    for i = 1, 12 do
+      jobs[2 * i - 1], jobs[2 * i] = { name = "a" }, msgpack.pack({ c = i })
+    end
+    jq:call("enqueue", {}, unpack(jobs))
+    jq:constrain({ id = "each", rate = { limit = 3, period = 3 }, by = { "argument.c" } }, { name = "a" })
+    jq:constrain({ id = "all", rate = { limit = 1, period = 3 } }, { name = "a" })
+    jq:call("queue", { name = "a", fair = { { by = "priority" }, { by = "argument.to.k.0" } } })
+    for _ = 1, 20 do
+      jq:pick_ids({ queues = { "b", "a" }, count = 2 })
+    end
+    local document = msgpack.unpack(jq:call("constraints", { ids = { "all" } })[2])
+    assert.are.same({ 11, 11, nil }, { document.lanes, document.held, document.more })
+  end)
   it("gives pages of 100 when nothing is said", function()
     for i = 1, 101 do
       jq:constrain({ id = "c" .. i, concurrency = 1 }, { name = "a" })
