@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +26,8 @@ _PAGE = 1000
 _AT_ONCE = 16
 _LOOKS = 20
 _VERSION_S = 2.0
+_DEAD_S = (2.0, 6.0)  # who brings a partition in line is given so long, by chance, before another takes over
+_AGAIN_S = 0.05
 
 
 class Behind(NamedTuple):
@@ -198,7 +201,7 @@ async def align(engine: Engine, right: Settings, routes: Mapping[str, str]) -> l
     """Bring a partition's settings in line with those of another, as a whole: what was brought. Until that is done they
     are of no version, so that nobody starts jobs by a part of them, nor brings something older meanwhile. Raises Stale
     where somebody else is at it, and what the partition refuses."""
-    own, mark = await version_of(engine), settled.unsettled()
+    own, mark = await _unclaimed(engine), settled.unsettled()
     await engine.call("config", pack({"settings": [own, mark]}))
     found = list(_differing(right, await _settings(engine, routes), int(time.time() * 1000)))
     for one in found:
@@ -207,6 +210,17 @@ async def align(engine: Engine, right: Settings, routes: Mapping[str, str]) -> l
             await engine.call(one.operation, pack(spec), *one.matcher)
     await engine.call("config", pack({"settings": [mark, right.version]}))
     return [*(one.what for one in found), *(["version"] if own != right.version else [])]
+
+
+async def _unclaimed(engine: Engine) -> str:
+    """The version from which a partition may be brought on. Raises Stale once somebody else has brought it further."""
+    own = await version_of(engine)
+    deadline = time.monotonic() + random.uniform(*_DEAD_S)
+    while settled.is_unsettled(own) and time.monotonic() < deadline:
+        await asyncio.sleep(_AGAIN_S)
+        if (now := await version_of(engine)) != own:
+            raise Stale(now)
+    return own
 
 
 async def front(system: Partitions, first: Engine) -> str:

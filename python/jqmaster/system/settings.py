@@ -109,11 +109,12 @@ async def _completed(
 ) -> Any:
     """Of a partition that has missed a change before: in line with the first it is where that is."""
     for _ in range(_TRIES):
+        answer = await _asked(engine, operation, told, (move[1], move[1]), is_first=False)
+        if not isinstance(answer, Stale) or rank(answer.message) > rank(move[1]):
+            return answer
         with suppress(Stale):  # somebody else brings it in line, too
             await bring_to(system, engine, first)
-            answer = await _asked(engine, operation, told, (move[1], move[1]), is_first=False)
-            if not isinstance(answer, Stale) or rank(answer.message) > rank(move[1]):
-                return answer
+            continue
         await asyncio.sleep(_AGAIN_S * random.random())
     raise Unavailable(f"others bring {engine.namespace} in line all the time")
 
