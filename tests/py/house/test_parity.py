@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from operations_code import COMMANDS, named, needed
 
 from bad_inputs import CASES
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
@@ -54,7 +55,7 @@ REACHED = {
     "hold": "constraints hold held 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
     "keys": "keys", "mark": "mark v2", "marks": "marks",
     "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
-    "retry": "retry --queue a --yes", "revoke": "keys revoke {key}", "trail": "trail",
+    "retry": "retry --queue a --yes", "revoke": "keys revoke {key}",
     "schedule": "schedules set s a --every 1h", "schedules": "schedules",
     "stats": "stats", "subscribe": "webhooks set v http://h/ {{\"name\":\"a\"}}", "unsubscribe": "webhooks delete w",
     "webhooks": "webhooks", "tags": "tags", "bulk": "queues purge a --yes", "bulks": "bulks",
@@ -62,6 +63,14 @@ REACHED = {
     "unschedule": "schedules delete old", "usage": "constraints show held", "watch": "result {done} --wait",
     "worker": "workers quiet w", "workers": "workers",
 }  # fmt: skip
+# Of commands that are made: what stands in their place.
+EXAMPLES = {"job_id": "{id}", "constraint_id": "held", "schedule_id": "old", "webhook_id": "w", "worker": "w"}
+REACHED |= {
+    one.script: " ".join(
+        [one.script, *(EXAMPLES.get(named(one, field), "a") for field in one.fields if needed(one, field))]
+    )
+    for one in COMMANDS
+}
 NOT_REACHED = {
     "depend": "links are told when a job is enqueued; who changes them later is a program",
     "finish": "of workers", "head": "of workers", "heartbeat": "of workers", "pick": "of workers",
