@@ -2,18 +2,17 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   id
 -- Reply  document {id, events: [{event, time_ms, attempt?, worker_id?, reason?, group?, message?}, ...], forgotten}
--- Errors INVALID ids, NOTFOUND id
+-- Errors INVALID id, NOTFOUND id
 -- Flags: read
-local arguments = require "jqlua.base.arguments"
+local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local history = require "jqlua.job.history"
 local job = require "jqlua.job.record"
 
-local problem = arguments.ids()
+local problem = meta.open()
+problem = problem or (#ARGV ~= 1 or not check.is_id(ARGV[1])) and check.problem("id", check.ID, ARGV[1])
 if problem then
   return redis.error_reply(problem)
-elseif #ARGV ~= 1 then
-  return redis.error_reply("INVALID ids: expected one job id, got " .. #ARGV)
 end
 local of = job.read(ARGV[1])
 if not of then

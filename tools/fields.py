@@ -1,4 +1,5 @@
-"""Makes what is checked in from the table of a job's fields: schemas, tables of the documentation, a list for the UI.
+"""Makes what is checked in from the table of a job's fields: schemas, tables of the documentation, a list for the UI,
+and parts of the engine and the library (fields_code.py).
 
 With --check it only says what is not as it would make it.
 """
@@ -14,7 +15,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import fields_code as code
 import yaml
+from fields_code import TOLD, number, plain, sentence, told_apart
 
 from jqmaster.wire.fields import FIELDS, Field
 
@@ -28,19 +31,10 @@ NAME = {"$ref": "#/components/schemas/Name"}
 QUEUE = {"$ref": "#/components/schemas/QueueOfJob"}
 JOB_ID = {"$ref": "#/components/schemas/JobId"}
 TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name in ("tags", "depends"))
-TOLD = [field for field in FIELDS if field.told and field.rare]
 OF_A_WORKER = {
     "Name": {"type": "string", "minLength": 1, "maxLength": 255},
     "JobId": {"type": "string", "pattern": "^[0-9a-f]{14}([0-9a-f]{2})?$"},
 }
-
-
-def plain(number: float) -> float:
-    return int(number) if number == int(number) else number
-
-
-def sentence(text: str) -> str:
-    return re.sub("[a-z]", lambda first: first[0].upper(), text, count=1) if text[:1].islower() else text
 
 
 def sentences(*texts: str) -> str:
@@ -159,10 +153,6 @@ def as_yaml(properties: dict[str, Any], indent: str = " " * 8) -> str:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def number(value: float) -> str:
-    return "10^10" if value == 1e10 else str(plain(value))
-
-
 def protocol_type(field: Field) -> str:
     limits = f"{number(field.least)} to {number(field.most)}"
     words = ", ".join(f"`{word.name}`" + (" (default)" if not i else "") for i, word in enumerate(field.words))
@@ -185,12 +175,6 @@ def protocol_type(field: Field) -> str:
 
 def listed(chosen: Callable[[Field], bool]) -> str:
     return ", ".join(f"`{field.name}`" for field in FIELDS if chosen(field))
-
-
-def told_apart(*texts: str) -> str:
-    """Sentences of a cell: the first as it is, the last without its full stop."""
-    first, *rest = (text for text in texts if text)
-    return ". ".join([first, *map(sentence, rest)])
 
 
 def protocol_table() -> str:
@@ -276,6 +260,12 @@ PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("openapi/worker.yaml", "told", lambda: as_yaml(told_worker())),
     ("docs/protocol.md", "fields", lambda: f"\n{protocol_table()}\n"),
     ("docs/python.md", "options", lambda: f"\n{python_table()}\n"),
+    ("jqlua/job/spec.lua", "names", code.lua_names),
+    ("jqlua/job/spec.lua", "words", code.lua_words),
+    ("jqlua/job/spec.lua", "checks", code.lua_checks),
+    ("jqlua/job/record.lua", "told", code.lua_told),
+    ("python/jqmaster/engine/options.py", "options", code.options),
+    ("python/jqmaster/engine/replies.py", "told", code.members_of_job),
 )
 
 

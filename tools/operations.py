@@ -1,6 +1,6 @@
 """Writes what is made of the table of operations: their reference in docs/clients.md, and in openapi/master.yaml
 each operation that is not there yet; into both documents the version, which stands in the package alone. What it has
-is compared with the table by tests, and may be refined by hand."""
+is compared with the table by tests, and may be refined by hand. And methods and commands (operations_code.py)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import operations_code
 import yaml
 
 from jqmaster import __version__
@@ -175,6 +176,8 @@ def with_version(document: str) -> str:
 
 def main() -> None:
     PAGE.write_text(with_reference(PAGE.read_text()))
+    for path, text in operations_code.files():
+        path.write_text(text)
     DOCUMENT.write_text(with_operations(DOCUMENT.read_text()))
     for document in DOCUMENTS:
         document.write_text(with_version(document.read_text()))

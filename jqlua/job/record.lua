@@ -1,6 +1,5 @@
 -- A job's record: one short string beside its argument, which is never written again. A job that never started has
 -- no run section: most jobs that wait are such, and memory is what they cost.
---
 -- Behind it stands, for the few that have them, the section of their lane (module limits.units).
 -- In a script a job is a list of the fields below.
 local keys = require "jqlua.base.keys"
@@ -230,8 +229,9 @@ function M.first_start(raw)
   return first
 end
 
--- What workers get to know of jobs that have it.
-local TOLD_OPTIONS = { "depends", "schedule", "schedule_ms", "max_runtime", "headers", "webhook" }
+-- What workers get to know of jobs that have it. fields.py: told
+local TOLD_OPTIONS = { "max_runtime", "depends", "headers", "schedule", "schedule_ms", "webhook" }
+-- end of told
 
 --- The part of a worker's document that is the same at each start, and the map's head. Numbers take their widest form.
 ---@return string told

@@ -22,9 +22,11 @@ local MOST_HEADERS = 16
 local MOST_HEADER_BYTES = 1024 -- names and texts of a job
 M.MOST_DEPENDS = 100
 
-local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
-  .. "max_lapses retry_base retry_cap retry_jitter tags unique unique_for unique_within if_exists depends if_failed "
-  .. "max_runtime track headers notify"
+-- Made from wire/fields.py by `make generate`, as all between such marks. fields.py: names
+local FIELDS = "name queue priority delay run_at expires_in max_retry max_lapses timeout max_runtime keep_result "
+  .. "tags unique unique_for unique_within if_exists depends if_failed retry_base retry_cap retry_jitter "
+  .. "track headers notify"
+-- end of names
 
 ---@cold
 ---@param least number
@@ -70,7 +72,9 @@ local function check_headers(value, path)
   end
 end
 
+-- fields.py: words
 local CHOICES = { if_exists = "keep replace latest", if_failed = "wait fail run" }
+-- end of words
 
 ---@cold
 --- A field that takes one of some words.
@@ -87,43 +91,36 @@ end
 ---@return string? problem likewise, said completely
 local function rare(options, field, value, spec_path, i)
   local path = type(field) == "string" and spec_path .. "." .. field
-  if field == "retry_base" or field == "retry_cap" then
-    options[field] = value
-    return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
-  elseif field == "retry_jitter" then
-    options[field] = value
-    return not check.is_number(value, 0, 1) and "a number from 0 to 1"
+  options[field] = value
+  -- fields.py: checks
+  if field == "max_lapses" then
+    return not check.is_integer(value, 0, 2147483647) and "an integer from 0 to 2147483647"
+  elseif field == "max_runtime" then
+    return not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
   elseif field == "tags" then
-    options[field] = value
     return nil, M.check_tags(value, path, 1)
   elseif field == "unique" then
-    options[field] = value
     return not check.is_name(value) and check.NAME
   elseif field == "unique_for" or field == "unique_within" then
-    options[field] = value
     return not check.is_number(value, 0.001, 1e10) and "seconds from 0.001 to 10^10"
-  elseif field == "depends" then
-    options[field] = value
-    return nil, M.check_depends(value, path, i)
   elseif field == "if_exists" or field == "if_failed" then
-    options[field] = value
     return nil, M.check_choice(field, value, path)
-  elseif field == "max_runtime" then
-    options[field] = value
-    return not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
-  elseif field == "max_lapses" then
-    options[field] = value
-    return not check.is_integer(value, 0, 2147483647) and "an integer from 0 to 2147483647"
-  elseif field == "headers" then
-    options[field] = value ~= false and (type(value) ~= "table" or next(value) ~= nil) and value or nil
-    return nil, check_headers(value, path)
-  elseif field == "notify" then
-    options[field] = value
-    return nil, not check.is_url(value) and check.problem_of_url(path, value) or nil
+  elseif field == "depends" then
+    return nil, M.check_depends(value, path, i)
+  elseif field == "retry_base" or field == "retry_cap" then
+    return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
+  elseif field == "retry_jitter" then
+    return not check.is_number(value, 0, 1) and "a number from 0 to 1"
   elseif field == "track" then
     options[field] = value or nil
     return type(value) ~= "boolean" and "true or false"
+  elseif field == "headers" then
+    options[field] = (type(value) ~= "table" or next(value)) and value or nil
+    return nil, check_headers(value, path)
+  elseif field == "notify" then
+    return nil, not check.is_url(value) and check.problem_of_url(path, value) or nil
   end
+  -- end of checks
   return nil, check.unknown(spec_path, field, FIELDS)
 end
 

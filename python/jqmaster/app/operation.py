@@ -157,10 +157,6 @@ class OperationMethods(RunningMethods):
         number of jobs in each state."""
         return await (await self.aengine()).queue(name, **_plain(changes))
 
-    async def aforget(self, name: str) -> None:
-        """Take away a queue without jobs, with its settings. Raises NotFound, Conflict (it has some)."""
-        await (await self.aengine()).forget(name)
-
     async def akick_queue(self, name: str, *, delay: Seconds | None = None) -> int:
         """Take all running jobs of a queue from their workers; how many. To keep it so, pause it first.
 
@@ -181,19 +177,10 @@ class OperationMethods(RunningMethods):
         fields = _matcher(match), _plain(given(**limits))
         return await (await self.aengine()).constrain(constraint_id, fields[0], **fields[1])
 
-    async def aunconstrain(self, constraint_id: str) -> None:
-        """Delete a constraint; what it held is free at once. Raises NotFound."""
-        await (await self.aengine()).unconstrain(constraint_id)
-
     async def aconstraints(self, *, busiest: int | None = None) -> list[Document]:
         """All constraints, each with how much of it is in use. `busiest`: with sums over the keys of those that
         have `by`, and so many (0 to 100) of the fullest: `looked, held, full, busiest, queues`."""
         return await _all(partial((await self.aengine()).constraints, busiest=busiest))
-
-    async def ausage(self, constraint_id: str, *, prefix: str | None = None) -> list[Document]:
-        """The keys of a constraint that are in use: `by`, `running`, `held`, `opens_ms`, …; with `prefix` those
-        whose value begins so. Raises NotFound, Invalid."""
-        return await _all(partial((await self.aengine()).usage, constraint_id, prefix=prefix))
 
     async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ABSENT) -> int:
         """Start nothing under a constraint for so long; 0 opens it. The moment it opens, in ms since 1970.
@@ -213,10 +200,6 @@ class OperationMethods(RunningMethods):
         id of the secrets for jobs' own `notify` (docs/protocol.md, section 21). Raises Invalid, Full."""
         matcher = b"" if match is None else _matcher(match)
         return await (await self.aengine()).subscribe(webhook_id, url, matcher, **webhook)
-
-    async def aunsubscribe(self, webhook_id: str) -> None:
-        """Delete a webhook; it is told nothing more. Raises NotFound."""
-        await (await self.aengine()).unsubscribe(webhook_id)
 
     async def awebhooks(self) -> list[Document]:
         """All webhooks: `id, url, match, on`, and how many `secrets` each has."""
@@ -297,10 +280,10 @@ class OperationMethods(RunningMethods):
     free, search = plain(afree), plain(asearch)
     failures, tags, events = plain(afailures), plain(atags), plain_each(aevents)
     ranking = plain(aranking)
-    queues, queue, forget = plain(aqueues), plain(aqueue), plain(aforget)
-    constrain, unconstrain, constraints = plain(aconstrain), plain(aunconstrain), plain(aconstraints)
-    usage, hold = plain(ausage), plain(ahold)
-    subscribe, unsubscribe, webhooks = plain(asubscribe), plain(aunsubscribe), plain(awebhooks)
+    queues, queue = plain(aqueues), plain(aqueue)
+    constrain, constraints = plain(aconstrain), plain(aconstraints)
+    hold = plain(ahold)
+    subscribe, webhooks = plain(asubscribe), plain(awebhooks)
     create_key, keys, revoke_key = plain(acreate_key), plain(akeys), plain(arevoke_key)
     trail = plain_each(atrail)
     stats, series = plain(astats), plain(aseries)

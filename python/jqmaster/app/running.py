@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, Literal, Unpack
 
 from jqmaster.app.handle import unpacked
-from jqmaster.app.link import Link, plain
+from jqmaster.app.link import plain
 from jqmaster.app.listing import BATCH, PAGE, all_of, batched, conditions, documents, in_seconds
+from jqmaster.app.made import MadeMethods
 from jqmaster.app.task import Call, When
 from jqmaster.engine import options
 from jqmaster.engine.engine import Engine as StraightEngine
-from jqmaster.engine.engine import Operations as Engine
 from jqmaster.engine.options import Seconds, Where
 from jqmaster.engine.replies import Document
 from jqmaster.errors import NotFound
@@ -23,14 +23,8 @@ FOLLOW_EVERY_S = 0.3
 PAGE_OF_PLANS = 20  # schedules with their moments to come
 
 
-class RunningMethods:
+class RunningMethods(MadeMethods):
     """Schedules and workers, for operators and programs."""
-
-    link: Link
-
-    async def aengine(self) -> Engine:
-        """The operations as they are, for the loop that runs: a method for each, see `Engine`."""
-        return (await self.link.open()).engine
 
     # -- schedules --------------------------------------------------------------------------------
 
@@ -60,10 +54,6 @@ class RunningMethods:
         job_id, _ = await (await self.aengine()).run_schedule(schedule_id)
         return job_id
 
-    async def aunschedule(self, schedule_id: str) -> None:
-        """Delete a schedule; jobs that it has made stay. Raises NotFound."""
-        await (await self.aengine()).unschedule(schedule_id)
-
     # -- bulks ------------------------------------------------------------------------------------
 
     async def abegin_bulk(
@@ -82,10 +72,6 @@ class RunningMethods:
         return await (await self.aengine()).begin_bulk(
             what, conditions(where), total=total, queue=queue, force=force, dependents=dependents
         )
-
-    async def abulks(self) -> list[Document]:
-        """Those under way, and those that ended within an hour, the latest first."""
-        return await (await self.aengine()).bulks()
 
     async def astop_bulk(self, bulk_id: str) -> Document:
         """Stop one; its document. Raises NotFound."""
@@ -130,8 +116,8 @@ class RunningMethods:
         take jobs again. Raises NotFound."""
         await (await self.aengine()).worker(worker_id, request)
 
-    repeat, schedules, unschedule = plain(arepeat), plain(aschedules), plain(aunschedule)
+    repeat, schedules = plain(arepeat), plain(aschedules)
     run_schedule = plain(arun_schedule)
-    begin_bulk, bulks, stop_bulk = plain(abegin_bulk), plain(abulks), plain(astop_bulk)
+    begin_bulk, stop_bulk = plain(abegin_bulk), plain(astop_bulk)
     follow_bulk = plain(afollow_bulk)
     workers, tell_worker, kick_worker = plain(aworkers), plain(atell_worker), plain(akick_worker)

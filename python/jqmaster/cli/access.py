@@ -1,10 +1,8 @@
-"""`keys` and `trail`: who may do what by way of masters, and who did."""
+"""`keys`: who may do what by way of masters."""
 
 from __future__ import annotations
 
-import json
 import sys
-from itertools import islice
 
 from jqmaster.cli import show
 from jqmaster.cli.options import Client, Misused, Options, Replies, asks
@@ -65,22 +63,3 @@ def _revoke(client: Client, options: Options) -> Replies:
     for key_id in options.ids:
         client.revoke_key(key_id)
         yield {"id": key_id}, f"revoked {key_id}"
-
-
-@asks("""trail
-list what operators changed, newest first
-By way of a master it has the names of keys; straight on Redis user and host.
-
---limit N=50  at most so many
-""")
-def _trail(client: Client, options: Options) -> Replies:
-    entries, now = list(islice(client.trail(), options.limit)), show.now_ms()
-    empty = "nobody has changed anything that is still told"
-    table = show.Table("WHEN | WHO~1 | WHAT | ON~1 | JOBS> | CHANGE~2", empty=empty)
-    for entry in entries:
-        change = entry.get("change")
-        count = show.count(entry["count"]) if "count" in entry else ""
-        shown = json.dumps(change, ensure_ascii=False, default=str) if change else ""
-        at = show.when(entry["time_ms"], now)
-        table.add(at, entry["actor"] or "-", entry["what"], entry.get("on", ""), count, shown)
-    yield entries, table

@@ -28,10 +28,6 @@ class AccessCalls(Calling):
         fields = {"id": new.id, "digest": new.digest, "name": name, "roles": roles, **bounds}
         return {**await self._document("grant", **fields, actor=self.actor), "key": new.text}
 
-    async def revoke(self, key_id: str) -> None:
-        """Take a key away; masters refuse it from then on. Raises NotFound."""
-        await self._ask("revoke", id=key_id, actor=self.actor)
-
     async def keys(self, *, digests: bool | None = None, **steps: Unpack[Steps]) -> Page:
         """A page of all keys; ``digests``: with the SHA-256 of each one's secret, which only Redis itself tells."""
         return await self._page("keys", digests=digests, **steps)
@@ -39,7 +35,3 @@ class AccessCalls(Calling):
     async def touch(self, ids: Sequence[str]) -> int:
         """Note that keys were used; how many of them there are."""
         return int(await self._ask("touch", ids=ids))
-
-    async def trail(self, **steps: Unpack[Steps]) -> Page:
-        """A page of what operators changed, newest first: ``time_ms, actor, what, on?, change?, count?``."""
-        return await self._page("trail", **steps)

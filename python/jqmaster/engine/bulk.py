@@ -32,10 +32,6 @@ class BulkCalls(Calling):
         more: dict[str, Any] = {"total": total, "force": force, "dependents": dependents, "queue": queue}
         return await self._document("bulk", what=what, where=where, **more, actor=self.actor)
 
-    async def bulks(self) -> list[Document]:
-        """Those under way, and those that ended within an hour, the latest first."""
-        return [replies.plain_document(packed) for packed in await self._ask("bulks")]
-
     async def stop_bulk(self, bulk_id: str) -> Document:
         """End one where it is; its document. Raises NotFound."""
         return await self._document("bulk", id=bulk_id, stop=True, actor=self.actor)

@@ -2,7 +2,7 @@
 
 By what they are about: jobs (``engine_jobs``), work (``engine_work``), limits, schedules and the rest that
 operators need (``engine_operation``), keys and the trail (``access``), marks (``marks``), mail between partitions
-(``mail``). ``calls`` has what lies under them.
+(``mail``). ``made`` has those of which the table of operations says all, ``calls`` what lies under them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from jqmaster.engine.access import AccessCalls
 from jqmaster.engine.bulk import BulkCalls
 from jqmaster.engine.calls import Argument, Caller, Holding, Spec, connect, given, pack
 from jqmaster.engine.jobs import JobCalls
+from jqmaster.engine.made import MadeCalls
 from jqmaster.engine.mail import MailCalls
 from jqmaster.engine.marks import MarkCalls
 from jqmaster.engine.ranking import RankingCalls
@@ -24,6 +25,7 @@ __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "gi
 
 
 class Operations(
+    MadeCalls,
     RankingCalls,
     SearchCalls,
     JobCalls,

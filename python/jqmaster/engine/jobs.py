@@ -56,14 +56,6 @@ class JobCalls(Calling):
         (with ``on=False`` no more)."""
         return replies.texts_or_none(await self._ask("track", ids=ids, on=on))
 
-    async def history(self, job_id: str) -> Document:
-        """``{id, events: [{event, time_ms, …}, …], forgotten}``, oldest first. Raises NotFound."""
-        return replies.plain_document(await self.call("history", job_id))
-
-    async def explain(self, job_id: str) -> Document:
-        """Why a job waits: what holds it, what is ahead of it, when it may start. Raises NotFound."""
-        return replies.plain_document(await self.call("explain", job_id))
-
     # --- changing them ---
 
     async def cancel(

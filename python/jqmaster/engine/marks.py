@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Unpack
-
 from jqmaster.engine.calls import Calling
-from jqmaster.engine.options import Steps
-from jqmaster.engine.replies import Document, Page
+from jqmaster.engine.replies import Document
 
 
 class MarkCalls(Calling):
@@ -18,8 +15,3 @@ class MarkCalls(Calling):
         The same text again within a minute is the same mark, whose document comes back. Raises Invalid.
         """
         return await self._document("mark", text=text, time_ms=time_ms, actor=self.actor)
-
-    async def marks(self, *, from_ms: int | None = None, to_ms: int | None = None, **steps: Unpack[Steps]) -> Page:
-        """A page of marks, newest first: ``time_ms``, ``text`` and ``actor`` of each, from ``from_ms`` on, before
-        ``to_ms``."""
-        return await self._page("marks", from_ms=from_ms, to_ms=to_ms, **steps)

@@ -34,10 +34,6 @@ class OperationCalls(Calling):
         1000): with what holds the first so many jobs (section 6)."""
         return await self._page("queues", names=names, minutes=minutes, held=held, **steps)
 
-    async def forget(self, queue: str) -> None:
-        """Take away a queue without jobs, with all its settings. Raises NotFound, Conflict (it has jobs)."""
-        await self._ask("forget", queue=queue, actor=self.actor)
-
     # --- limits ---
 
     async def constrain(self, constraint_id: str, match: Spec | bytes, **limits: Unpack[Limits]) -> Document:
@@ -49,21 +45,12 @@ class OperationCalls(Calling):
         matcher = match if isinstance(match, bytes) else pack(match, "match")
         return replies.plain_document(await self.call("constrain", pack(spec), matcher))
 
-    async def unconstrain(self, constraint_id: str) -> None:
-        """Delete a constraint; what it held is free at once. Raises NotFound."""
-        await self._ask("unconstrain", id=constraint_id, actor=self.actor)
-
     async def constraints(
         self, ids: Sequence[str] | None = None, *, busiest: int | None = None, **steps: Unpack[Steps]
     ) -> Page:
         """The constraints named, or a page of all. ``busiest``: with sums over the keys, and so many (0 to 100) of
         the fullest (section 7)."""
         return await self._page("constraints", ids=ids, busiest=busiest, **steps)
-
-    async def usage(self, constraint_id: str, *, prefix: str | None = None, **steps: Unpack[Steps]) -> Page:
-        """A page of the keys of a constraint that are in use; with ``prefix`` of those whose value begins so.
-        Raises NotFound."""
-        return await self._page("usage", id=constraint_id, prefix=prefix, **steps)
 
     async def hold(self, constraint_id: str, seconds: float, *, by: Any = ABSENT) -> int:
         """Start nothing under a constraint for so long (0: open it); the moment it opens, in ms since 1970.
@@ -88,10 +75,6 @@ class OperationCalls(Calling):
         matcher = match if isinstance(match, bytes) else pack(match, "match")
         return replies.plain_document(await self.call("subscribe", pack(spec), matcher))
 
-    async def unsubscribe(self, webhook_id: str) -> None:
-        """Delete a webhook; it is told nothing more. Raises NotFound."""
-        await self._ask("unsubscribe", id=webhook_id, actor=self.actor)
-
     async def webhooks(self, *, secrets: bool | None = None) -> list[Document]:
         """All webhooks; straight on Redis, with what they are signed with."""
         return [replies.plain_document(packed) for packed in await self._ask("webhooks", secrets=secrets)]
@@ -108,10 +91,6 @@ class OperationCalls(Calling):
         where another partition makes it. Raises NotFound, Full."""
         job_id, created = await self._ask("schedule", id=schedule_id, run=True, actor=self.actor)
         return replies.text(job_id), bool(created)
-
-    async def unschedule(self, schedule_id: str) -> None:
-        """Delete a schedule; jobs it has made stay. Raises NotFound."""
-        await self._ask("unschedule", id=schedule_id, actor=self.actor)
 
     async def schedules(
         self,

@@ -1,6 +1,6 @@
 """What a job can be told beside its arguments, and the spec that comes of it (section 3 of the protocol).
 
-`JobOptions` is written out for editors and type checkers; the tests hold it against `wire.fields`.
+`JobOptions` is written out for editors and type checkers, from `wire.fields` by `make generate`.
 """
 
 from __future__ import annotations
@@ -24,54 +24,58 @@ class Reference:
 class JobOptions(TypedDict, total=False):
     """Options of a job; None stands for the default. Durations are seconds or a `timedelta`."""
 
+    # fields.py: options
     queue: str | None
-    """Where it waits; default: its name."""
+    """Where it waits; default: the job's name. Workers choose queues."""
     priority: int | None
-    """Smaller runs first; default 0."""
-    max_retry: int | None
-    """Retries after the first failure; default 10."""
-    max_lapses: int | None
-    """So many leases may run out, or workers vanish, without a retry being spent; default: each spends one."""
-    retry_base: Seconds | None
-    """The first retry comes after so long, each next one after twice that; default: the queue's, 1 s."""
-    retry_cap: Seconds | None
-    """But no later than after so long; default: the queue's, an hour."""
-    retry_jitter: float | None
-    """Up to this part of it (0 to 1) is taken off at random; default: the queue's, 0.1."""
-    keep_result: bool | None
-    """Keep what the function returns, for `result`; default: unless it is annotated to return None."""
-    timeout: Seconds | None
-    """Length of the lease, which the worker renews: when a worker dies, the job goes on elsewhere after so
-    long. Default 30."""
-    max_runtime: Seconds | None
-    """The most an attempt may take; default: any time."""
+    """Smaller runs first; default: 0."""
     delay: Seconds | None
     """Not before so long from now."""
     run_at: datetime | float | None
-    """Not before this moment: a datetime with a time zone, or Unix seconds."""
+    """Not before this moment. A datetime with a time zone, or Unix seconds."""
     expires_in: Seconds | None
-    """Not started by then, counted from enqueueing: it ends as an error."""
+    """Not started by then, counted from enqueueing, it ends as an error."""
+    max_retry: int | None
+    """Retries after the first failure; default: 10."""
+    max_lapses: int | None
+    """So many leases may run out, or workers vanish, without a retry being spent; default: a lapse spends a retry. So
+    deploys and crashes are counted apart from failures."""
+    timeout: Seconds | None
+    """Length of the lease, which heartbeats renew: so soon it goes on elsewhere when its worker dies; default: 30 s."""
+    max_runtime: Seconds | None
+    """The most an attempt may take."""
+    keep_result: bool | None
+    """Keep what the function returns; default: true, unless the function is annotated `-> None`. For an hour if nobody
+    reads it, for a minute after the first read."""
     tags: Sequence[str] | None
     """To match and to find it by."""
     unique: str | bool | Callable[..., str] | None
-    """While a job with this key has not ended, no other is made. True: the name with the arguments is the
-    key. A function is called with the job's arguments and gives it."""
+    """While a job with this key has not ended, no other is made. True: its name with its arguments is the key; a
+    function of the arguments gives it."""
     unique_for: Seconds | None
     """The key is kept for so long after the end as well."""
     unique_within: Seconds | None
     """The key is kept for so long from enqueueing, and no longer, whatever becomes of the job."""
     if_exists: Literal["keep", "replace", "latest"] | None
-    """What becomes of the second with the same key."""
+    """What becomes of it when a job has the key; default: keep. docs/protocol.md, section 11."""
     depends: Sequence[str | Reference] | None
-    """Runs when all of these are done: ids, handles, or calls further ahead in the same `enqueue_many`."""
+    """Runs when all of these are done. Ids, handles, or calls further ahead in the same `enqueue_many`."""
     if_failed: Literal["wait", "fail", "run"] | None
-    """What becomes of it when one of them fails or is cancelled."""
+    """What becomes of it when one that it depends on fails or is cancelled; default: wait."""
+    retry_base: Seconds | None
+    """The first retry comes after so long, each next one after twice that; default: the queue's setting, 1 s."""
+    retry_cap: Seconds | None
+    """No retry comes later than after so long; default: the queue's setting, an hour."""
+    retry_jitter: float | None
+    """Up to this part of the time to a retry is taken off at random; default: the queue's setting, 0.1."""
     track: bool | None
-    """Publish each of its transitions."""
+    """Publish each of its transitions; default: false."""
     headers: Mapping[str, str] | None
-    """Texts that go with it, at most 16 of 1024 bytes in all: `current_job.get().headers` in the worker."""
+    """Go with it to its worker: what is about the call and not its argument, such as `traceparent`.
+    `current_job.get().headers` there."""
     notify: str | None
-    """A URL that a master tells of its end (docs/protocol.md, section 21)."""
+    """Where a master tells of its end. Signed as docs/protocol.md, section 21, says."""
+    # end of options
     durable: int | Mapping[str, Any] | None
     """Enqueueing returns when so many replicas have it, or as `{"replicas": 1, "timeout": 1.0, "fsync": True}` says;
     else it raises NotDurable. Not for schedules, and what follows a job."""

@@ -30,11 +30,17 @@ class Job(NamedTuple):
     retry_count: int
     timeout: float
     argument: bytes
-    depends: tuple[str, ...] = ()  # ids of the jobs it waited for
     schedule: str | None = None  # of which it was made, for the moment ``schedule_ms``
     schedule_ms: int | None = None
-    max_runtime: float | None = None  # seconds after which the attempt ends, heartbeats or not
-    headers: Mapping[str, str] = {}  # as given when it was enqueued; nobody writes to it
+    # Made from wire/fields.py by `make generate`. fields.py: told
+    max_runtime: float | None = None
+    """The most an attempt may take."""
+    depends: tuple[str, ...] = ()
+    """Runs when all of these are done. Ids, handles, or calls further ahead in the same `enqueue_many`."""
+    headers: Mapping[str, str] = {}
+    """Go with it to its worker: what is about the call and not its argument, such as `traceparent`.
+    `current_job.get().headers` there."""
+    # end of told
 
     @property
     def held(self) -> tuple[str, str]:
@@ -200,9 +206,8 @@ def job_of(fields: Mapping[str, Any], argument: bytes) -> Job:
     plain = Job._make([*always, argument, *_DEFAULTS])
     if len(fields) <= len(always):
         return plain
-    rare = {name: fields[name] for name in Job._field_defaults if fields.get(name) is not None}
-    if "depends" in rare:
-        rare["depends"] = tuple(rare["depends"])
+    given = {name: fields[name] for name in Job._field_defaults if fields.get(name) is not None}
+    rare: dict[str, Any] = {name: tuple(value) if type(value) is list else value for name, value in given.items()}
     return plain._replace(**rare)
 
 

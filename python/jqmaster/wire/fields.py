@@ -1,8 +1,8 @@
 """What a job can be told: each field once (docs/protocol.md, section 3).
 
-The command line, the library and the master read this table. Schemas, tables of the documentation and the forms of the
-web UI are made from it by `make generate`. The checks themselves are the engine's (jqlua/job/spec.lua); the tests hold
-it, `JobOptions` and what workers are told against this.
+The command line, the library, the master and the reference model read this table. Checks of the engine
+(jqlua/job/spec.lua), what workers are told, the library's types, schemas, tables of the documentation and the forms of
+the web UI are made from it by `make generate`.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class Field:
     """Kept in the options part of the record: a job without it pays nothing."""
     told: bool = False
     """The worker gets it."""
+    passed: bool = False
+    """The engine keeps it, shows it and, where it is `told`, tells it: it means nothing to it."""
     shown: bool = True
     """It stands in the job's document as it was given."""
     changed: bool = False
@@ -103,6 +105,7 @@ FIELDS = (
     Field(
         name="run_at", kind="moment", most=_LONGEST, rare=False, shown=False, changed=True,
         meaning="not before this moment", protocol="Not together with `delay`; the past is now",
+        python="A datetime with a time zone, or Unix seconds",
         label="or not before the moment",
     ),
     Field(
@@ -212,7 +215,7 @@ FIELDS = (
         label="Publish its transitions",
     ),
     Field(
-        name="headers", kind="texts", most=16, told=True, again=True, flag="",
+        name="headers", kind="texts", most=16, told=True, passed=True, again=True, flag="",
         meaning="go with it to its worker: what is about the call and not its argument, such as `traceparent`",
         protocol="Names as a `name`; names and texts 1024 bytes in all, no control characters",
         python="`current_job.get().headers` there",

@@ -27,6 +27,7 @@ MARKING = (
         (
             p.query("from_ms", p.MOMENT, "Of then or later."), p.query("to_ms", p.MOMENT, "Of before."), *p.PAGE,
         ),
+        made="`time_ms`, `text` and `actor` of each, from `from_ms` on, before `to_ms`",
     ),
     Operation(
         "", "trends", "GET", "/trends", "viewer", "What came to an end over time, by outcome, queue or name",

@@ -91,6 +91,10 @@ class Operation(NamedTuple):
     (`ROLES_OF`); none where there is no role. `body` names the component of the OpenAPI document that
     the body is, where that is more than a map of the fields. `by_hand` says why the server has a handler for it;
     "" where it needs none. `hot`: worth the short way around Quart. Without `may_be_empty` there must be a body.
+
+    `made`: `make generate` writes its method of the library, whose text says this beside the summary (`-`: nothing),
+    and its command, if it only reads. `shown`: the columns of what that lists, each `TITLE=field` (cli/show.py), and in
+    a second line what is said where there is nothing; default: all fields.
     """
 
     script: str
@@ -109,6 +113,8 @@ class Operation(NamedTuple):
     hot: bool = False
     may_be_empty: bool = False
     also: tuple[Role, ...] = ()
+    made: str = ""
+    shown: str = ""
 
     @property
     def name(self) -> str:

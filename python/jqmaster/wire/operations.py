@@ -58,10 +58,12 @@ _TABLE = (
     Operation(
         "explain", "", "GET", "/job/{id}/explain", "viewer", "Why a job waits", p.DOCUMENT, (p.JOB,),
         errors=p.MISSING, bare=True, also=p.PUSHER,
+        made="What holds it, what is ahead of it, when it may start",
     ),
     Operation(
         "history", "", "GET", "/job/{id}/history", "viewer", "What happened to a job", p.DOCUMENT, (p.JOB,),
         errors=p.MISSING, bare=True, also=p.PUSHER,
+        made="`{id, events: [{event, time_ms, …}, …], forgotten}`, oldest first",
     ),
     Operation(
         "track", "events", "GET", "/job/{id}/events", "viewer", "Follow a job",
@@ -118,7 +120,10 @@ _TABLE = (
         "bulk", "", "POST", "/bulks", "operator", "Have something done to all jobs that fit, however many", p.DOCUMENT,
         p.BULK, errors=("INVALID", "CONFLICT", "FULL"), by_hand="begins it at once",
     ),
-    Operation("bulks", "", "GET", "/bulks", "viewer", "What is done to many jobs", Reply("list", ("bulks",))),
+    Operation(
+        "bulks", "", "GET", "/bulks", "viewer", "What is done to many jobs", Reply("list", ("bulks",)),
+        made="Those under way, and those that ended within an hour, the latest first",
+    ),
     Operation(
         "bulk", "stop", "POST", "/bulk/{id}/stop", "operator", "Stop what is done to many jobs", p.DOCUMENT, (p.ID,),
         {"stop": True}, errors=p.MISSING,
@@ -169,7 +174,7 @@ _TABLE = (
     ),
     Operation(
         "forget", "", "DELETE", "/queue/{name}", "operator", "Take away a queue without jobs", p.NOTHING,
-        (p.path("name", p.NAME, "queue"),), errors=p.REFUSED,
+        (p.path("name", p.NAME, "queue"),), errors=p.REFUSED, made="With all its settings",
     ),
     Operation(
         "jobs", "queue", "GET", "/queue/{name}/jobs", "viewer", "Jobs of a queue in order", p.FOUND,
@@ -214,11 +219,12 @@ _TABLE = (
     ),
     Operation(
         "unconstrain", "", "DELETE", "/constraint/{id}", "operator", "Delete a constraint", p.NOTHING,
-        (p.ID,), errors=p.MISSING,
+        (p.ID,), errors=p.MISSING, made="What it held is free at once",
     ),
     Operation(
         "usage", "", "GET", "/constraint/{id}/usage", "viewer", "The keys of a constraint that are in use",
         p.page("keys"), (p.ID, p.PREFIX, *p.PAGE), errors=p.MISSING,
+        made="`by`, `running`, `held`, `opens_ms`, … of each; with `prefix` of those whose value begins so",
     ),
     Operation(
         "hold", "", "POST", "/constraint/{id}/hold", "operator", "Start nothing under a constraint for a while",
@@ -244,7 +250,7 @@ _TABLE = (
     ),
     Operation(
         "unschedule", "", "DELETE", "/schedule/{id}", "operator", "Delete a recurring job", p.NOTHING, (p.ID,),
-        errors=p.MISSING,
+        errors=p.MISSING, made="Jobs that it has made stay",
     ),
 
     # Webhooks.
@@ -257,7 +263,7 @@ _TABLE = (
     ),
     Operation(
         "unsubscribe", "", "DELETE", "/webhook/{id}", "operator", "Delete a webhook", p.NOTHING, (p.ID,),
-        errors=p.MISSING,
+        errors=p.MISSING, made="It is told nothing more",
     ),
 
     # The whole of it.
@@ -293,6 +299,9 @@ _TABLE = (
     ),
     Operation(
         "trail", "", "GET", "/trail", "operator", "What operators changed, newest first", p.page("trail"), p.PAGE,
+        made="`time_ms`, `actor`, `what`, `on?`, `change?`, `count?` of each",
+        shown="WHEN=time_ms | WHO~1=actor | WHAT=what | ON~1=on | JOBS>=count | CHANGE~2=change\n"
+              "nobody has changed anything that is still told",
     ),
     Operation("keys", "", "GET", "/keys", "admin", "The keys of this API, without secrets", p.page("keys"), p.PAGE),
     Operation(
@@ -302,6 +311,7 @@ _TABLE = (
     ),
     Operation(
         "revoke", "", "DELETE", "/key/{id}", "admin", "Take a key away", p.NOTHING, (p.ID,), errors=p.MISSING,
+        made="Masters refuse it from then on",
     ),
     Operation(
         "export", "", "GET", "/export", "admin", "Everything the namespace has",

@@ -296,21 +296,13 @@ end)
 describe("the scripts", function()
   it("that only read may run where nothing may be written, and no others", function()
     local jq = space.new({ clock = "server" })
-    jq:call("constrain", { id = "c", concurrency = 1 }, msgpack.pack({ name = "a" }))
-    local reads = {
-      audit = {}, bulks = {}, constraints = {}, explain = jq:enqueue("a"), history = jq:enqueue("a"),
-      head = { queues = "*" },
-      get = space.UNKNOWN_ID, queues = {},
-      failures = {}, jobs = {}, tags = {}, schedules = {}, export = {}, stats = { by = "hour" },
-      usage = { id = "c" }, workers = {}, keys = {}, trail = {}, webhooks = {},
-      marks = {},
-    }
     for _, name in ipairs(SCRIPTS) do
-      local argument = reads[name] or {}
-      local ok, message = pcall(jq.redis, jq, "EVALSHA_RO", server.sha("server", name), 2, jq.name,
-        jq.name .. ":meta", type(argument) == "table" and msgpack.pack(argument) or argument)
-      assert.are.equal(reads[name] ~= nil, ok, name .. " stands in `reads`, above, if its flag is read, and else not")
-      assert.is_true(ok or message:find("Can not execute a script with write flag", 1, true) ~= nil, name)
+      local head = io.open("scripts/" .. name .. ".lua"):read("*a")
+      -- Whatever it answers: to scripts of this flag Redis refuses in all specs what would write.
+      local ok, message = pcall(jq.redis, jq, "EVALSHA_RO", server.sha("server", name), 2, jq.name, jq.name .. ":meta",
+        msgpack.pack({}))
+      local is_refused = not ok and message:find("Can not execute a script with write flag", 1, true) ~= nil
+      assert.are.equal(head:find("\n-- Flags: read") == nil, is_refused, name)
     end
     jq:close()
   end)

@@ -12,14 +12,11 @@ from pathlib import Path
 import pytest
 from redis.exceptions import OutOfMemoryError
 
-from bad_access import VALID as ACCESS
 from bad_data import BY_SCRIPT, KEYS, Data, data, debug_server
-from bad_finding import VALID as FINDING
-from bad_inputs import CASES
-from bad_shares import VALID as SHARES
-from bad_systems import VALID as SYSTEMS
-from bad_values import DONE, HOLD, RUNNING, WAITING, WORKER, encode, shown
+from bad_inputs import CASES, TARGETS
+from bad_values import WAITING, encode, shown
 from driving.driver import NAMESPACE, Driver
+from jqmaster.wire.operations import OPERATIONS
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION", "STALE")
@@ -91,59 +88,12 @@ WRONG_KEYS = [
     [NAMESPACE + ":meta", NAMESPACE], [*KEYS, NAMESPACE + ":due"],
 ]  # fmt: skip
 SCRIPTS = sorted({case.script for case in CASES})
-VALID = (
-    {
-        "enqueue": [encode({"name": "a"}), b"\xc0"],
-        "pick": [encode({"worker": "w", "queues": "*"})],
-        "head": [encode({"queues": "*"})],
-        "finish": [
-            encode({"worker": "w"}),
-            encode({"id": RUNNING, "token": HOLD, "type": "success"}),
-            b"\xc0",
-        ],
-        "heartbeat": [encode({"worker": "w", "jobs": [[RUNNING, HOLD]]})],
-        "release": [encode({"worker": "w", "jobs": [[RUNNING, HOLD]]})],
-        "cancel": [encode({"ids": [WAITING]})],
-        "result": [DONE],
-        "get": [DONE],
-        "watch": [WAITING],
-        "queue": [encode({"name": "new"})],
-        "register": [encode({"name": "w", "queues": "*"})],
-        "unregister": [encode({"worker": WORKER})],
-        "assign": [encode({"master": "m"})],
-        "refuse": [encode({"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"})],
-        "setup": [],
-        "migrate": [],
-        "import": [encode(["key", "seq", "string", 0, 0, ["1"]])],
-        "constrain": [encode({"id": "new", "concurrency": 1}), encode({"name": "a"})],
-        "unconstrain": [encode({"id": "known"})],
-        "usage": [encode({"id": "known"})],
-        "hold": [encode({"id": "known", "seconds": 1})],
-        "explain": [WAITING],
-        "schedule": [encode({"id": "new", "every": 1, "job": {"name": "a"}}), b"\xc0"],
-        "unschedule": [encode({"id": "known"})],
-        "subscribe": [encode({"id": "new", "url": "http://h/"}), encode({"name": "a"})],
-        "unsubscribe": [encode({"id": "known"})],
-        "worker": [encode({"worker": WORKER, "request": "quiet"})],
-        "track": [encode({"ids": [WAITING]})],
-        "free": [encode({"unique": "k"})],
-        "change": [encode({"id": WAITING, "priority": 1}), b""],
-        "depend": [encode({"id": WAITING, "remove": [DONE]})],
-        "kick": [encode({"ids": [RUNNING]})],
-        "history": [WAITING],
-        "stats": [encode({"by": "hour"})],
-        "outbox": [encode({"courier": "c"})],
-        "deliver": [encode({})],
-    }
-    | FINDING
-    | ACCESS
-    | SHARES
-    | SYSTEMS
-    | {
-        script: [encode({})]
-        for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "webhooks", "export")
-    }
-)
+VALID = {
+    **{target.script: target.wrap(encode(target.base)) for target in reversed(TARGETS) if not target.is_nested},
+    **{one.script: [WAITING] for one in OPERATIONS.values() if one.bare},
+    **{"setup": [], "migrate": [], "import": [encode(["key", "seq", "string", 0, 0, ["1"]])], "deliver": [encode({})]},
+    "meet": [encode({}), encode({"name": "a"}), b"\xc0"],
+}
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -29,9 +29,9 @@ from processes import MasterProcess, Process
 from servers import RedisServer
 
 OF_A_JOB = {"get", "explain", "history"}
-READING = OF_A_JOB | {
-    "bulks", "constraints", "failures", "jobs", "queues", "schedules", "stats", "tags", "usage", "workers",
-    "marks",
+# What only reads is for all who look, but for what is secret, and for what is no operation of people.
+READING = {name for name, one in builtin().items() if one.flags == "read"} - {
+    "audit", "export", "head", "keys", "trail", "webhooks",
 }  # fmt: skip
 CHANGING = {"cancel", "change", "depend", "free", "track"}
 WAITING = {"result", "watch"}

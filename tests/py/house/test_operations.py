@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import operations_code
 import pytest
 import yaml
 from openapi_spec_validator import validate
@@ -194,6 +195,7 @@ def test_what_is_made_of_the_table_is_up_to_date() -> None:
     page, openapi = GENERATE["PAGE"].read_text(), GENERATE["DOCUMENT"].read_text()
     assert GENERATE["BEGIN"] in page and GENERATE["with_reference"](page) == page, "make generate"
     assert GENERATE["with_operations"](openapi) == openapi, "make generate"
+    assert [path for path, text in operations_code.files() if path.read_text() != text] == [], "make generate"
     for one in GENERATE["DOCUMENTS"]:
         assert yaml.safe_load(one.read_text())["info"]["version"] == jqmaster.__version__, "make generate"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from operations_code import COMMANDS, named, needed
 
 from bad_inputs import CASES
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
@@ -28,20 +29,15 @@ from jqmaster.engine import options
 from jqmaster.engine.calls import Caller
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import JobOptions
-from jqmaster.engine.replies import Job
 from jqmaster.wire import operation as table
 from jqmaster.wire import parts
-from jqmaster.wire.fields import CHANGED, FIELDS, Field
+from jqmaster.wire.fields import CHANGED, FIELDS
 from jqmaster.wire.operations import OPERATIONS as TABLE
 
 ROOT = Path(__file__).resolve().parents[3]
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()
 OPERATIONS = {script.stem for script in (ROOT / "scripts").glob("*.lua")}
 BY_NAME = {field.name: field for field in FIELDS}
-# What workers are told besides.
-OF_ATTEMPTS = {"id", "token", "attempt", "retry_count"}
-OF_SCHEDULES = {"schedule", "schedule_ms"}
-OF_NOTIFICATIONS = {"webhook"}  # which masters deliver
 OF_THE_CALL = {"durable"}  # told with a job, and not in its spec: how long its enqueueing waits
 
 NO_OPTION = {
@@ -59,7 +55,7 @@ REACHED = {
     "hold": "constraints hold held 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
     "keys": "keys", "mark": "mark v2", "marks": "marks",
     "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
-    "retry": "retry --queue a --yes", "revoke": "keys revoke {key}", "trail": "trail",
+    "retry": "retry --queue a --yes", "revoke": "keys revoke {key}",
     "schedule": "schedules set s a --every 1h", "schedules": "schedules",
     "stats": "stats", "subscribe": "webhooks set v http://h/ {{\"name\":\"a\"}}", "unsubscribe": "webhooks delete w",
     "webhooks": "webhooks", "tags": "tags", "bulk": "queues purge a --yes", "bulks": "bulks",
@@ -67,6 +63,14 @@ REACHED = {
     "unschedule": "schedules delete old", "usage": "constraints show held", "watch": "result {done} --wait",
     "worker": "workers quiet w", "workers": "workers",
 }  # fmt: skip
+# Of commands that are made: what stands in their place.
+EXAMPLES = {"job_id": "{id}", "constraint_id": "held", "schedule_id": "old", "webhook_id": "w", "worker": "w"}
+REACHED |= {
+    one.script: " ".join(
+        [one.script, *(EXAMPLES.get(named(one, field), "a") for field in one.fields if needed(one, field))]
+    )
+    for one in COMMANDS
+}
 NOT_REACHED = {
     "depend": "links are told when a job is enqueued; who changes them later is a program",
     "finish": "of workers", "head": "of workers", "heartbeat": "of workers", "pick": "of workers",
@@ -91,18 +95,6 @@ def lua(path: str, name: str) -> list[str]:
     return " ".join(re.findall(r'"([^"]*)"', pieces[1])).split()
 
 
-def annotation(field: Field) -> str:
-    """What the library takes for a field, as it is written."""
-    words = ", ".join(repr(word.name) for word in field.words)
-    special = {"unique": "str | bool | Callable[..., str]"}
-    kind = {
-        "name": "str", "integer": "int", "number": "float", "seconds": "Seconds", "moment": "datetime | float",
-        "boolean": "bool", "choice": f"Literal[{words}]", "names": "Sequence[str]",
-        "jobs": "Sequence[str | Reference]", "texts": "Mapping[str, str]", "url": "str",
-    }[field.kind]  # fmt: skip
-    return f"{special.get(field.name, kind)} | None"
-
-
 def differences(there: Iterable[str], wanted: Iterable[str]) -> list[str]:
     there, wanted = set(there), set(wanted)
     return [f"{name} is missing" for name in sorted(wanted - there)] + [
@@ -122,31 +114,11 @@ class TestFields:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def test_the_engine_has_these(self) -> None:
-        assert differences(lua("job/spec.lua", "FIELDS"), BY_NAME) == [], "FIELDS of jqlua/job/spec.lua"
         checked = re.findall(r'field == "(\w+)"', (ROOT / "jqlua/job/spec.lua").read_text())
         assert differences(checked, BY_NAME) == []
 
     def test_the_engine_has_these_changed(self) -> None:
         assert differences(lua("life/change.lua", "FIELDS"), names(changed=True) | {"id"}) == []
-
-    def test_the_engine_tells_workers_these(self) -> None:
-        told = lua("job/record.lua", "TOLD_OPTIONS")
-        wanted = names(told=True, rare=True) | OF_SCHEDULES | OF_NOTIFICATIONS
-        assert differences(told, wanted) == [], "TOLD_OPTIONS of jqlua/job/record.lua"
-
-    def test_the_library_takes_these(self) -> None:
-        wanted = names() - {"name"} | OF_THE_CALL
-        assert differences(JobOptions.__annotations__, wanted) == [], "JobOptions of engine/options.py"
-
-    @pytest.mark.parametrize("name", sorted(set(JobOptions.__annotations__) - OF_THE_CALL))
-    def test_the_library_takes_them_as_they_are(self, name: str) -> None:
-        taken = JobOptions.__annotations__[name]
-        assert getattr(taken, "__forward_arg__", taken) == annotation(BY_NAME[name])
-
-    def test_the_library_gives_functions_what_workers_are_told(self) -> None:
-        told = names(told=True) | OF_ATTEMPTS | OF_SCHEDULES | {"argument"}
-        assert differences(Job._fields, told) == [], "Job of engine/replies.py"
-        assert set(Job._field_defaults) == names(told=True, rare=True) | OF_SCHEDULES
 
     def test_what_needs_another_says_so_in_openapi(self) -> None:
         needs = {field.name: [field.needs] for field in FIELDS if field.needs}

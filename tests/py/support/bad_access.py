@@ -34,10 +34,6 @@ ACTED = {
     "retry": {"ids": [WAITING]}, "discard": {"ids": [WAITING]}, "grant": NEW,
     "mark": {"text": "v2"},
 }  # fmt: skip
-VALID = {
-    "grant": [encode(NEW)], "revoke": [encode({"id": KEY})], "keys": [encode({})], "trail": [encode({})],
-    "touch": [encode({"ids": [KEY]})], "mark": [encode({"text": "v2"})], "marks": [encode({})],
-}  # fmt: skip
 
 
 def of_access(invalid, refused):

@@ -29,6 +29,7 @@ from bad_values import (
     show,
 )
 from bad_webhooks import of_webhooks
+from jqmaster.wire.operations import OPERATIONS
 
 
 def of_bounds(refused):
@@ -137,7 +138,6 @@ def of_calls(scripts):
             yield invalid("slots", f"slot's {place} {show(value)}", f"jobs[1][{place}]", told)
     yield invalid("slots", "a worker and jobs", "worker", encode({"worker": WORKER, "jobs": []}))
     yield from of_following(invalid, refused)
-    yield Case("history: unknown", "history", [UNKNOWN], "NOTFOUND", "id")
     of_another_kind = {
         "enqueue", "balance", "finish", "constrain", "schedule", "subscribe", "change", "outbox", "system", "meet",
     }  # fmt: skip
@@ -191,7 +191,8 @@ def of_calls(scripts):
         for path, what, jobs in of_pairs():
             yield invalid(script, what, path, encode({**base, "jobs": jobs}))
 
-    for script in ("result", "explain"):
+    one_id = [one.script for one in OPERATIONS.values() if one.bare and one.script not in ("get", "watch")]
+    for script in one_id:
         yield invalid(script, "no id", "id")
         yield invalid(script, "two ids", "id", WAITING, WAITING)
         yield Case(f"{script}: unknown", script, [UNKNOWN], "NOTFOUND", "id")
@@ -200,8 +201,8 @@ def of_calls(scripts):
         yield invalid(script, "1001 ids", "ids", *[WAITING] * 1001, says="got 1001")
     for id in IDS:
         if isinstance(id, str):
-            yield invalid("result", f"id {show(id)}", "id", id)
-            yield invalid("explain", f"id {show(id)}", "id", id)
+            for script in one_id:
+                yield invalid(script, f"id {show(id)}", "id", id)
             yield invalid("get", f"second id {show(id)}", "ids[1]", WAITING, id)
             yield invalid("watch", f"second id {show(id)}", "ids[1]", WAITING, id)
         yield invalid("cancel", f"second id {show(id)}", "ids[1]", encode({"ids": [WAITING, id]}))

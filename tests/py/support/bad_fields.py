@@ -68,7 +68,8 @@ def of_type(type_):
         case "list":
             return [*LISTS, [WAITING] * (int(type_.most or 0) + 1)]
         case "text":
-            return {255: NAMES, 200: TOKENS, None: None}.get(type_.most, [*NOT_TEXT, "x" * int((type_.most or 0) + 1)])
+            other = [*NOT_TEXT, *([""] if type_.least else []), "x" * int((type_.most or 0) + 1)]
+            return {255: NAMES, 200: TOKENS, None: None}.get(type_.most, other)
     return {"flag": BOOLEANS, "cursor": CURSOR, "states": STATES, "map": MAPS}.get(type_.kind)
 
 

@@ -1,6 +1,6 @@
 """Wrong descriptions of jobs, and what else scripts that look for jobs refuse, by the path of the error."""
 
-from bad_values import DONE, NAMES, NAN, NOT_TEXT, RUNNING, UNKNOWN, WAITING, encode, numbers
+from bad_values import DONE, NAMES, NAN, NOT_TEXT, UNKNOWN, WAITING, encode, numbers
 
 STATES = [5, True, "", "ready", "Queued", [], ["queued", "x"], ["queued"] * 9, {"a": "queued"}, [1]]
 WHERE = {
@@ -50,11 +50,3 @@ def of_finding(invalid, refused):
     yield invalid("tags", "top and count", "top", encode({"top": 1, "count": 1}), says="both")
     yield refused("forget", "unknown", "NOTFOUND", "queue", {"queue": "nobody knows it"})
     yield refused("forget", "one that has jobs", "CONFLICT", "queue", {"queue": "a"})
-
-
-VALID = {
-    "bulk": [encode({"what": "discard", "where": {}})], "bulks": [encode({})],
-    "jobs": [encode({})], "failures": [encode({})], "tags": [encode({})],
-    "retry": [encode({"ids": [UNKNOWN]})], "discard": [encode({"ids": [RUNNING]})],
-    "forget": [encode({"queue": "nobody knows it"})],
-}  # fmt: skip

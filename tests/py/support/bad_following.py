@@ -4,7 +4,6 @@ from bad_values import (
     BLOB,
     DONE,
     HOLD,
-    IDS,
     INFINITE,
     NAN,
     RUNNING,
@@ -74,11 +73,6 @@ def of_changes(invalid, refused):
     yield invalid("kick", "queue and worker", "ids", encode({"worker": "w", "queue": "a"}))
     yield refused("kick", "a worker nobody knows", "NOTFOUND", "worker", {"worker": "nobody"})
     yield invalid("kick", "second id wrong", "ids[1]", encode({"ids": [RUNNING, "x"]}))
-    yield invalid("history", "no id", "ids")
-    yield invalid("history", "two ids", "ids", WAITING, WAITING)
-    for id in IDS:
-        if isinstance(id, str):
-            yield invalid("history", f"id {show(id)}", "ids[0]", id)
     yield refused("track", "an unknown field", "INVALID", "x", {"ids": [WAITING], "x": 1})
     for field in ("cursor", "count"):
         yield invalid("stats", f"{field} without series", field, encode({"by": "day", field: 1}))

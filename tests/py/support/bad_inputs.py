@@ -52,6 +52,7 @@ from bad_values import (
     show,
     words,
 )
+from jqmaster.wire.operations import OPERATIONS
 
 
 class Target(NamedTuple):
@@ -128,7 +129,6 @@ TARGETS = [
            ["what", "where"]),
     Target("bulk retry", "bulk", {"what": "retry", "where": {}}, of("bulk", queue=STARRED)),
     Target("bulk cancel", "bulk", {"what": "cancel", "where": {}}, of("bulk", "force", dependents=words("leave"))),
-    Target("bulks", "bulks", {}, {}),
     Target("outbox", "outbox", {"courier": "c"}, {"courier": [*NAMES, "x" * 101], "count": integers(1, 100),
            "wait": integers(1, 60000), "except": [*LISTS, [0] * 257]}, ["courier"]),
     Target("tick", "tick", {}, {"limit": integers(1, 1000)}),
@@ -141,7 +141,6 @@ TARGETS = [
     Target("queues", "queues", {}, {"names": [*LISTS, [], ["a"] * 1001], "minutes": integers(1, 180),
            "held": integers(1, 1000), **PAGE}),
     Target("forget", "forget", {"queue": "a"}, {"queue": STARRED}, ["queue"]),
-    Target("free", "free", {"unique": "k"}, {"unique": NAMES}, ["unique"]),
     Target("register", "register", {"name": "w", "queues": "a"}, of("register", "name", "queues", "max_jobs", "host",
            "pid", "version", "announce", "knows", url=URLS,
            secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3], key=bad_access.KEY_IDS), ["name", "queues"]),
@@ -165,16 +164,12 @@ TARGETS = [
     *bad_systems.targets(Target),
     Target("rate", "constrain", {"limit": 1, "period": 1}, RATE, ["limit", "period"],
            within("rate", {"id": "new"}, one_constraint), "rate", True),
-    Target("constraint", "unconstrain", {"id": "known"}, of("unconstrain", "id"), ["id"]),
     Target("constraints", "constraints", {}, of("constraints", "busiest", ids=[*LISTS, [], ["a"] * 1001], **PAGE)),
-    Target("usage", "usage", {"id": "known"}, of("usage", "id", "cursor", "count", prefix=[*NOT_TEXT, "", "x" * 65]),
-           ["id"]),
     Target("hold", "hold", {"id": "keyed", "by": "x", "seconds": 1}, of("hold", "id", "seconds",
            by=[[], ["x", "x"], {"a": 1}]), ["id", "seconds"]),
     Target("webhook", "subscribe", {"id": "new", "url": "http://h/"}, of("subscribe", "id", url=WEBHOOK_URLS,
            on=[*LISTS, [], ["done"] * 4], secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3]),
            ["id", "url"], one_constraint),
-    Target("webhook", "unsubscribe", {"id": "known"}, of("unsubscribe", "id"), ["id"]),
     Target("webhooks", "webhooks", {}, {"secrets": BOOLEANS}),
     Target("schedule", "schedule", EVERY, of("schedule", "id", "every", "start", "end", "limit", "catch_up", "backlog",
            "paused", "job", offset=numbers(0, 10)), ["id", "job"], one_job),
@@ -183,7 +178,6 @@ TARGETS = [
            one_job),
     Target("job", "schedule", {"name": "a"}, {k: v for k, v in JOB.items() if k not in ("run_at", "depends")},
            ["name"], within("job", EVERY, one_job), "job", True),
-    Target("schedule", "unschedule", {"id": "known"}, of("unschedule", "id"), ["id"]),
     Target("schedules", "schedules", {}, of("schedules", "next", "runs", ids=[*LISTS, [], ["a"] * 1001], **PAGE)),
     Target("jobs", "jobs", {}, of("jobs", "newest", "recent", "brief", "argument_max", "looked", "count", where=WHERES,
            cursor=CURSORS)),
@@ -198,13 +192,26 @@ TARGETS = [
            ["from_ms", "to_ms"]),
     Target("stats", "stats", {"by": "hour", "series": True}, of("stats", "by", "queue", "name", "from_ms", "to_ms",
            series=BOOLEANS, brief=BOOLEANS, **PAGE), ["by"]),
-    Target("tags", "tags", {}, PAGE),
-    Target("top", "tags", {}, of("tags", "top")),
     Target("export", "export", {}, PAGE | {"cursor": [*CURSOR, "x", "00", "c0"]}),
     Target("track", "track", {"ids": [WAITING]}, of("track", "on", ids=[*LISTS, [], [WAITING] * 1001]), ["ids"]),
     Target("audit", "audit", {}, PAGE | {"cursor": [*CURSOR, "", "x", "-1"]}),
     *bad_access.targets(Target),
 ]  # fmt: skip
+# What stands there, in the place of a required field.
+THERE = {"id": "known", "queue": "a", "worker": WORKER, "unique": "k"}
+NOT_PLAIN = {target.script for target in TARGETS}
+
+
+def plain_targets():
+    """Of operations that stand here only in their table: one map, of its fields."""
+    for one in OPERATIONS.values():
+        if not (one.bare or one.by_hand or one.script in NOT_PLAIN):
+            required = [field.to for field in one.fields if field.required or field.place == "path"]
+            base = {name: THERE[name] for name in required}
+            yield Target("spec", one.script, base, of(one.script, *(field.to for field in one.fields)), required)
+
+
+TARGETS += plain_targets()
 
 BROKEN = {
     "no bytes": b"",

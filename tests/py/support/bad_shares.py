@@ -8,7 +8,6 @@ TOLD = {**LOOK, "until_ms": 1, "shares": {}}
 EPOCHS = [*NOT_TEXT, "", "x", "1-", "1-A\n", "1" * 39 + "-1"]
 TURNS = integers(0, 10**15)
 LEASES = integers(1, 60000)
-VALID = {"share": [encode(LOOK)], "balance": [encode({"lease_ms": 1})]}
 
 
 def targets(target):

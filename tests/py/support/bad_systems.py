@@ -6,9 +6,6 @@ NAMESPACES = ["{model}", "{model:1~0a}"]
 RECORD = {
     "format": 1, "generation": 1, "partitions": [[one, "active"] for one in NAMESPACES], "buckets": [0] * 1024,
 }  # fmt: skip
-VALID = {
-    "slots": [encode({"jobs": []})], "system": [encode({})], "meet": [encode({}), encode({"name": "a"}), b"\xc0"],
-}  # fmt: skip
 MATCH = encode({"name": "a"})
 SETTINGS = {
     "config": [{}], "queue": [{"name": "a"}], "forget": [{"queue": "a"}], "unsubscribe": [{"id": "hook"}],

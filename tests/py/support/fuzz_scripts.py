@@ -17,6 +17,7 @@ from bad_values import Raw, show
 from driving.driver import NAMESPACE, START_MS, Driver
 from fuzz_values import Values, opened, packed
 from jqmaster.system.record import new
+from jqmaster.wire.operations import OPERATIONS
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "LOST", "FULL", "VERSION", "STALE")
@@ -26,7 +27,7 @@ KEYS = (NAMESPACE, NAMESPACE + ":meta")
 OTHER = "{copy}"
 PARTITIONS = [f"{NAMESPACE[:-1]}:{number}~0a}}" for number in (1, 2)]
 ELSEWHERE = ["0000000000000101", "0000000000000201"]  # jobs of partition 1
-BARE = ("get", "watch", "history", "result", "explain")
+BARE = {one.script for one in OPERATIONS.values() if one.bare}
 COMMON = ("enqueue", "pick", "finish", "assign", "change", "constrain", "heartbeat", "release")
 # How often anything was written, whatever it was: a refused call writes nothing, and not the same again.
 WRITES = ("INFO", "persistence")

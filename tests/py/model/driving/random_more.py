@@ -6,11 +6,16 @@ import os
 
 from driving.random_access import URLS
 from model.cron import ZONES
+from model.life import PASSED
 
 UNIQUE = ["u1", "u1", "u2", "u é"]
 TAGS = ["t1", "t2", "x", "é y"]
 GROUPS = ["g1", "g2", "other", "timeout"]
-HEADERS = [{"tenant": "é"}, {"traceparent": "00-ab", "empty": ""}]
+# Of fields that mean nothing to the engine.
+OF_KIND = {
+    "name": ["x", "é y"], "url": URLS, "names": [["x"], ["x", "é y"]], "boolean": [True], "number": [0, 0.5, 1],
+    "integer": [0, 7], "texts": [{"tenant": "é"}, {"traceparent": "00-ab", "empty": ""}],
+}  # fmt: skip
 SCHEDULES = ["s1", "s2", "s é"]
 CRONS = ["30 2 * * *", "*/20 15 1,2 * * *", "* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly",
          "@weekly",          "10-50/20 */6 * jan-dec 1-5",
@@ -98,8 +103,9 @@ class MoreGenerator:
             spec["max_runtime"] = self.rng.choice((0.001, 2, 10, 60, 4000000))
         if self.has("limits", 0.3):
             spec["max_lapses"] = self.rng.choice((0, 1, 3, 2**31 - 1))
-        if self.chance(0.1):
-            spec["headers"] = self.rng.choice(HEADERS)
+        for name, field in PASSED.items():
+            if self.chance(0.1):
+                spec[name] = self.rng.choice(OF_KIND[field.kind])
         if self.has("webhooks", 0.3):
             spec["notify"] = self.rng.choice(URLS)
         if self.has("events", 0.15):

@@ -18,7 +18,7 @@ from model.life import PASSED, Job
 from model.part import Part
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
-          "unique_within", "max_runtime", "max_lapses", "track", *PASSED, "notify")  # fmt: skip
+          "unique_within", "max_runtime", "max_lapses", "track", "notify")  # fmt: skip
 
 
 @dataclass
@@ -194,6 +194,7 @@ class Arrival(Part):
         given = {k: spec[k] for k in FIELDS if k in spec}
         queue = spec.get("queue", spec["name"])
         job = Job(id=id, argument=argument, queue=queue, created_ms=self.created(id), **given)
+        job.passed = {k: v for k, v in spec.items() if k in PASSED}
         job.retry = {k: v for k, v in spec.items() if k.startswith("retry_")}
         if "expires_in" in spec:
             job.expires_ms = self.model.now + ms(spec["expires_in"])

@@ -3,6 +3,7 @@
 import re
 from dataclasses import MISSING, dataclass, field, fields
 
+from jqmaster.wire.fields import FIELDS
 from model.common import (
     ENDED,
     EVENTS,
@@ -18,7 +19,7 @@ from model.part import Part
 from model.trace import cut
 
 MOST_DEPENDENTS = 100  # that a document shows
-PASSED = ("headers",)  # fields that are kept, shown and told to workers, and do nothing else
+PASSED = {one.name: one for one in FIELDS if one.passed}
 
 
 @dataclass(repr=False)
@@ -41,7 +42,7 @@ class Job:
     max_runtime: float | None = None
     max_lapses: int | None = None
     track: bool = False
-    headers: dict | None = None
+    passed: dict = field(default_factory=dict)  # what means nothing to the engine
     notify: str | None = None
     webhook: dict | None = None  # of a notification: where it goes, and what it tells
     schedule: str | None = None
@@ -227,7 +228,8 @@ class Life(Part):
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
             "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
             "unique_within", "max_runtime", "max_lapses", "ready_ms", "schedule", "schedule_ms", "progress",
-            "progress_message", "group", "depends", "if_failed", *PASSED, "notify", "webhook")}  # fmt: skip
+            "progress_message", "group", "depends", "if_failed", "notify", "webhook")}  # fmt: skip
+        doc |= job.passed
         doc["track"], doc["lapses"] = job.track or None, job.lapses or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["dependents"] = sorted(one.id for one in self.model.links.dependents(job.id))[:MOST_DEPENDENTS] or None
@@ -248,7 +250,8 @@ class Life(Part):
     def picked_document(self, job):
         keys = ("id", "token", "name", "queue", "priority", "attempt", "retry_count", "timeout")
         doc = {k: getattr(job, k) for k in keys}
-        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime", *PASSED, "webhook")}
+        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime", "webhook")}
+        more |= {k: v for k, v in job.passed.items() if PASSED[k].told}
         return doc | {k: v for k, v in more.items() if v is not None}
 
     def waiting(self, queue):

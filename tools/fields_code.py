@@ -1,0 +1,122 @@
+"""What tools/fields.py makes of the table of a job's fields as source code: Lua for the engine, Python for the library;
+and the words that its pages and schemas have in common with that."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+
+from jqmaster.wire.fields import FIELDS, Field
+
+RARE = [field for field in FIELDS if field.rare]
+TOLD = [field for field in RARE if field.told]
+WIDTH = 116
+
+
+def plain(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+def number(value: float) -> str:
+    return "10^10" if value == 1e10 else str(plain(value))
+
+
+def sentence(text: str) -> str:
+    return re.sub("[a-z]", lambda first: first[0].upper(), text, count=1) if text[:1].islower() else text
+
+
+def told_apart(*texts: str) -> str:
+    """Sentences of a cell: the first as it is, the last without its full stop."""
+    first, *rest = (text for text in texts if text)
+    return ". ".join([first, *map(sentence, rest)])
+
+
+# -- Lua ------------------------------------------------------------------------------------------
+
+
+def lua_names() -> str:
+    lines = textwrap.wrap(" ".join(field.name for field in FIELDS), 100)
+    return "local FIELDS = " + ' "\n  .. "'.join(lines).join('""') + "\n"
+
+
+def lua_words() -> str:
+    words = {field.name: " ".join(word.name for word in field.words) for field in RARE if field.words}
+    return f"local CHOICES = {{ {', '.join(f'{name} = {json.dumps(text)}' for name, text in words.items())} }}\n"
+
+
+def lua_told() -> str:
+    names = *(field.name for field in TOLD), "schedule", "schedule_ms", "webhook"
+    return f"local TOLD_OPTIONS = {{ {', '.join(map(json.dumps, names))} }}\n"
+
+
+def lua_check(field: Field) -> str:
+    """What `rare` of jqlua/job/spec.lua answers for a field."""
+    least, most = (repr(plain(limit)) if limit < 1e10 else "1e10" for limit in (field.least, field.most))
+    limits = f"from {number(field.least)} to {number(field.most)}"
+    unit = {"integer": "an integer", "number": "a number", "seconds": "seconds", "moment": "Unix seconds"}
+    if field.kind in unit:
+        is_so = "is_integer" if field.kind == "integer" else "is_number"
+        return f'return not check.{is_so}(value, {least}, {most}) and "{unit[field.kind]} {limits}"'
+    return {
+        "name": "return not check.is_name(value) and check.NAME",
+        "boolean": 'options[field] = value or nil\n    return type(value) ~= "boolean" and "true or false"',
+        "choice": "return nil, M.check_choice(field, value, path)",
+        "names": f"return nil, M.check_tags(value, path, {least})",
+        "jobs": "return nil, M.check_depends(value, path, i)",
+        "texts": 'options[field] = (type(value) ~= "table" or next(value)) and value or nil\n'
+        "    return nil, check_headers(value, path)",
+        "url": "return nil, not check.is_url(value) and check.problem_of_url(path, value) or nil",
+    }[field.kind]  # fmt: skip
+
+
+def lua_checks() -> str:
+    """Fields that are checked in the same way stand together."""
+    alike: dict[str, list[str]] = {}
+    for field in RARE:
+        alike.setdefault(lua_check(field), []).append(f'field == "{field.name}"')
+    branches = (f"if {' or '.join(names)} then\n    {check}\n" for check, names in alike.items())
+    return "  " + "  else".join(branches) + "  end\n"
+
+
+# -- Python ---------------------------------------------------------------------------------------
+
+
+def annotation(field: Field) -> str:
+    """What the library takes for a field."""
+    words = ", ".join(json.dumps(word.name) for word in field.words)
+    special = {"unique": "str | bool | Callable[..., str]"}
+    kind = {
+        "name": "str", "integer": "int", "number": "float", "seconds": "Seconds", "moment": "datetime | float",
+        "boolean": "bool", "choice": f"Literal[{words}]", "names": "Sequence[str]",
+        "jobs": "Sequence[str | Reference]", "texts": "Mapping[str, str]", "url": "str",
+    }[field.kind]  # fmt: skip
+    return f"{special.get(field.name, kind)} | None"
+
+
+def _member(name: str, kind: str, told: str) -> str:
+    text = "\n    ".join(textwrap.wrap(f'"""{sentence(told)}."""', WIDTH))
+    return f"    {name}: {kind}\n    {text}\n"
+
+
+def options() -> str:
+    """Members of `JobOptions`."""
+    members = []
+    for field in FIELDS[1:]:
+        usual = field.python_default or field.usual
+        told = told_apart(field.meaning + (f"; default: {usual}" if usual else ""), field.python)
+        members.append(_member(field.name, annotation(field), re.sub(r"\[(.*?)\]\(.*?\)", r"docs/\1", told)))
+    return "".join(members)
+
+
+def members_of_job() -> str:
+    """Members of the library's `Job` that few jobs have."""
+    kinds = {
+        "integer": "int", "number": "float", "seconds": "float", "moment": "float", "boolean": "bool",
+        "texts": "Mapping[str, str] = {}",
+    } | dict.fromkeys(("names", "jobs"), "tuple[str, ...] = ()")  # fmt: skip
+    return "".join(
+        _member(field.name, kind if "=" in (kind := kinds.get(field.kind, "str")) else f"{kind} | None = None", told)
+        for field in TOLD
+        for told in [told_apart(field.meaning, field.python)]
+    )
