@@ -1,6 +1,5 @@
-"""Random operations for the model test beyond a job's own life: unique keys, dependencies, what follows,
-finding, schedules, statistics, events, requests to workers, settings of queues. Few keys, tags and groups, so
-that they collide."""
+"""Random operations for the model test beyond a job's own life: unique keys, dependencies, what follows, finding,
+schedules, statistics, events, requests to workers, settings of queues. Few keys, tags and groups: they collide."""
 
 import os
 
