@@ -9,6 +9,7 @@ from driving.random_guests import GuestGenerator
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 from driving.random_limits import ConstraintGenerator
 from driving.random_more import MoreGenerator
+from driving.random_plain import PlainGenerator
 from model.common import WEBHOOKS
 
 NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
@@ -44,7 +45,7 @@ REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse", "change", "k
 MAKERS = {"worker": "worker_request"}  # scripts whose operations are made by a function of another name
 
 
-class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator, GuestGenerator):
+class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator, GuestGenerator, PlainGenerator):
     """Makes operations that suit the state of a driver's model, so that most of them do something."""
 
     def __init__(self, seed, driver):
@@ -55,9 +56,9 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator, GuestGenera
         self.tokens = 0
         self.sent = []  # operations worth repeating
         self.weights = {name: list(weights) for name, weights in WEIGHTS.items()}
-        self.names, self.queues_used, self.arguments = NAMES, QUEUES, ARGUMENTS
-        self.settings = SETTINGS
+        self.names, self.queues_used, self.arguments, self.settings = NAMES, QUEUES, ARGUMENTS, SETTINGS
         self.choose_features()
+        self.weights |= self.plain_weights(*WEIGHTS, *CONSTRAINT_WEIGHTS)
         self.is_constrained = self.chance(0.6)
         if self.is_constrained:
             self.suit_constraints()
@@ -79,7 +80,7 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator, GuestGenera
             return [*self.rng.choice(self.sent)[:2], self.count]
         if script in ("repeat", "settle", "check"):
             return ["check" if script == "repeat" else script, {}, self.count]
-        operation = [script, getattr(self, MAKERS.get(script, script))(), self.count]
+        operation = [script, getattr(self, MAKERS.get(script, script), lambda: self.plain(script))(), self.count]
         self.add_actor(operation)
         self.add_settings(operation)
         if script in REPEATABLE or self.token_of(operation):

@@ -1,6 +1,6 @@
 """Random operations for a system of partitions, and for one of them where the system has no such operation."""
 
-from driving.random_jobs import Generator
+from driving.random_jobs import WEIGHTS, Generator
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 
 # What is asked of one partition, by its namespace.
@@ -34,6 +34,7 @@ class SystemGenerator(Generator):
             self.features.add("depends")
             self.weights["depend"] = (3, 3, 3)
         left_out = {"assign", "slots", "refuse", "wake", "system", "meet", "take_over", *CONSTRAINT_WEIGHTS} - {"queue"}
+        left_out |= self.plain_weights(*WEIGHTS).keys()
         self.most, self.likes_costs = 2, False
         self.weights = {script: weight for script, weight in self.weights.items() if script not in left_out}
         self.weights |= MAIL | {"explain": (3, 3, 3)}

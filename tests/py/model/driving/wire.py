@@ -2,6 +2,7 @@
 
 import msgpack
 
+from jqmaster.wire.operations import OPERATIONS
 from model.common import ErrorReply, expect
 from model.matcher import NOT_WHOLE, decode
 from model.matcher import pack as pack_matcher
@@ -133,19 +134,21 @@ def first_text(reply, rest=text):
     return [reply[0].decode(), *map(rest, reply[1:])]
 
 
-# Where nothing stands here: one spec, and the reply as it comes, or of a listing its pages' plain documents.
+# Where nothing stands here: one spec, or the id; the table's documents, or the reply as it comes, or of a listing its
+# pages' plain documents.
+TABLE = {one.script: one for one in OPERATIONS.values() if not one.variant}
+ONE_ID = [script for script, one in TABLE.items() if one.bare]
+SHAPES = {"document": plain_document, "list": lambda reply: [plain_document(doc) for doc in reply]}
 ENCODE = {
+    **dict.fromkeys(ONE_ID, lambda id: [id]),
     "enqueue": lambda options, jobs: ([] if options is None else [pack(options)]) + pairs(jobs),
     "meet": lambda options, jobs: [pack(options), *pairs(jobs)],
     "finish": lambda outcomes, **spec: [pack(spec), *outcome_parts(outcomes)],
     "heartbeat": lambda blobs=(), **spec: [pack(spec), *blobs],
     "change": lambda jobs: pairs(jobs),
     "schedule": lambda argument=None, **spec: [pack(spec), *([] if argument is None else [argument])],
-    "history": lambda id: [id],
     "constrain": lambda match, **spec: [pack(spec), pack_matcher(match)],
     "subscribe": lambda match, **spec: [pack(spec), match],
-    "explain": lambda id: [id],
-    "result": lambda id: [id],
     "get": lambda ids: ids,
     "watch": lambda ids: ids,
     "setup": list,
@@ -157,11 +160,11 @@ ENCODE = {
     ],
 }
 DECODE = {
+    **{script: SHAPES[one.reply.shape] for script, one in TABLE.items() if one.reply.shape in SHAPES},
     "enqueue": enqueued, "meet": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text,
     "watch": text,
     "register": text, "audit": text, "pick": picked, "head": lambda reply: [*reply[:1], *text(reply[1:])],
-    "get": documents, "queue": plain_document,
-    "config": plain_document, "constrain": constraint_document,
+    "get": documents, "constrain": constraint_document,
     "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
     "usage": lambda reply: page(reply, use_document),
     "change": text, "depend": text, "free": text, "kick": text, "retry": text, "discard": text, "track": text,
@@ -169,12 +172,10 @@ DECODE = {
     "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "tags": first_text,
     "failures": lambda reply: page(reply, use_document),
-    "grant": plain_document, "mark": plain_document,
+    "grant": plain_document,
     "system": lambda reply: [reply[0], plain_document(reply[1]) if reply[1] else None],
     "deliver": text, "share": lambda reply: [*reply[:3], *map(plain_document, reply[3:])],
     "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
-    "history": plain_document, "bulk": plain_document, "bulks": lambda reply: [plain_document(doc) for doc in reply],
-    "stats": lambda reply: [plain_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
     "slots": lambda reply: text(reply) if not reply or not isinstance(reply[0], list) else [
         reply[0], *([*text(told), plain_document(doc)] for *told, doc in grouped(reply[1:], 5))],
@@ -218,7 +219,7 @@ READ = {
     "schedule": lambda spec, *argument: msgpack.unpackb(spec) | ({"argument": argument[0]} if argument else {}),
     "subscribe": lambda spec, match: msgpack.unpackb(spec) | {"match": match},
     "constrain": lambda spec, match: msgpack.unpackb(spec) | {"match": plain_matcher(decode(match))},
-    **dict.fromkeys(("history", "explain", "result"), lambda id: {"id": text(id)}),
+    **dict.fromkeys(ONE_ID, lambda id: {"id": text(id)}),
     **dict.fromkeys(("get", "watch"), lambda *ids: {"ids": text(list(ids))}),
 }  # fmt: skip
 
