@@ -70,7 +70,7 @@ class TestCalls:
         assert job.argument == ARGUMENT
         [left_ms] = await engine.heartbeat("w1", [(job.id, job.token)])
         assert isinstance(left_ms, int) and 0 < left_ms <= 2500
-        states, picked_next, _ = await engine.finish("w1", [(success(job), ARGUMENT)])
+        states, picked_next, *_ = await engine.finish("w1", [(success(job), ARGUMENT)])
         assert (states, picked_next) == (["done"], None)
         assert await engine.result(job.id) == ("done", ARGUMENT)
         [document, unknown] = await engine.get(job.id, "0" * 14)

@@ -155,10 +155,6 @@ async def test_what_would_lead_elsewhere_is_refused(engine: SystemEngine) -> Non
     outcome = {"id": job.id, "token": job.token, "type": "success"}
     with pytest.raises(Invalid, match=r"outcomes\[0\].enqueue\[1\].depends\[0\]"):
         await engine.finish("w", [(outcome, NIL, [mail(elsewhere), ({"name": "plain", "depends": [0]}, NIL)])])
-    schedule = next(f"s{n}" for n in itertools.count() if engine.record.home(f"s{n}".encode()) != place)
-    with pytest.raises(Invalid, match=r"job\.queue"):
-        customer = next(f"x{n}" for n in itertools.count() if engine.record.home(f"x{n}".encode()) == place)
-        await engine.schedule(schedule, mail(customer)[0], mail(customer)[1], every=60)
     assert (await engine.get(made.id))[0]["status"] == "running"
 
 
