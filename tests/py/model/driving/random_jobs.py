@@ -40,7 +40,6 @@ WEIGHTS = {
     "system": (0.3, 0.3, 0.3),
 }  # fmt: skip
 
-
 REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse", "change", "kick", "retry", "discard")
 MAKERS = {"worker": "worker_request"}  # scripts whose operations are made by a function of another name
 
