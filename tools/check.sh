@@ -37,7 +37,7 @@ build_scripts() {
     wait
 }
 
-# The specs take one core, and a minute in each form: they run beside the Python tests, and are shown behind them.
+# The specs take one core: they run beside the Python tests, and are shown behind them.
 specs_log=
 specs_pid=
 case " $* " in

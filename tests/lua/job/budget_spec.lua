@@ -2,7 +2,7 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
-describe("a call that finds much to do", function()
+describe("a call that finds much to do #bounds", function()
   local jq
   before_each(function()
     jq = space.new()
@@ -175,12 +175,13 @@ describe("a call that finds much to do", function()
     --- Enqueues fifty jobs and starts all of them.
     ---@param start fun(): table[] jobs that one call starts, with next_ms
     local function all_in_order(start)
-      local ids, started = {}, {}
+      local ids, started, priorities = {}, {}, {}
       for i = 1, 50 do
         ids[i] = jq:enqueue({ name = "a", timeout = LONG_S, priority = i % 3 }, ARGUMENT)
+        priorities[ids[i]] = i % 3
       end
       table.sort(ids, function(one, other)
-        local a, b = jq:get(one).priority, jq:get(other).priority
+        local a, b = priorities[one], priorities[other]
         return a < b or a == b and one < other
       end)
       for _ = 1, 20 do

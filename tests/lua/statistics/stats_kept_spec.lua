@@ -38,7 +38,7 @@ describe("stats", function()
     assert.are.equal(1, number("day"))
   end)
   it("removes what is not kept any longer, while there is work", function()
-    for _ = 1, 40 do
+    for _ = 1, 20 do
       for _ = 1, 12 do
         jq:enqueue("a")
         jq:pass(60 * 7)
