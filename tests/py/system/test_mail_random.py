@@ -168,7 +168,7 @@ class System:
 
     async def keys(self, at: int) -> list[bytes]:
         engine = self.engines[at]
-        found = engine.redis.scan_iter(f"{engine.namespace}:*")
+        found = engine.redis.scan_iter(f"{engine.namespace}:*", count=10_000)
         return [key async for key in found if not key.endswith(b":clock")]
 
     async def snapshot(self) -> None:
