@@ -306,7 +306,7 @@ async def test_marks(jq: JQ, call: Call) -> None:
 async def test_a_copy(jq: JQ, call: Call, own: Engine) -> None:
     jobs = await put(jq, 300)
     records = await call("export")
-    copy = "{c" + secrets.token_hex(6) + "}"
+    copy = "{t" + secrets.token_hex(6) + "}"
     assert await call("import_records", records, copy) > 300
     [last] = await Engine(own.redis, copy).get(jobs[-1].id)
     assert last is not None and last["argument"] == msgpack.packb(299)

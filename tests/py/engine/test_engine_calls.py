@@ -150,7 +150,7 @@ async def test_schedules_and_statistics(engine: Engine) -> None:
 
 async def test_a_copy(engine: Engine) -> None:
     ids = [job.id for job in await engine.enqueue([({"name": "a"}, NIL)] * 100)]
-    copy = Engine(engine.redis, "{c" + secrets.token_hex(6) + "}")
+    copy = Engine(engine.redis, "{t" + secrets.token_hex(6) + "}")
     cursor = ""
     while True:
         cursor, records = await engine.export(cursor, 50)

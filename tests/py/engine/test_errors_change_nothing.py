@@ -198,12 +198,16 @@ def test_the_thousandth_constraint_is_the_last():
 
 
 if __name__ == "__main__":
-    by_text = defaultdict(lambda: defaultdict(list))
+    by_text, wrong = defaultdict(lambda: defaultdict(list)), []
     with debug_server() as server:
         data = Data(server)
         for script in sorted(BY_SCRIPT):
-            for text, paths in what_is_said(data, script)[0].items():
+            said, problems = what_is_said(data, script)
+            wrong += problems
+            for text, paths in said.items():
                 by_text[text][paths].append(script)
+    if wrong:
+        raise SystemExit("nothing is written:\n" + "\n".join(wrong))
     lines = [
         f"{json.dumps(text, ensure_ascii=False)}: "
         + json.dumps({paths: " ".join(scripts) for paths, scripts in sorted(said.items())}, ensure_ascii=False)

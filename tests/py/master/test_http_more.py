@@ -233,7 +233,7 @@ async def test_a_namespace_is_copied(api: Api) -> None:
     ids = (await api.post("/jobs", [{"name": "a", "argument": [number]} for number in range(300)])).value["job_ids"]
     await api("PUT", "/constraint/c", {"match": {"name": "a"}, "concurrency": 1})
     records = (await api.get("/export")).raw
-    namespace = "{c" + secrets.token_hex(6) + "}"
+    namespace = "{t" + secrets.token_hex(6) + "}"
     path = f"/import?namespace={quote(namespace)}"
     answer = await api.post(path, raw=records, content_type="application/octet-stream")
     assert answer.value["complete"] is True and answer.value["keys"] > 600
@@ -254,7 +254,7 @@ async def test_a_namespace_is_copied_in_pieces(api: Api) -> None:
     records = (await api.get("/export")).raw
     unpacker = msgpack.Unpacker(None, raw=True)
     unpacker.feed(records)
-    namespace = "{c" + secrets.token_hex(6) + "}"
+    namespace = "{t" + secrets.token_hex(6) + "}"
     start, answers = 0, []
     for _ in unpacker:
         piece, start = records[start : unpacker.tell()], unpacker.tell()

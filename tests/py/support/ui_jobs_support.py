@@ -47,7 +47,7 @@ class Site(Server):
 
 @pytest.fixture
 def site(redis_url: str) -> Iterator[Site]:
-    with live_server(redis_url, "{u" + secrets.token_hex(6) + "}") as live:
+    with live_server(redis_url, "{t" + secrets.token_hex(6) + "}") as live:
         yield Site(live.url)
 
 

@@ -6,6 +6,7 @@ an argument that is not one whole value is `Broken`.
 
 import hashlib
 import re
+from functools import lru_cache
 
 import msgpack
 
@@ -33,6 +34,10 @@ def decode(blob):
     except (ValueError, msgpack.UnpackException):
         return Broken(blob)
     return value if unpacker.tell() == len(blob) else Broken(blob)
+
+
+# Many paths are looked up in one argument, one path in many. Nobody changes what comes of it.
+_looked_into = lru_cache(1000)(decode)
 
 
 def pack(value):
@@ -68,6 +73,7 @@ def fits(pattern, text):
 # ---- paths ----
 
 
+@lru_cache(1000)
 def split(path):
     """`argument.a\\.b.0` -> ["argument", "a.b", "0"]"""
     segments = re.findall(r"(?:\\.|[^.\\])+", path)
@@ -88,7 +94,7 @@ def value_at(job, path):
     first, *segments = split(path)
     if first != "argument":
         return getattr(job, first)
-    value = decode(job.argument)
+    value = _looked_into(job.argument)
     for segment in segments:
         value = MISSING if value is MISSING else step(value, segment)
     return value
