@@ -69,6 +69,7 @@ def test_the_demo_of_a_system_loses_a_node_and_grows() -> None:
     assert left_over() == before
 
 
+@pytest.mark.faults
 def test_ctrl_c_stops_all_it_started() -> None:
     before = left_over()
     with Process("jqmaster.demo", ready="workers") as demo:
@@ -77,6 +78,7 @@ def test_ctrl_c_stops_all_it_started() -> None:
     assert left_over() == before
 
 
+@pytest.mark.faults
 def test_on_a_terminal_one_line_is_rewritten() -> None:
     controller, terminal = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(jqmaster.__file__).parents[1])}

@@ -135,17 +135,22 @@ def test_a_node_worker_whose_connections_break_loses_nothing_and_repeats_nothing
 
 
 def test_lua_example(server: RedisServer) -> None:
-    assert run("lua5.1", EXAMPLES / "lua" / "example.lua", server.url, NAMESPACE) == [
-        "attempt 1 prints page 0",
-        "attempt 1 prints page 1",
-        "long: it was running",
-        "attempt 2 prints page 2",
-        "add: done 42",
-        "print: done at attempt 2, 100%: printed",
-        "       failed before: out of paper",
-        "never: error, NoSuchCustomer: no such customer, 1 attempt",
-        "long: it is cancelled",
-    ]
+    told = run("lua5.1", EXAMPLES / "lua" / "example.lua", server.url, NAMESPACE)
+    # Whether a retry or the next job comes first is a matter of milliseconds.
+    assert told.index("attempt 1 prints page 1") < told.index("attempt 2 prints page 2")
+    assert sorted(told) == sorted(
+        [
+            "attempt 1 prints page 0",
+            "attempt 1 prints page 1",
+            "long: it was running",
+            "attempt 2 prints page 2",
+            "add: done 42",
+            "print: done at attempt 2, 100%: printed",
+            "       failed before: out of paper",
+            "never: error, NoSuchCustomer: no such customer, 1 attempt",
+            "long: it is cancelled",
+        ]
+    )
 
 
 @BOTH_FORMS

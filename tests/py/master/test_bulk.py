@@ -33,6 +33,7 @@ def enqueue(jq: JQ, count: int) -> None:
         jq.enqueue_many([jq.call("a")] * 1000)
 
 
+@pytest.mark.faults
 def test_a_master_goes_on_where_another_died(straight: JQ, redis_url: str, namespace: str) -> None:
     enqueue(straight, JOBS)
     options = ("--redis", redis_url, "--namespace", namespace)

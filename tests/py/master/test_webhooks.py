@@ -271,6 +271,7 @@ async def _has_retried(engine: Engine) -> bool:
 # -- masters that die -----------------------------------------------------------------------------
 
 
+@pytest.mark.faults
 async def test_a_master_that_is_killed_loses_no_notification() -> None:
     """One dies between the end and the notification, one while it delivers: what it had goes to another."""
 

@@ -165,6 +165,7 @@ async def check(url: str, root: str, programs: list[Program], followed: set[str]
     await system.close()
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("seed", range(3))
 async def test_whoever_dies(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     chance = random.Random(seed)
