@@ -1,6 +1,7 @@
--- Connections to the private Redis that tests/lua/run started, and the scripts loaded there.
+-- Connections to the private Redis that tests/lua/run started, and the scripts loaded there. The client is our own: a
+-- general one takes more time than all that Redis does for a short call.
 local json = require "dkjson"
-local redis = require "redis"
+local unix = require "socket.unix"
 
 local M = {}
 
@@ -10,39 +11,107 @@ local SCRIPTS = os.getenv("JQ_SCRIPTS")
 local Connection = {}
 Connection.__index = Connection
 
+-- What stands before an argument of so many bytes.
+local heads = {}
+
+local function encoded(command, arguments)
+  local parts = { "*" .. #arguments + 1 .. "\r\n$" .. #command .. "\r\n", command }
+  for i = 1, #arguments do
+    local argument = tostring(arguments[i])
+    local head = heads[#argument]
+    if not head then
+      head = "\r\n$" .. #argument .. "\r\n"
+      heads[#argument] = head
+    end
+    parts[2 * i + 1], parts[2 * i + 2] = head, argument
+  end
+  parts[#parts + 1] = "\r\n"
+  return table.concat(parts)
+end
+
+local function received(socket, what)
+  local bytes, problem = socket:receive(what)
+  return bytes or error("connection: " .. problem, 0)
+end
+
+-- By the first byte of a reply.
+local readers = {}
+
+local function read(socket)
+  local line = received(socket, "*l")
+  return readers[line:byte()](socket, line:sub(2))
+end
+
+readers[("+"):byte()] = function(_, text)
+  return text == "OK" or text
+end
+readers[("-"):byte()] = function(_, text)
+  error(text, 0)
+end
+readers[(":"):byte()] = function(_, text)
+  return tonumber(text)
+end
+readers[("$"):byte()] = function(socket, text)
+  local size = tonumber(text)
+  if size >= 0 then
+    return received(socket, size + 2):sub(1, -3)
+  end
+end
+readers[("*"):byte()] = function(socket, text)
+  local size = tonumber(text)
+  if size >= 0 then
+    local list = {}
+    for i = 1, size do
+      list[i] = read(socket)
+    end
+    return list
+  end
+end
+
 --- A command; an error reply is raised as its own text.
 function Connection:call(command, ...)
   return self:call_list(command, { ... })
 end
 
 function Connection:call_list(command, arguments)
-  self.client.requests.multibulk(self.client, command, arguments)
-  return self:read()
+  self.socket:send(encoded(command, arguments))
+  return read(self.socket)
+end
+
+--- One command for each of these arguments, all sent at once.
+---@return table replies
+function Connection:call_each(command, arguments)
+  local sent, replies = {}, {}
+  for i, argument in ipairs(arguments) do
+    sent[i] = encoded(command, { argument })
+  end
+  self.socket:send(table.concat(sent))
+  for i = 1, #sent do
+    replies[i] = read(self.socket)
+  end
+  return replies
 end
 
 --- Sends without reading the reply: for commands that block.
 function Connection:send(command, ...)
-  self.client.requests.multibulk(self.client, command, { ... })
+  self.socket:send(encoded(command, { ... }))
 end
 
 --- The next reply, or what was published.
 function Connection:read()
-  return self.client:jq_read()
+  return read(self.socket)
 end
 
 function Connection:close()
-  self.client.network.socket:close()
+  self.socket:close()
 end
 
 ---@return table connection
 function M.connect()
-  local client = redis.connect("unix://" .. SOCKET)
-  client.error = function(message)
-    error((message:gsub("^redis error: ", "")), 0)
-  end
-  client.network.socket:settimeout(20) -- so that a test that waits for nothing fails, and does not hang
-  client.jq_read = redis.command("JQ_READ", { request = function() end })
-  return setmetatable({ client = client }, Connection)
+  local socket = unix()
+  assert(socket:connect(SOCKET))
+  socket:settimeout(20) -- so that a test that waits for nothing fails, and does not hang
+  return setmetatable({ socket = socket }, Connection)
 end
 
 local shared

@@ -345,10 +345,12 @@ end
 --- Everything the namespace holds, for a comparison.
 ---@param without_pulse? boolean leaves out when it was called, behind the settings in meta
 function Space:snapshot(without_pulse)
-  local held = {}
-  for _, key in ipairs(self:keys()) do
-    local is_cut = without_pulse and key == self.name .. ":meta"
-    held[key] = is_cut and self:redis("GETRANGE", key, 0, 165) or self:redis("DUMP", key)
+  local held, keys = {}, self:keys()
+  for i, bytes in ipairs(self.connection:call_each("DUMP", keys)) do
+    held[keys[i]] = bytes
+  end
+  if without_pulse then
+    held[self.name .. ":meta"] = self:redis("GETRANGE", self.name .. ":meta", 0, 165)
   end
   return held
 end
