@@ -377,7 +377,8 @@ end
 function Space:audit()
   local problems, cursor = {}, "0"
   repeat
-    local reply = self:call("audit", { cursor = cursor, count = 1000 })
+    local reply = self.connection:call("EVALSHA", server.whole_audit(), 2, self.name, self.name .. ":meta",
+      msgpack.pack({ cursor = cursor, count = 1000 }))
     cursor = reply[1]
     for i = 2, #reply do
       problems[#problems + 1] = reply[i]
