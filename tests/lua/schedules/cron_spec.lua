@@ -82,12 +82,14 @@ local function search(text, after_ms, until_ms, utc_offset, most)
   local shift = utc_offset * MINUTE_MS
   for day = math.floor((after_ms + shift) / DAY_MS), math.floor((until_ms + shift) / DAY_MS) do
     if is_day(fields, day * 86400 + 43200) then
-      for minute = 0, 1439 do
-        local moment = day * DAY_MS + minute * MINUTE_MS - shift
-        if hours[math.floor(minute / 60)] and minutes[minute % 60] and moment > after_ms and moment <= until_ms then
-          found[#found + 1] = moment
-          if #found == most then
-            return found
+      for hour = 0, 23 do
+        for minute = 0, hours[hour] and 59 or -1 do
+          local moment = day * DAY_MS + (hour * 60 + minute) * MINUTE_MS - shift
+          if minutes[minute] and moment > after_ms and moment <= until_ms then
+            found[#found + 1] = moment
+            if #found == most then
+              return found
+            end
           end
         end
       end
