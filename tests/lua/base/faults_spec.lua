@@ -115,7 +115,7 @@ describe("a fault of older queues does not come back:", function()
     local jobs = jq:start("a")
     assert.are.same({ big, other }, { jobs[1].blob, jobs[2].blob })
   end)
-  it("no listing and no clean-up costs more with more jobs", function()
+  it("no listing and no clean-up costs more with more jobs #once", function()
     local costs = {}
     for i, count in ipairs({ 200, 4000 }) do
       local queue = "q" .. i

@@ -93,7 +93,7 @@ describe("picking over many queues", function()
     end)
   end)
 
-  describe("1200 queues that exist already", function()
+  describe("1200 queues that exist already #once", function()
     local ids
     before_each(function()
       local arguments = {}
@@ -172,7 +172,7 @@ describe("picking over many queues", function()
     end)
   end)
 
-  describe("more than 200 patterns", function()
+  describe("more than 200 patterns #once", function()
     it("in one day are refused", function()
       for i = 1, 199 do
         jq:pick("p" .. i .. "*")
@@ -199,7 +199,7 @@ describe("picking over many queues", function()
     end)
   end)
 
-  describe("compared with a plain sort", function()
+  describe("compared with a plain sort #once", function()
     local QUEUES = { "a", "b", "mail.de", "mail.fr", "mail", "x.de" }
     local ENTRIES = { "a", "b", "mail.de", "mail.fr", "*", "mail.*", "*.de", "m*", "nobody", "x.de", "*a*" }
 

@@ -96,7 +96,7 @@ local function expected_ids(documents, where, newest)
   return ids
 end
 
-describe("over random lives", function()
+describe("over random lives #once", function()
   local seed = tonumber(os.getenv("JQ_SEED") or os.time())
   local jq, ids
 

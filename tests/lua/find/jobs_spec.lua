@@ -264,7 +264,7 @@ describe("jobs", function()
       assert.are.equal(last, documents[1].id)
       assert.is_true(pages <= 4)
     end)
-    it("end when many queues have none of them", function()
+    it("end when many queues have none of them #once", function()
       for i = 1, 1100 do
         jq:queue("q" .. i)
       end
@@ -272,7 +272,7 @@ describe("jobs", function()
       assert.are.same({ id }, list())
       assert.are.same({}, list({ name = "none" }))
     end)
-    it("cost the same wherever they are", function()
+    it("cost the same wherever they are #once", function()
       jq:enqueue_many({ name = "a", delay = 100 }, 5000)
       for _, newest in ipairs({ false, true }) do
         local costs, cursor = {}, nil

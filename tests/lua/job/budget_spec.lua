@@ -2,7 +2,7 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
-describe("a call that finds much to do #bounds", function()
+describe("a call that finds much to do #once", function()
   local jq
   before_each(function()
     jq = space.new()

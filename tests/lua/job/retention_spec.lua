@@ -140,7 +140,7 @@ describe("retention", function()
           end
         end
       end)
-      it("drops thousands in bounded steps", function()
+      it("drops thousands in bounded steps #once", function()
         jq:set({ [state .. "_ttl"] = 100 })
         local ids = jq:enqueue_many({ name = "a" }, 1000)
         local jobs = jq:pick({ queues = "a", count = 1000 })
@@ -158,7 +158,7 @@ describe("retention", function()
     end)
   end
 
-  it("reaches a thousand queues after a change of settings", function()
+  it("reaches a thousand queues after a change of settings #once", function()
     local ids = {}
     for i = 1, 250 do
       ids[i] = ended("done", 1, "q" .. i)[1]

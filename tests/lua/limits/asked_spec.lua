@@ -1,7 +1,7 @@
 -- How much matching one call may do for the jobs it brings: jobs times constraints times conditions.
 local space = require "support.space"
 
-describe("conditions to look at #bounds", function()
+describe("conditions to look at #once", function()
   local MOST = 300000
   local jq = space.each()
 

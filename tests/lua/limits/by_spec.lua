@@ -152,7 +152,7 @@ describe("a constraint with concurrency", function()
       jq:enqueue_each("d", { ["a.b\\c"] = "x" }, { a = { ["b\\c"] = "x" } })
       assert.are.equal(2, #jq:start("d"))
     end)
-    it("has thousands of keys, each exact", function()
+    it("has thousands of keys, each exact #once", function()
       limit(1, nil, { by = "argument.v" })
       local ids = {}
       for i = 1, 1200 do

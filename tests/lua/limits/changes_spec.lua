@@ -170,7 +170,7 @@ describe("a constraint with concurrency", function()
       end
       assert.are.same({ after[2], before[1], after[1], before[2] }, started)
     end)
-    it("hundreds of times leaves nothing behind, and holds what is in force", function()
+    it("hundreds of times leaves nothing behind, and holds what is in force #once", function()
       local ids = jq:enqueue_many({ name = "a" }, 10)
       limit(1)
       jq:start("a")

@@ -88,7 +88,7 @@ describe("constrain", function()
     end)
   end)
 
-  describe("takes at most 1000 constraints", function()
+  describe("takes at most 1000 constraints #once", function()
     it("and refuses one more, goes on replacing, and takes another when one is deleted", function()
       for i = 1, 1000 do
         jq:call("constrain", { id = "c" .. i, concurrency = 1 }, { name = "job" .. i })

@@ -131,7 +131,7 @@ describe("a constraint with rate", function()
     end)
   end)
 
-  describe("over a long random run", function()
+  describe("over a long random run #once", function()
     --- The most that any window holds, looked at from each start back.
     local function fullest_window(starts, period_ms)
       local most, from, sum = 0, 1, 0

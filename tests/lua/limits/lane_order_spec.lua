@@ -60,7 +60,7 @@ describe("jobs in lanes", function()
     assert.are.equal(3, jq:usage("c")[1].running)
   end)
 
-  it("leave few entries in the index of lanes behind", function()
+  it("leave few entries in the index of lanes behind #once", function()
     jq:constrain({ id = "c", by = "argument.v", concurrency = 10 }, { name = "job" })
     for i = 1, 300 do
       local id = enqueue("q", i % 3, 0)

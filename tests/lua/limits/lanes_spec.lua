@@ -143,7 +143,7 @@ describe("held jobs", function()
     end)
   end)
 
-  describe("when constraints change", function()
+  describe("when constraints change #once", function()
     local WAITING, RUNNING = 1500, 200
 
     --- Many jobs of 350 values wait and run; the constraint is made, and the reply must be exact at once.

@@ -2,7 +2,7 @@
 -- constraints are checked. Whatever starts must be the next; when nothing starts, nothing may start.
 local space = require "support.space"
 
-describe("held jobs over a random life #bounds", function()
+describe("held jobs over a random life #once", function()
   local jq = space.each()
 
   local LONG_S = 100000 -- leases that outlast every test

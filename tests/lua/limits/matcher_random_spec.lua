@@ -6,7 +6,7 @@ local msgpack = require "support.msgpack"
 local matcher = matching.module("limits.matcher")
 local any, pack = atoms.any, msgpack.pack
 
-  describe("a random matcher", function()
+  describe("a random matcher #once", function()
     local NAMES = { "a", "ab", "b", "b.c", "\195\188", "a*" }
     local PATTERNS = { "*", "a*", "*b*", "b.*", "*c" }
     local TAGS = { "a", "ab", "b", "c" }

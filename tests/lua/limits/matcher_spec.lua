@@ -21,7 +21,7 @@ local function holds(match, of)
   return matching.test(match, facts)
 end
 
-describe("a matcher", function()
+describe("a matcher #once", function()
   describe("on the name", function()
     it("takes a scalar as equal, or as a pattern", function()
       assert.is_true(holds({ name = "mail.send" }))
@@ -362,7 +362,7 @@ describe("a matcher", function()
   end)
 end)
 
-describe("the names a matcher holds for", function()
+describe("the names a matcher holds for #once", function()
   local function names(match)
     local program = assert(matching.compile(match))
     local found = matcher.names(program)

@@ -6,7 +6,7 @@ local msgpack = require "support.msgpack"
 local matcher = matching.module("limits.matcher")
 local compile, raw, pack = matching.compile, msgpack.raw, msgpack.pack
 
-describe("compiling a matcher", function()
+describe("compiling a matcher #once", function()
   --- What a matcher is refused with, which must be the same inside Redis.
   local function refused(match)
     local program, problem = compile(match)

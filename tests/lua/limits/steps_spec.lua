@@ -10,7 +10,7 @@ describe("held jobs", function()
 
   local limit, tagged, tagged_each = limits.by_tags(jq)
 
-  describe("cost no call unbounded work: #bounds", function()
+  describe("cost no call unbounded work: #once", function()
     local MANY = 5000
     -- Far above what a bounded step does, far below what touching each job would.
     local MOST = 10000

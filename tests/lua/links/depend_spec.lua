@@ -318,7 +318,7 @@ describe("dependencies", function()
         { id = first, add = { space.NEVER_GIVEN } })
       jq:refuses("NOTFOUND id", "depend", { id = space.UNKNOWN_ID, add = { first } })
     end)
-    it("refuse what takes too long to look through for a circle", function()
+    it("refuse what takes too long to look through for a circle #once", function()
       local last = jq:enqueue("a")
       for _ = 1, 1000 do
         last = dependent({ last })

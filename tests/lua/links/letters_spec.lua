@@ -35,7 +35,7 @@ describe("letters", function()
     assert.are.equal(1, jqs:settle())
     assert.are.equal(300000, jqs:letters(1).next_ms)
   end)
-  it("are all written again when another server took over there, each once", function()
+  it("are all written again when another server took over there, each once #once", function()
     for _ = 1, 250 do
       ask()
     end

@@ -47,7 +47,7 @@ describe("head", function()
     local id = jq:enqueue("a")
     assert.are.same({ 0, id }, head("*"))
   end)
-  it("is a lower bound when too many went away, until a pick has looked", function()
+  it("is a lower bound when too many went away, until a pick has looked #once", function()
     for i = 1, 400 do
       jq:enqueue({ name = "gone" .. i, priority = -1 })
     end

@@ -69,7 +69,7 @@ describe("others", function()
     assert.are.equal("pulling", listed()[1].state)
     assert.are.equal(listed()[1].seen_ms, listed()[1].since_ms)
   end)
-  it("are a thousand at most: who was silent for longest goes", function()
+  it("are a thousand at most: who was silent for longest goes #once", function()
     for i = 1, 1001 do
       announce({ name = "w" .. i })
       jq:pass(0.001)

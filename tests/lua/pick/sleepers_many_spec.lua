@@ -133,7 +133,7 @@ describe("sleepers", function()
     end)
   end)
 
-  describe("many workers", function()
+  describe("many workers #once", function()
     local QUEUES = Crowd.QUEUES
 
     local function let_go(crowd)

@@ -2,7 +2,7 @@
 local Crowd = require "support.crowd"
 local space = require "support.space"
 
-describe("many workers under constraints #bounds", function()
+describe("many workers under constraints #once", function()
   local jq = space.each()
 
   local QUEUES = Crowd.QUEUES

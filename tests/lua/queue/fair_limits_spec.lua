@@ -55,7 +55,7 @@ describe("a fair queue", function()
       end
       assert.are.equal("ABABAA", started)
     end)
-    it("takes turns when hundreds of keys get room at once", function()
+    it("takes turns when hundreds of keys get room at once #once", function()
       fair({ by = "argument.v" })
       jq:constrain({ id = "c", by = "argument.w", concurrency = 1 }, { ["argument.w"] = { exists = true } })
       local runners, of_a, of_b = {}, {}, {}

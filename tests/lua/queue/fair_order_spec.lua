@@ -1,7 +1,7 @@
 -- The order of fair queues, against what the protocol says of it, stated naively: all jobs are looked at.
 local space = require "support.space"
 
-describe("fair queues over a random life", function()
+describe("fair queues over a random life #once", function()
   local jq = space.each()
 
   local WEIGHTS = { a = 2, b = 0.5, c = 3, x = 0.7 }

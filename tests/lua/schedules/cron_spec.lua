@@ -142,7 +142,7 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------
 
-describe("a cron expression", function()
+describe("a cron expression #once", function()
   local function following(text, after, count, utc_offset)
     local parsed = assert(cron.parse(text))
     local found, at = {}, ms(after)

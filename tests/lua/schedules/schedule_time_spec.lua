@@ -323,7 +323,7 @@ describe("a schedule", function()
     return last and (catch_up == "one" or now - last <= 60) and { last } or {}
   end
 
-  it("makes what a list of all its moments says, over a random life", function()
+  it("makes what a list of all its moments says, over a random life #once", function()
     for _ = 1, 25 do
       local every = math.random(1, 200)
       local catch_up = ({ "one", "all", "none" })[math.random(3)]

@@ -189,7 +189,7 @@ describe("stats", function()
         jq:enqueue(spec())
         counted({ enqueued = 1 }, of_hour())
       end)
-      it("says the same before and after the log is folded", function()
+      it("says the same before and after the log is folded #once", function()
         local expected = { enqueued = 0, done = 0 }
         local folds = 0
         for _ = 1, 400 do

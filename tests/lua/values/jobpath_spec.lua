@@ -4,7 +4,7 @@ local matching = require "support.matching"
 
 local matcher = matching.module("limits.matcher")
 
-describe("a path", function()
+describe("a path #once", function()
   local function value(path, argument)
     local compiled = assert(matcher.parse_path(path, "by"))
     local found = matcher.value(compiled, { argument = argument })

@@ -28,7 +28,7 @@ local function show(bytes)
   end):gsub("%z", "00"))
 end
 
-describe("msgpack", function()
+describe("msgpack #once", function()
   describe("skips", function()
     it("every value, wherever it stands", function()
       for _, value in ipairs(all_values()) do

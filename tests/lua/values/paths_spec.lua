@@ -3,7 +3,7 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
-describe("functions and scripts", function()
+describe("functions and scripts #once", function()
   local by_function, by_script
   local digits -- of tokens: what a script made in place of those that a function made
   before_each(function()
