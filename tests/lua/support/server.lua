@@ -78,12 +78,12 @@ function Connection:call_list(command, arguments)
   return read(self.socket)
 end
 
---- One command for each of these arguments, all sent at once.
+--- The command once for each of these lists of arguments, all sent at once.
 ---@return table replies
-function Connection:call_each(command, arguments)
+function Connection:call_each(command, lists)
   local sent, replies = {}, {}
-  for i, argument in ipairs(arguments) do
-    sent[i] = encoded(command, { argument })
+  for i, arguments in ipairs(lists) do
+    sent[i] = encoded(command, arguments)
   end
   self.socket:send(table.concat(sent))
   for i = 1, #sent do

@@ -345,14 +345,26 @@ end
 --- Everything the namespace holds, for a comparison.
 ---@param without_pulse? boolean leaves out when it was called, behind the settings in meta
 function Space:snapshot(without_pulse)
-  local held, keys = {}, self:keys()
-  for i, bytes in ipairs(self.connection:call_each("DUMP", keys)) do
+  local held, keys, lists = {}, self:keys(), {}
+  for i, key in ipairs(keys) do
+    lists[i] = { key }
+  end
+  for i, bytes in ipairs(self.connection:call_each("DUMP", lists)) do
     held[keys[i]] = bytes
   end
   if without_pulse then
     held[self.name .. ":meta"] = self:redis("GETRANGE", self.name .. ":meta", 0, 165)
   end
   return held
+end
+
+--- Takes all that another namespace holds: quicker than to make it anew for each test.
+function Space:copy(other)
+  local lists = {}
+  for i, key in ipairs(other:keys()) do
+    lists[i] = { key, self.name .. key:sub(#other.name + 1), "REPLACE" }
+  end
+  self.connection:call_each("COPY", lists)
 end
 
 --- Which keys differ between two snapshots.
