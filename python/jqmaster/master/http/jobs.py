@@ -7,10 +7,9 @@ from typing import Any
 
 from jqmaster.engine import durable as durables
 from jqmaster.errors import JQError
-from jqmaster.master.http import tracing
 from jqmaster.master.http.translate import Translation, no_such_job
 from jqmaster.master.master import Master
-from jqmaster.wire import access, packform
+from jqmaster.wire import access, packform, tracing
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.message import Reply, Request, refuse_unknown
 from jqmaster.wire.operations import OPERATIONS
