@@ -29,12 +29,15 @@ class Item:
     statement: int  # first token of the statement that defines it
     start: int  # first token of the body
     end: int  # after its last token
-    line: int
     pieces: list[Piece] = field(default_factory=list)
     shared: bool = False  # module state: a table that is written to
     rare: bool = False  # state that few calls need (``---@rare``, or of a lazy module)
     public: bool = True  # on the module's table
     kept: bool = False  # state that outlives a call, where that is possible (``---@kept``)
+
+    @property
+    def line(self) -> int:
+        return self.where.tokens[self.statement].line
 
     def label(self) -> str:
         return f"{self.module}.{self.name}"
@@ -163,9 +166,9 @@ def parse_function(module: Module, index: int, *, public: bool) -> tuple[list[It
     at = function + 3 if public else function + 1
     if cursor.text(at + 1) != "(":
         raise cursor.error(index, f"expected 'function {module.table}.name(…)'")
-    token, after = cursor.tokens[index], cursor.after_function(function)
+    token, after = cursor.tokens[index], cursor.after(function)
     cold = is_marked(token, "cold")
-    item = Item(module.name, cursor.text(at), True, cold, cursor, index, at + 1, after, token.line)
+    item = Item(module.name, cursor.text(at), True, cold, cursor, index, at + 1, after)
     add_item(module, item, index, public=public)
     return [item], after
 
@@ -184,7 +187,7 @@ def parse_values(module: Module, index: int, texts: list[str]) -> tuple[list[Ite
         )
     if cursor.text(equals) != "=":
         raise cursor.error(index, f"'{names[0]}' has no value")
-    spans = cursor.expressions(equals + 1)
+    spans = cursor.values(equals + 1)
     if len(spans) != len(names):
         raise cursor.error(index, "one name, one value")
     items = [value_item(module, name, index, span) for name, span in zip(names, spans, strict=True)]
@@ -197,7 +200,7 @@ def value_item(module: Module, name: str, index: int, span: tuple[int, int]) -> 
     cursor, token = module.cursor, module.cursor.tokens[index]
     start, end = span
     # A function as a value may call itself, like any other function.
-    function_value = cursor.text(start) == "function" and cursor.after_function(start) == end
+    function_value = cursor.text(start) == "function" and cursor.after(start) == end
     return Item(
         module.name,
         name,
@@ -207,7 +210,6 @@ def value_item(module: Module, name: str, index: int, span: tuple[int, int]) -> 
         index,
         start + function_value,
         end,
-        token.line,
         shared=[cursor.text(n) for n in range(start, end)] == ["{", "}"],
         kept=is_marked(token, "kept"),
         rare=is_marked(token, "rare"),
