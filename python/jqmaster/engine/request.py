@@ -174,9 +174,9 @@ def reply_of(operation: Operation, content: bytes) -> Any:
     if shape == "first":
         return [b"", content]
     if shape in ("page", "list"):
-        found = _parts(content)
-        documents = [content[start:end] for start, end in found[names[0]]]
-        told = [msgpack.unpackb(content[slice(*found[name])]) for name in ("cursor", "looked") if name in found]
+        found = packform.members(content)
+        documents = packform.items(found[names[0]])
+        told = [msgpack.unpackb(found[name]) for name in ("cursor", "looked") if name in found]
         return documents if shape == "list" else [*told, *documents]
     value = value_of(content)
     if shape == "state":
@@ -191,25 +191,6 @@ def reply_of(operation: Operation, content: bytes) -> Any:
 def reply_to_repeat(operation: Operation) -> Any:
     """What to say when a request was sent again, and what it takes away is not there: the first one did it."""
     return 0 if operation.reply.shape == "values" else None
-
-
-def _parts(content: bytes) -> dict[str, Any]:
-    """Where the values of a map stand; of a list the places of its items."""
-    unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(content)))
-    unpacker.feed(content)
-    found: dict[str, Any] = {}
-    for _ in range(unpacker.read_map_header()):
-        name, start = unpacker.unpack(), unpacker.tell()
-        if packform.kind_of(content, start) != "array":
-            unpacker.skip()
-            found[name] = start, unpacker.tell()
-            continue
-        found[name] = []
-        for _item in range(unpacker.read_array_header()):
-            start = unpacker.tell()
-            unpacker.skip()
-            found[name].append((start, unpacker.tell()))
-    return found
 
 
 def checked(status: int, content: bytes) -> bytes:
@@ -233,8 +214,7 @@ def checked(status: int, content: bytes) -> bytes:
 
 def is_one_value(content: bytes) -> bool:
     """Whether it is MessagePack, whole."""
-    unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(content)))
-    unpacker.feed(content)
+    unpacker = packform.reader(content)
     try:
         unpacker.skip()
     except msgpack.StackError:
@@ -259,18 +239,15 @@ def jobs_of(found: Mapping[str, Any]) -> list[Job]:
 def read_map(content: bytes) -> dict[str, Any]:
     """Read a MessagePack map of the master's; every `argument` in it stays bytes. Raises what msgpack
     raises."""
-    unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(content)), strict_map_key=False)
-    unpacker.feed(content)
+    unpacker = packform.reader(content, strict_map_key=False)
 
     def one_map() -> dict[str, Any]:
         result: dict[str, Any] = {}
         for _ in range(unpacker.read_map_header()):
             key = unpacker.unpack()
-            start = unpacker.tell()
             if key == "argument":
-                unpacker.skip()
-                result[key] = content[start : unpacker.tell()]
-            elif key == "jobs" and content[start : start + 1] not in (b"\x90", b""):
+                result[key] = packform.cut(unpacker, content)
+            elif key == "jobs":
                 result[key] = [one_map() for _ in range(unpacker.read_array_header())]
             else:
                 result[key] = unpacker.unpack()

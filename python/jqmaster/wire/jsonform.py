@@ -267,25 +267,15 @@ def _plain(value: Any) -> Any:
 
 
 def _render_parts(raw: bytes, kind: str, descend: int) -> bytes:
-    unpacker = msgpack.Unpacker(None, max_buffer_size=len(raw), strict_map_key=False)
-    unpacker.feed(raw)
-
-    def part() -> bytes:
-        start = unpacker.tell()
-        unpacker.skip()
-        return raw[start : unpacker.tell()]
-
     if kind == "array":
-        count = unpacker.read_array_header()
-        return b"[" + b",".join([_render(part(), descend - 1) for _ in range(count)]) + b"]"
-    members: list[bytes] = []
-    seen: set[bytes] = set()
+        return b"[" + b",".join([_render(one, descend - 1) for one in packform.items(raw)]) + b"]"
+    unpacker = packform.reader(raw)
+    members: dict[bytes, bytes] = {}
     for _ in range(unpacker.read_map_header()):
-        key = _render(part(), 0)
-        if not key.startswith(b'"') or key in seen:
+        key = _render(packform.cut(unpacker, raw), 0)
+        if not key.startswith(b'"') or key in members:
             raise invalid(None, "no object")
-        seen.add(key)
-        members.append(key + b":" + _render(part(), descend - 1))
-    if len(members) == 1 and json.loads(next(iter(seen))) in _SPECIAL:
+        members[key] = _render(packform.cut(unpacker, raw), descend - 1)
+    if len(members) == 1 and json.loads(next(iter(members))) in _SPECIAL:
         raise invalid(None, "no object")
-    return b"{" + b",".join(members) + b"}"
+    return b"{" + b",".join(key + b":" + value for key, value in members.items()) + b"}"

@@ -130,7 +130,7 @@ async def _document(master: Master, job_id: str) -> bytes:
     [document] = await ask(master, "get", job_id, job_id.encode())
     if document is None:
         raise no_such_job(job_id)
-    known = packform.map_keys(document)
+    known = packform.members(document)
     return packform.extend_map(document, {key: packform.NIL for key in _ALWAYS if key not in known})
 
 
