@@ -182,8 +182,7 @@ def parse_values(module: Module, index: int, texts: list[str]) -> tuple[list[Ite
         names, equals = [texts[2]], index + 3
     else:
         raise cursor.error(
-            index,
-            f"'{texts[0]}' cannot stand at a module's top level: only require, functions, constants, return",
+            index, f"'{texts[0]}' cannot stand at a module's top level: only require, functions, constants, return"
         )
     if cursor.text(equals) != "=":
         raise cursor.error(index, f"'{names[0]}' has no value")
@@ -231,11 +230,7 @@ class Resolver:
     """Replaces names of items by references, and refuses what could change its meaning when built."""
 
     def __init__(
-        self,
-        cursor: Cursor,
-        aliases: dict[str, Module],
-        defined_at: dict[str, int],
-        own: Module | None = None,
+        self, cursor: Cursor, aliases: dict[str, Module], defined_at: dict[str, int], own: Module | None = None
     ) -> None:
         self.cursor = cursor
         self.defined_at = defined_at

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgpack
 
-from jqmaster.engine.calls import Argument, Spec, given, pack
+from jqmaster.engine.calls import ABSENT, Argument, Spec, given, pack
 from jqmaster.engine.replies import Job, Note, job_of
 from jqmaster.errors import (
     Conflict,
@@ -28,15 +28,13 @@ from jqmaster.errors import (
     version_problem,
 )
 from jqmaster.wire import packform
-from jqmaster.wire.operation import Field, Operation
+from jqmaster.wire.operation import Field, Operation, segment
 from jqmaster.wire.operations import OPERATIONS
-from jqmaster.wire.segment import segment
 
 ONCE = ("register", "kick", "retry", "discard", "cancel", "grant")  # a second time does or says something else
 _REFUSALS: dict[str, type[JQError]] = {
     kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Unauthorized, Forbidden, TooFast)
 }
-_ABSENT: Any = object()
 _BY_SCRIPT: dict[str, list[Operation]] = {}
 for _one in OPERATIONS.values():
     if _one.reply.shape != "own":
@@ -62,7 +60,7 @@ def request_of(script: str, arguments: Sequence[Argument]) -> HttpRequest | None
         placed: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "header": {}, "body": {}}
         for field in operation.fields:
             value = values.pop(0) if field.type.kind == "value" and values else _taken(spec, field.to)
-            if value is not _ABSENT and value != b"":
+            if value is not ABSENT and value != b"":
                 placed[field.place][field.name] = _shown(field, value)
         if {**spec} == dict(operation.fixed) and all(field.name in placed["path"] for field in operation.at("path")):
             query = urlencode(placed["query"])
@@ -111,15 +109,15 @@ def _taken(spec: dict[str, Any], to: str) -> Any:
     if rest:
         inner = spec.get(name)
         if not isinstance(inner, dict):
-            return _ABSENT
+            return ABSENT
         value = _taken(inner, rest)
         if not inner:
             del spec[name]
         return value
     if to.endswith("[0]"):
         listed = spec.get(to[:-3])
-        return spec.pop(to[:-3])[0] if isinstance(listed, list) and len(listed) == 1 else _ABSENT
-    return spec.pop(to, _ABSENT) if to else _ABSENT
+        return spec.pop(to[:-3])[0] if isinstance(listed, list) and len(listed) == 1 else ABSENT
+    return spec.pop(to, ABSENT) if to else ABSENT
 
 
 def _shown(field: Field, value: Any) -> Any:
@@ -176,6 +174,8 @@ def reply_of(operation: Operation, content: bytes) -> Any:
     if shape in ("page", "list"):
         found = packform.members(content)
         documents = packform.items(found[names[0]])
+        if columns := operation.reply.columns:
+            documents = [[row[name] for name in columns] for row in map(value_of, documents)]
         told = [msgpack.unpackb(found[name]) for name in ("cursor", "looked") if name in found]
         return documents if shape == "list" else [*told, *documents]
     value = value_of(content)

@@ -191,11 +191,7 @@ def _render(raw: bytes, descend: int) -> bytes:
 
 def _render_whole(raw: bytes) -> bytes:
     value = msgpack.unpackb(
-        raw,
-        object_pairs_hook=_object,
-        strict_map_key=False,
-        unicode_errors="surrogateescape",
-        ext_hook=_Ext,
+        raw, object_pairs_hook=_object, strict_map_key=False, unicode_errors="surrogateescape", ext_hook=_Ext
     )
     try:
         return _dumps(value)

@@ -143,10 +143,7 @@ class Reader:
         return cut(self._unpacker, self._raw)
 
     def map(
-        self,
-        path: str,
-        blobs: Container[str] = frozenset(),
-        special: Mapping[str, Callable[[str], Any]] | None = None,
+        self, path: str, blobs: Container[str] = frozenset(), special: Mapping[str, Callable[[str], Any]] | None = None
     ) -> dict[str, Any]:
         """The next value, which must be a map with text keys, each once.
 
