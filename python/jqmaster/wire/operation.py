@@ -148,7 +148,7 @@ class Operation(NamedTuple):
 
 
 # A name is one segment of a path, whatever is in it. Browsers and many clients take `.` and `..`, percent-encoded or
-# not, for steps within the path. So these have a `~` in front there, and what would be mistaken for them (`~.`) one more.
+# not, for steps within the path. So these have a `~` in front there, and what would be mistaken for them one more.
 _DOTS = re.compile(r"~*\.\.?")
 
 
