@@ -28,7 +28,7 @@ from jqmaster.engine.replies import Document
 from jqmaster.engine.rights import SEAL
 from jqmaster.errors import JQError
 from jqmaster.wire import secret
-from jqmaster.wire.identity import Identity
+from jqmaster.wire.message import Identity
 
 log = logging.getLogger("jqmaster.keys")
 

@@ -22,6 +22,7 @@ import base64
 import binascii
 import json
 import math
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import msgpack
@@ -37,13 +38,11 @@ _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DESCEND = 3
 
 
+@dataclass(slots=True)
 class _Raw:
     """A part that is packed already."""
 
-    __slots__ = ("data",)
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    data: bytes
 
 
 def _b64(data: bytes) -> str:
@@ -211,23 +210,19 @@ def _object(pairs: list[tuple[Any, Any]]) -> Any:
     return result
 
 
+@dataclass(slots=True)
 class _Map:
     """A map that no JSON object can show."""
 
-    __slots__ = ("pairs",)
-
-    def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
-        self.pairs = pairs
+    pairs: list[tuple[Any, Any]]
 
 
+@dataclass(slots=True, frozen=True)
 class _Ext:
     """An ext value. (msgpack.ExtType refuses negative types, and json would take it for a list.)"""
 
-    __slots__ = ("code", "data")
-
-    def __init__(self, code: int, data: bytes) -> None:
-        self.code = code
-        self.data = data
+    code: int
+    data: bytes
 
 
 def _other(value: Any) -> Any:
