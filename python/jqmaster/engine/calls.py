@@ -93,6 +93,11 @@ def pack(spec: Spec, path: str = "") -> bytes:
     return packed
 
 
+def packed_each(specs: Sequence[tuple[Spec, bytes]], path: str) -> list[Argument]:
+    """Specs, each with its argument behind it. Raises Invalid as `pack` does, under `path[index]`."""
+    return [part for at, (spec, argument) in enumerate(specs) for part in (pack(spec, f"{path}[{at}]"), argument)]
+
+
 def new_request() -> str:
     """A request token. At the end of a spec the library knows one of this length, and does not parse the rest again."""
     return secrets.token_hex(8)

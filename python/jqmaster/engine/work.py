@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Calling, Holding, Spec, given, pack
+from jqmaster.engine.calls import Argument, Calling, Holding, Spec, given, pack, packed_each
 from jqmaster.engine.options import About, Steps
 from jqmaster.engine.replies import Assigned, Assignment, Beat, Finished, Note, Page, Picked
 
@@ -58,8 +58,8 @@ class WorkCalls(Calling):
             follow: Follow = rest[0] if rest else ()
             path = f"outcomes[{index}]"
             arguments += (pack({**outcome, **({"enqueue": len(follow)} if follow else {})}, path), blob)
-            for number, (spec, argument) in enumerate(follow):
-                arguments += (pack(spec, f"{path}.enqueue[{number}]"), argument)
+            if follow:
+                arguments += packed_each(follow, f"{path}.enqueue")
         return replies.finished(await self.call("finish", *arguments), len(outcomes))
 
     async def release(

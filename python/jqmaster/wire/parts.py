@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from jqmaster.wire.fields import FIELDS
 from jqmaster.wire.fields import Field as JobField
-from jqmaster.wire.operation import Field, Reply, Role, Type
+from jqmaster.wire.operation import Field, Place, Reply, Role, Type
 
 NIL = b"\xc0"
 
@@ -30,28 +31,26 @@ MISSING = ("INVALID", "NOTFOUND")
 REFUSED = (*MISSING, "CONFLICT")
 
 
+def _field(
+    place: Place,
+    name: str,
+    type_: Type,
+    meaning: str = "",
+    *,
+    to: str | None = None,
+    required: bool = False,
+    default: Any = None,
+) -> Field:
+    """A part of a request; in the script's spec it has the same name unless told."""
+    return Field(name, type_, place, name if to is None else to, required, default, meaning)
+
+
+query, body, header = partial(_field, "query"), partial(_field, "body"), partial(_field, "header", to="")
+
+
 def path(name: str, type_: Type, to: str) -> Field:
     """A part of the path."""
     return Field(name, type_, "path", to, required=True)
-
-
-def query(
-    name: str, type_: Type, meaning: str = "", *, to: str | None = None, required: bool = False, default: Any = None
-) -> Field:
-    """A parameter of the query."""
-    return Field(name, type_, "query", name if to is None else to, required, default, meaning)
-
-
-def header(name: str, type_: Type, meaning: str, *, to: str = "", required: bool = False) -> Field:
-    """A header."""
-    return Field(name, type_, "header", to, required, meaning=meaning)
-
-
-def body(
-    name: str, type_: Type, meaning: str = "", *, to: str | None = None, required: bool = False, default: Any = None
-) -> Field:
-    """A field of the body's map."""
-    return Field(name, type_, "body", name if to is None else to, required, default, meaning)
 
 
 # Fields that many have.
