@@ -173,7 +173,7 @@ def reply_of(operation: Operation, content: bytes) -> Any:
         return [b"", content]
     if shape in ("page", "list"):
         found = packform.members(content)
-        documents = packform.items(found[names[0]])
+        documents: list[Any] = packform.items(found[names[0]])
         if columns := operation.reply.columns:
             documents = [[row[name] for name in columns] for row in map(value_of, documents)]
         told = [msgpack.unpackb(found[name]) for name in ("cursor", "looked") if name in found]

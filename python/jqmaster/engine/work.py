@@ -53,7 +53,7 @@ class WorkCalls(Calling):
 
         With ``pick`` (a pick's spec without worker) fetch the next jobs as well.
         """
-        arguments = [pack(given(worker=worker, pick=pick))]
+        arguments: list[Argument] = [pack(given(worker=worker, pick=pick))]
         for index, (outcome, blob, *rest) in enumerate(outcomes):
             follow: Follow = rest[0] if rest else ()
             path = f"outcomes[{index}]"
