@@ -56,7 +56,7 @@ _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush
 
 
 def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
-    """A Redis client for a URL (`redis_url`), with replies as bytes. Raises ValueError.
+    """A Redis client for a URL (`redis_url`), with replies as bytes.
 
     ``retries``: how often a command whose reply was lost is sent again; leave it 0 unless every call is safe
     to repeat. More than ``max_connections`` calls at a time wait for each other. Connects on first use.

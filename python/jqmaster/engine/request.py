@@ -237,8 +237,7 @@ def jobs_of(found: Mapping[str, Any]) -> list[Job]:
 
 
 def read_map(content: bytes) -> dict[str, Any]:
-    """Read a MessagePack map of the master's; every `argument` in it stays bytes. Raises what msgpack
-    raises."""
+    """Read a MessagePack map of the master's; every `argument` in it stays bytes. Raises what msgpack raises."""
     unpacker = packform.reader(content, strict_map_key=False)
 
     def one_map() -> dict[str, Any]:

@@ -124,8 +124,7 @@ class WorkCalls(Calling):
         request: str | None = None,
         without: Sequence[str] | None = None,
     ) -> Assigned:
-        """Start jobs on registered workers with room, but those ``without``. For masters, which then deliver
-        them."""
+        """Start jobs on registered workers with room, but those ``without``. For masters, which then deliver them."""
         spec = given(master=master, limit=limit, wait=wait, request=request, without=without)
         next_ms, *parts = await self._ask("assign", **spec)
         return Assigned(
