@@ -1,15 +1,10 @@
 """Makes what is checked in from the table of a job's fields: schemas, tables of the documentation, a list for the UI,
-and parts of the engine and the library (fields_code.py).
-
-With --check it only says what is not as it would make it.
-"""
+and parts of the engine and the library (fields_code.py)."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
-import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -287,16 +282,10 @@ def files() -> Iterable[tuple[Path, str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
-    stale = [(path, text) for path, text in files() if not path.exists() or path.read_text() != text]
-    for path, text in stale:
-        print(f"{path.relative_to(ROOT)}: " + ("not as the table of fields has it" if options.check else "written"))
-        if not options.check:
+    for path, text in files():
+        if not path.exists() or path.read_text() != text:
             path.write_text(text)
-    if stale and options.check:
-        sys.exit("run `make generate`")
+            print(f"{path.relative_to(ROOT)}: written")
 
 
 if __name__ == "__main__":

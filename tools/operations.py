@@ -10,6 +10,7 @@ from typing import Any
 
 import operations_code
 import yaml
+from fields import Plain
 
 from jqmaster import __version__
 from jqmaster.wire.errors import STATUS
@@ -150,18 +151,13 @@ def _schema(field: Field, *, told: bool = False) -> dict[str, Any]:
     return found
 
 
-class _Plain(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
 def with_operations(document: str) -> str:
     """A document with what it lacks, each behind the others of its path or of all paths."""
     described = yaml.safe_load(document)["paths"]
     for one in OPERATIONS.values():
         if one.method.lower() in (described.get(one.path) or {}):
             continue
-        text = yaml.dump({one.method.lower(): description(one)}, Dumper=_Plain, sort_keys=False, width=118)
+        text = yaml.dump({one.method.lower(): description(one)}, Dumper=Plain, sort_keys=False, width=118)
         text = "".join(f"    {line}\n" for line in text.splitlines())
         path = re.search(rf"^  {re.escape(one.path)}:\n(?:    .*\n)*", document, re.M)
         at = path.end() if path else document.index("components:\n")

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "python" / "jqmaster"
 MADE = [one for one in OPERATIONS.values() if one.made]
 JQ_BY_HAND = {
     "explain", "history",  # of a handle
-    "marks",  # takes moments
+    "mark", "marks",  # take moments
     "revoke",  # `revoke_key`
     "trail",  # one after the other, as there may be many
 }  # fmt: skip

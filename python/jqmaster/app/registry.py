@@ -25,7 +25,7 @@ from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
 from jqmaster.wire import tracing
-from jqmaster.wire.credentials import key_of, masters_of
+from jqmaster.wire.secret import key_of, masters_of
 from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.notes import current_job
 

@@ -22,7 +22,7 @@ from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, Unavailable
-from jqmaster.wire.credentials import masters_of
+from jqmaster.wire.secret import masters_of
 from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, ResumeAfter, group_of, trace
 from jqmaster.worker.notes import current_job, notebook_of
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal

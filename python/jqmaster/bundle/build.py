@@ -20,7 +20,6 @@ from typing import Literal
 
 from jqmaster import __version__
 from jqmaster.bundle.library import link_library
-from jqmaster.bundle.limits import check_limits
 from jqmaster.bundle.link import Linker
 from jqmaster.bundle.module import Module, ScriptBody, parse_module, parse_script
 from jqmaster.bundle.tokens import BuildError, Cursor
@@ -157,7 +156,6 @@ class Builder:
     def script(self, body: ScriptBody) -> Script:
         calls = list(self.common.get(body.name, {}).values())
         source = SHEBANGS[body.flags] + "\n" + Linker(body, calls).link()
-        check_limits(source.partition("\n")[2], f"{body.name} (built)")
         return make_script(body.name, source, body.flags)
 
     def require(self, name: str, cursor: Cursor, index: int) -> Module:

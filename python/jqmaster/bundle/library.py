@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from jqmaster.bundle.limits import check_limits
 from jqmaster.bundle.link import Literals
 from jqmaster.bundle.module import Item, Piece, Reference, ScriptBody
 from jqmaster.bundle.tokens import BuildError, Token
@@ -163,18 +162,12 @@ class _Chunks(Literals):
 
     def write(self) -> dict[str, str]:
         texts = {module: self.module(module, list(items)) for module, items in sorted(self.reached.items())}
-        for body in self.bodies:
-            text = _Chunk("", self).body(body.pieces)
-            check_limits(text, f"{body.name} (in the library)")
-            texts[body.name] = text
-        return texts
+        return texts | {body.name: _Chunk("", self).body(body.pieces) for body in self.bodies}
 
     def module(self, name: str, items: list[Item]) -> str:
         items.sort(key=lambda item: item.start)
         self.states += [_state_name(item) for item in items if is_state(item) and not item.rare]
-        text = _Chunk(name, self).definitions(items)
-        check_limits(text, f"{name} (in the library)")
-        return text
+        return _Chunk(name, self).definitions(items)
 
 
 class _Chunk:

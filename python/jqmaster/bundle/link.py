@@ -1,10 +1,9 @@
 """Lays out one script: which items it reaches, which of them its common calls need, and where each stands.
 
-Redis runs a script's whole chunk at every call: each function defined costs some hundred instructions, each
-local of the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of
-one another. What the plainest call needs is put into it at once; everything else when it is first looked for,
-by one function: what other known calls need together (``scripts/common.json``), the rest of a module's
-functions, a single value.
+Redis runs a script's whole chunk at every call: each function defined costs some hundred instructions, each local of
+the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of one another. What
+the plainest call needs is put into it at once; everything else when it is first looked for, by one function: what other
+known calls need together (``scripts/common.json``), the rest of a module's functions, a single value.
 """
 
 from __future__ import annotations

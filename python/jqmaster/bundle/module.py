@@ -16,25 +16,25 @@ from jqmaster.bundle.tokens import BuildError, Cursor, Token, tokenize
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """One function or value of a module. ``pieces``: its parameters and body, or its expression.
-
-    ``cold``: a function that few calls need (``---@cold``, or of a lazy module).
-    """
+    """One function or value of a module. ``pieces``: its parameters and body, or its expression."""
 
     module: str
     name: str
     function: bool
-    cold: bool
     where: Cursor
     statement: int  # first token of the statement that defines it
     start: int  # first token of the body
     end: int  # after its last token
-    line: int
     pieces: list[Piece] = field(default_factory=list)
+    cold: bool = False  # a function that few calls need (``---@cold``, or of a lazy module)
     shared: bool = False  # module state: a table that is written to
     rare: bool = False  # state that few calls need (``---@rare``, or of a lazy module)
     public: bool = True  # on the module's table
     kept: bool = False  # state that outlives a call, where that is possible (``---@kept``)
+
+    @property
+    def line(self) -> int:
+        return self.where.tokens[self.statement].line
 
     def label(self) -> str:
         return f"{self.module}.{self.name}"
@@ -95,16 +95,12 @@ def require_at(cursor: Cursor, index: int, require: Require) -> tuple[str, Modul
     if [cursor.text(index + n) for n in (0, 2, 3)] != ["local", "=", "require"]:
         return None
     parenthesised = cursor.text(index + 4) == "("
-    argument = index + 5 if parenthesised else index + 4
-    after = argument + 2 if parenthesised else argument + 1
-    named = (
-        re.fullmatch(r"[\"']jqlua\.(\w+(?:\.\w+)*)[\"']", cursor.tokens[argument].text)
-        if cursor.text(argument)
-        else None
-    )
+    argument = index + 4 + parenthesised
+    text = cursor.tokens[argument].text if cursor.text(argument) else ""
+    named = re.fullmatch(r"[\"']jqlua\.(\w+(?:\.\w+)*)[\"']", text)
     if named is None:
         raise cursor.error(index, 'expected require "jqlua.<module>"')
-    return cursor.text(index + 1), require(named[1], cursor, index), after
+    return cursor.text(index + 1), require(named[1], cursor, index), argument + 1 + parenthesised
 
 
 def parse_module(name: str, source: str, file: str, require: Require) -> Module:
@@ -138,8 +134,6 @@ def parse_module(name: str, source: str, file: str, require: Require) -> Module:
     resolver = Resolver(cursor, module.aliases, module.defined_at, module)
     for item in items:
         item.pieces = resolver.resolve(item.start, item.end, item)
-        item.cold = item.cold or (item.function and is_lazy(cursor))
-        item.rare = item.rare or is_lazy(cursor)
     return module
 
 
@@ -151,23 +145,26 @@ def declare(module: Module, name: str, index: int) -> None:
 
 def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
     """Parse the function or values that begin at ``index``; returns them and the index behind."""
-    texts = [module.cursor.text(index + n) for n in range(4)]
-    if texts[:2] == ["local", "function"] or (texts[0] == "function" and texts[1:3] == [module.table, "."]):
-        return parse_function(module, index, public=texts[0] != "local")
-    return parse_values(module, index, texts)
-
-
-def parse_function(module: Module, index: int, *, public: bool) -> tuple[list[Item], int]:
-    cursor = module.cursor
-    function = index if public else index + 1
-    at = function + 3 if public else function + 1
-    if cursor.text(at + 1) != "(":
-        raise cursor.error(index, f"expected 'function {module.table}.name(…)'")
-    token, after = cursor.tokens[index], cursor.after_function(function)
-    cold = is_marked(token, "cold")
-    item = Item(module.name, cursor.text(at), True, cold, cursor, index, at + 1, after, token.line)
-    add_item(module, item, index, public=public)
-    return [item], after
+    cursor, table = module.cursor, module.table
+    texts = [cursor.text(index + n) for n in range(4)]
+    public = texts[0] != "local"
+    if texts[:2] == ["local", "function"] or texts[:3] == ["function", table, "."]:
+        at = index + (3 if public else 2)
+        if cursor.text(at + 1) != "(":
+            raise cursor.error(index, f"expected 'function {table}.name(…)'")
+        after = cursor.after(index if public else index + 1)
+        items = [new_item(module, texts[at - index], index, at + 1, after, function=True)]
+    else:
+        items, after = parse_values(module, index, texts)
+    for item in items:
+        item.public = public
+        known = module.public if public else module.locals
+        if not public:
+            declare(module, item.name, index)
+        elif item.name in known:
+            raise cursor.error(index, f"'{table}.{item.name}' is defined twice")
+        known[item.name] = item
+    return items, after
 
 
 def parse_values(module: Module, index: int, texts: list[str]) -> tuple[list[Item], int]:
@@ -179,61 +176,36 @@ def parse_values(module: Module, index: int, texts: list[str]) -> tuple[list[Ite
         names, equals = [texts[2]], index + 3
     else:
         raise cursor.error(
-            index,
-            f"'{texts[0]}' cannot stand at a module's top level: only require, functions, constants, return",
+            index, f"'{texts[0]}' cannot stand at a module's top level: only require, functions, constants, return"
         )
     if cursor.text(equals) != "=":
         raise cursor.error(index, f"'{names[0]}' has no value")
-    spans = cursor.expressions(equals + 1)
+    spans = cursor.values(equals + 1)
     if len(spans) != len(names):
         raise cursor.error(index, "one name, one value")
-    items = [value_item(module, name, index, span) for name, span in zip(names, spans, strict=True)]
-    for item in items:
-        add_item(module, item, index, public=texts[0] != "local")
+    items = []
+    for name, (start, end) in zip(names, spans, strict=True):
+        # A function as a value may call itself, like any other function.
+        function = cursor.text(start) == "function" and cursor.after(start) == end
+        items.append(new_item(module, name, index, start + function, end, function=function))
     return items, spans[-1][1]
 
 
-def value_item(module: Module, name: str, index: int, span: tuple[int, int]) -> Item:
-    cursor, token = module.cursor, module.cursor.tokens[index]
-    start, end = span
-    # A function as a value may call itself, like any other function.
-    function_value = cursor.text(start) == "function" and cursor.after_function(start) == end
-    return Item(
-        module.name,
-        name,
-        function_value,
-        function_value and is_marked(token, "cold"),
-        cursor,
-        index,
-        start + function_value,
-        end,
-        token.line,
-        shared=[cursor.text(n) for n in range(start, end)] == ["{", "}"],
-        kept=is_marked(token, "kept"),
-        rare=is_marked(token, "rare"),
-    )
-
-
-def add_item(module: Module, item: Item, index: int, *, public: bool) -> None:
-    item.public = public
-    if not public:
-        declare(module, item.name, index)
-        module.locals[item.name] = item
-    elif item.name in module.public:
-        raise module.cursor.error(index, f"'{module.table}.{item.name}' is defined twice")
-    else:
-        module.public[item.name] = item
+def new_item(module: Module, name: str, statement: int, start: int, end: int, *, function: bool) -> Item:
+    cursor, token = module.cursor, module.cursor.tokens[statement]
+    item = Item(module.name, name, function, cursor, statement, start, end)
+    item.cold = function and (is_marked(token, "cold") or is_lazy(cursor))
+    item.rare = is_marked(token, "rare") or is_lazy(cursor)
+    item.kept = is_marked(token, "kept")
+    item.shared = cursor.texts[start:end] == ["{", "}"]
+    return item
 
 
 class Resolver:
     """Replaces names of items by references, and refuses what could change its meaning when built."""
 
     def __init__(
-        self,
-        cursor: Cursor,
-        aliases: dict[str, Module],
-        defined_at: dict[str, int],
-        own: Module | None = None,
+        self, cursor: Cursor, aliases: dict[str, Module], defined_at: dict[str, int], own: Module | None = None
     ) -> None:
         self.cursor = cursor
         self.defined_at = defined_at

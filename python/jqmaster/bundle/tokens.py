@@ -17,6 +17,8 @@ KEYWORDS = frozenset(
 BINARY = frozenset("+ - * / % ^ .. < <= > >= == ~= and or".split())
 UNARY = frozenset(["-", "not", "#"])
 _OPENING = frozenset(["function", "do", "if", "repeat", "(", "{", "["])
+_STATEMENT = frozenset("local function return for if while do repeat".split())
+_GOES_ON = BINARY | UNARY | {",", ".", ":"}
 _CLOSERS = frozenset(["end", "until", ")", "}", "]"])
 _OF_ONE_LINE = frozenset(["name", "keyword", "op", "number"])
 CLOSING = {"(": ")", "{": "}", "[": "]"}
@@ -106,19 +108,13 @@ class Cursor:
         line = self.tokens[min(index, len(self.tokens) - 1)].line if self.tokens else 1
         return BuildError(self.file, line, message)
 
-    def after_bracket(self, index: int) -> int:
-        """The index after the bracket that closes the one at ``index``; blocks inside are stepped over."""
+    def after(self, index: int) -> int:
+        """The index after what closes the bracket or the ``function`` at ``index``."""
         for position, stack in self.nesting(index):
             if not stack:
                 return position + 1
-        raise self.error(index, f"'{self.text(index)}' is never closed")
-
-    def after_function(self, index: int) -> int:
-        """The index after the ``end`` of the ``function`` at ``index``."""
-        for position, stack in self.nesting(index):
-            if not stack:
-                return position + 1
-        raise self.error(index, "this function has no end")
+        what = self.text(index)
+        raise self.error(index, "this function has no end" if what == "function" else f"'{what}' is never closed")
 
     def nesting(self, start: int = 0) -> Iterator[tuple[int, list[str]]]:
         """Yield (index, stack of open brackets and blocks *after* that token). The list is reused."""
@@ -146,45 +142,28 @@ class Cursor:
             if text in (".", ":"):
                 index += 2
             elif text in ("(", "{", "["):
-                index = self.after_bracket(index)
+                index = self.after(index)
             elif text == '""':
                 index += 1
             else:
                 return index
 
-    def after_expression(self, index: int) -> int:
-        """The index after the expression that begins at ``index``."""
-        while True:
-            while self.text(index) in UNARY:
-                index += 1
-            text = self.text(index)
-            if text == "function":
-                index = self.after_function(index)
-            elif text == "(":
-                index = self.after_suffixes(self.after_bracket(index))
-            elif text == "{":
-                index = self.after_bracket(index)
-            elif self.is_name(index):
-                index = self.after_suffixes(index + 1)
-            elif text in ("nil", "true", "false", "...") or self.tokens[index : index + 1]:
-                if text not in ("nil", "true", "false", "...", '""') and self.tokens[index].kind != "number":
-                    raise self.error(index, f"expected an expression, found '{text}'")
-                index += 1
-            else:
-                raise self.error(index, "expected an expression, found the end of the file")
-            if self.text(index) not in BINARY:
-                return index
-            index += 1
+    def values(self, index: int) -> list[tuple[int, int]]:
+        """The (start, end) of each expression in the comma-separated list that begins at ``index``.
 
-    def expressions(self, index: int) -> list[tuple[int, int]]:
-        """The (start, end) of each expression in the comma-separated list that begins at ``index``."""
-        found = []
-        while True:
-            end = self.after_expression(index)
-            found.append((index, end))
-            if self.text(end) != ",":
-                return found
-            index = end + 1
+        It ends where a statement begins: a name or a keyword that no operator, comma or dot leads to."""
+        found, start, depth, at = [], index, 0, index
+        for at, stack in self.nesting(index):
+            if depth == 0 and self.text(at) == ",":
+                found.append((start, at))
+                start = at + 1
+            elif depth == 0 and at > start and self.text(at - 1) not in _GOES_ON:
+                if self.is_name(at) or self.text(at) in _STATEMENT:
+                    break
+            depth = len(stack)
+        if start == at:
+            raise self.error(index, f"expected an expression, found '{self.text(at)}'")
+        return [*found, (start, at)]
 
     def name_list(self, index: int) -> list[int]:
         """The indexes of the names in ``a, b, c`` that begins at ``index``."""

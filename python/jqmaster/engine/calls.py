@@ -56,7 +56,7 @@ _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush
 
 
 def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
-    """A Redis client for a URL (`redis_url`), with replies as bytes. Raises ValueError.
+    """A Redis client for a URL (`redis_url`), with replies as bytes.
 
     ``retries``: how often a command whose reply was lost is sent again; leave it 0 unless every call is safe
     to repeat. More than ``max_connections`` calls at a time wait for each other. Connects on first use.
@@ -91,6 +91,11 @@ def pack(spec: Spec, path: str = "") -> bytes:
                 raise Invalid(f"cannot be packed as MessagePack: {problem}", f"{path}.{key}".lstrip(".")) from problem
         raise Invalid(f"cannot be packed as MessagePack: {whole}", path or None) from whole
     return packed
+
+
+def packed_each(specs: Sequence[tuple[Spec, bytes]], path: str) -> list[Argument]:
+    """Specs, each with its argument behind it. Raises Invalid as `pack` does, under `path[index]`."""
+    return [part for at, (spec, argument) in enumerate(specs) for part in (pack(spec, f"{path}[{at}]"), argument)]
 
 
 def new_request() -> str:

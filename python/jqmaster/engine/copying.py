@@ -1,7 +1,6 @@
 """A namespace as a file, and back (docs/protocol.md, section 18).
 
-The file: one line that says what it is, then the records of ``export``, each behind its length (4 bytes, big
-endian).
+The file: one line that says what it is, then the records of ``export``, each behind its length (4 bytes, big endian).
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ async def import_records(
     """Write an export's records into ``namespace``, which must not be set up, and load the scripts there; how
     many keys it has. Repeating an import that broke off completes it.
 
-    Raises Invalid (no records, or not in order), Conflict, Version, Unavailable, UnsuitableServer and
-    ValueError.
+    Raises Invalid (no records, or not in order), Conflict, Version, Unavailable, UnsuitableServer and ValueError.
     """
     check_namespace(namespace)
     await check_server(client)

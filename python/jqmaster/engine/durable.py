@@ -22,9 +22,6 @@ _FIELDS = ("replicas", "timeout", "fsync")
 
 _slots: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()
 
-Said = int | Mapping[str, Any]
-"""How durable is asked for: a number of replicas, or ``{replicas, timeout, fsync}``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Durable:
@@ -70,7 +67,7 @@ class Durable:
 
 
 def parse(said: Any, path: str) -> Durable | None:
-    """What was said. Raises Invalid, naming the field under ``path``."""
+    """What was said: replicas, or ``{replicas, timeout, fsync}``. Raises Invalid, naming the field under ``path``."""
     if said is None:
         return None
     fields = {"replicas": said} if not isinstance(said, Mapping) else dict(said)

@@ -1,22 +1,18 @@
 """One typed method for each operation of docs/protocol.md, and a raw way for everything else.
 
-By what they are about: jobs (``engine_jobs``), work (``engine_work``), limits, schedules and the rest that
-operators need (``engine_operation``), keys and the trail (``access``), marks (``marks``), mail between partitions
-(``mail``). ``made`` has those of which the table of operations says all, ``calls`` what lies under them.
+By what they are about: `jobs`, `work`, `operation` (limits, schedules and the rest that operators need), `bulk`,
+`systems`; `trends`, `ranking` and `search` are made of others. `made` has those of which the table of operations says
+all, `calls` what lies under them.
 """
 
 from __future__ import annotations
 
-from jqmaster.engine.access import AccessCalls
 from jqmaster.engine.bulk import BulkCalls
 from jqmaster.engine.calls import Argument, Caller, Holding, Spec, connect, given, pack
 from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.made import MadeCalls
-from jqmaster.engine.mail import MailCalls
-from jqmaster.engine.marks import MarkCalls
 from jqmaster.engine.ranking import RankingCalls
 from jqmaster.engine.search import SearchCalls
-from jqmaster.engine.shares import ShareCalls
 from jqmaster.engine.systems import SystemCalls
 from jqmaster.engine.trends import TrendCalls
 from jqmaster.engine.work import WorkCalls
@@ -24,20 +20,7 @@ from jqmaster.engine.work import WorkCalls
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(
-    MadeCalls,
-    RankingCalls,
-    SearchCalls,
-    JobCalls,
-    WorkCalls,
-    TrendCalls,
-    AccessCalls,
-    MarkCalls,
-    BulkCalls,
-    MailCalls,
-    ShareCalls,
-    SystemCalls,
-):
+class Operations(MadeCalls, RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, BulkCalls, SystemCalls):
     """A typed method for each operation, whatever carries the calls."""
 
 

@@ -18,14 +18,14 @@ from jqmaster.engine import request as requests
 from jqmaster.engine.calls import Argument, Holding, Spec, given, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import Bounds, Steps
+from jqmaster.engine.options import Bounds
 from jqmaster.engine.replies import Beat, Document, Enqueued, Finished, Note, Picked
 from jqmaster.engine.request import checked, path_of, value_of, with_argument
 from jqmaster.engine.work import Outcomes
 from jqmaster.errors import Conflict, NotFound, Unavailable
 from jqmaster.wire import packform
-from jqmaster.wire.credentials import shown
 from jqmaster.wire.message import MSGPACK
+from jqmaster.wire.secret import shown
 
 TIMEOUT_S = 30.0
 POLL_MARGIN_S = 10.0
@@ -150,11 +150,6 @@ class HttpEngine(Operations):
 
     async def _kept(self, job_id: str) -> bytes:
         return (await self.send("GET", path_of("result", id=job_id))).body
-
-    async def tags(self, *, top: int | None = None, **steps: Unpack[Steps]) -> tuple[str, list[tuple[str, int]]]:
-        query = urlencode(given(top=top, **steps))
-        reply = (await self.send("GET", f"/tags?{query}")).value
-        return reply["cursor"], [(one["tag"], one["count"]) for one in reply["tags"]]
 
     async def search(self, text: str, *, count: int = 5) -> Document:
         found: Document = (await self.send("GET", f"/search?{urlencode({'q': text, 'count': count})}")).value

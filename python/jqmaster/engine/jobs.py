@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Calling, Spec, pack
+from jqmaster.engine.calls import Argument, Calling, Spec, pack, packed_each
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.options import Groups, Steps
 from jqmaster.engine.replies import Document, Enqueued, Page
@@ -23,10 +23,8 @@ class JobCalls(Calling):
 
         With ``durable`` it returns when replicas have them. Raises NotDurable when too few have in time.
         """
-        arguments: list[Argument] = [] if request is None else [pack({"request": request})]
-        for index, (spec, argument) in enumerate(jobs):
-            arguments += (pack(spec, f"jobs[{index}]"), argument)
-        return replies.enqueued(await self.enqueue_packed(arguments, durable))
+        token = [] if request is None else [pack({"request": request})]
+        return replies.enqueued(await self.enqueue_packed([*token, *packed_each(jobs, "jobs")], durable))
 
     async def enqueue_packed(self, arguments: Sequence[Argument], durable: Durable | None) -> Any:
         """As ``enqueue``, of what the script takes; its reply."""
@@ -83,10 +81,7 @@ class JobCalls(Calling):
 
         Per job its state, ``NOTFOUND`` or ``CONFLICT``.
         """
-        arguments: list[Argument] = []
-        for index, (spec, argument) in enumerate(changes):
-            arguments += (pack(spec, f"changes[{index}]"), argument)
-        return replies.texts(await self.call("change", *arguments))
+        return replies.texts(await self.call("change", *packed_each(changes, "changes")))
 
     async def depend(
         self,

@@ -50,6 +50,11 @@ class MadeCalls(Calling):
         """Delete a webhook. It is told nothing more. Raises NotFound."""
         await self._ask("unsubscribe", id=webhook_id, actor=self.actor)
 
+    async def mark(self, text: str, *, time_ms: int | None = None) -> Document:
+        """Put a name to a moment, such as a deploy. `{time_ms, text, actor}`; the same text within a minute is the
+        same mark, whose document comes back."""
+        return await self._document("mark", text=text, time_ms=time_ms, actor=self.actor)
+
     async def marks(self, *, from_ms: int | None = None, to_ms: int | None = None, **steps: Unpack[Steps]) -> Page:
         """Marks, newest first. `time_ms`, `text` and `actor` of each, from `from_ms` on, before `to_ms`."""
         return await self._page("marks", from_ms=from_ms, to_ms=to_ms, **steps)

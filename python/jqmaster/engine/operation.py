@@ -7,9 +7,9 @@ from typing import Any, Unpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import ABSENT, Calling, Spec, given, pack
-from jqmaster.engine.options import Limits, Period, QueueChanges, Steps, Webhook
+from jqmaster.engine.options import Bounds, Limits, Period, QueueChanges, Steps, Webhook
 from jqmaster.engine.replies import Audited, Document, Page
-from jqmaster.wire import zones
+from jqmaster.wire import secret, zones
 
 
 class OperationCalls(Calling):
@@ -120,6 +120,26 @@ class OperationCalls(Calling):
         ``period``: the options of ``stats``, and ``cursor`` and ``count``.
         """
         return await self._page("stats", by=by, series=True, **period)
+
+    # --- keys of the HTTP API ---
+
+    async def grant(self, name: str, roles: Sequence[str], **bounds: Unpack[Bounds]) -> Document:
+        """Create a key; its document, and in it the key itself as ``key``, which nobody can ask for again.
+
+        ``roles``: some of ``viewer``, ``pusher``, ``worker``, ``operator``, ``admin``. Raises Invalid, and Full when
+        there are 1000.
+        """
+        new = secret.new()
+        told = {"id": new.id, "digest": new.digest, "name": name, "roles": roles, **bounds}
+        return {**await self._document("grant", **told, actor=self.actor), "key": new.text}
+
+    async def keys(self, *, digests: bool | None = None, **steps: Unpack[Steps]) -> Page:
+        """A page of all keys; ``digests``: with the SHA-256 of each one's secret, which only Redis itself tells."""
+        return await self._page("keys", digests=digests, **steps)
+
+    async def touch(self, ids: Sequence[str]) -> int:
+        """Note that keys were used; how many of them there are."""
+        return int(await self._ask("touch", ids=ids))
 
     # --- the namespace ---
 

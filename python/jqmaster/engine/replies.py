@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgpack
 
+from jqmaster.wire import packform
+
 Document: TypeAlias = dict[str, Any]
 _BLOBS = frozenset(["argument", "result", "error"])
 
@@ -156,21 +158,19 @@ def document(packed: bytes) -> Document:
     A blob that is not one complete MessagePack value, which only a direct client could have brought in, takes
     the fields behind it with it.
     """
-    unpacker = msgpack.Unpacker(raw=True, strict_map_key=False, max_buffer_size=max(len(packed), 1))
-    unpacker.feed(packed)
+    unpacker = packform.reader(packed, raw=True, strict_map_key=False)
     fields: Document = {}
     for _ in range(unpacker.read_map_header()):
         name = text(unpacker.unpack())
-        start = unpacker.tell()
         if name not in _BLOBS:
             fields[name] = _decoded(unpacker.unpack())
             continue
+        start = unpacker.tell()
         try:
-            unpacker.skip()
+            fields[name] = packform.cut(unpacker, packed)
         except (ValueError, msgpack.UnpackException):
             fields[name] = packed[start:]
             break
-        fields[name] = packed[start : unpacker.tell()]
     return fields
 
 

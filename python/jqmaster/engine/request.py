@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgpack
 
-from jqmaster.engine.calls import Argument, Spec, given, pack
+from jqmaster.engine.calls import ABSENT, Argument, Spec, given, pack
 from jqmaster.engine.replies import Job, Note, job_of
 from jqmaster.errors import (
     Conflict,
@@ -28,15 +28,13 @@ from jqmaster.errors import (
     version_problem,
 )
 from jqmaster.wire import packform
-from jqmaster.wire.operation import Field, Operation
+from jqmaster.wire.operation import Field, Operation, segment
 from jqmaster.wire.operations import OPERATIONS
-from jqmaster.wire.segment import segment
 
 ONCE = ("register", "kick", "retry", "discard", "cancel", "grant")  # a second time does or says something else
 _REFUSALS: dict[str, type[JQError]] = {
     kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Unauthorized, Forbidden, TooFast)
 }
-_ABSENT: Any = object()
 _BY_SCRIPT: dict[str, list[Operation]] = {}
 for _one in OPERATIONS.values():
     if _one.reply.shape != "own":
@@ -62,7 +60,7 @@ def request_of(script: str, arguments: Sequence[Argument]) -> HttpRequest | None
         placed: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "header": {}, "body": {}}
         for field in operation.fields:
             value = values.pop(0) if field.type.kind == "value" and values else _taken(spec, field.to)
-            if value is not _ABSENT and value != b"":
+            if value is not ABSENT and value != b"":
                 placed[field.place][field.name] = _shown(field, value)
         if {**spec} == dict(operation.fixed) and all(field.name in placed["path"] for field in operation.at("path")):
             query = urlencode(placed["query"])
@@ -111,15 +109,15 @@ def _taken(spec: dict[str, Any], to: str) -> Any:
     if rest:
         inner = spec.get(name)
         if not isinstance(inner, dict):
-            return _ABSENT
+            return ABSENT
         value = _taken(inner, rest)
         if not inner:
             del spec[name]
         return value
     if to.endswith("[0]"):
         listed = spec.get(to[:-3])
-        return spec.pop(to[:-3])[0] if isinstance(listed, list) and len(listed) == 1 else _ABSENT
-    return spec.pop(to, _ABSENT) if to else _ABSENT
+        return spec.pop(to[:-3])[0] if isinstance(listed, list) and len(listed) == 1 else ABSENT
+    return spec.pop(to, ABSENT) if to else ABSENT
 
 
 def _shown(field: Field, value: Any) -> Any:
@@ -174,9 +172,11 @@ def reply_of(operation: Operation, content: bytes) -> Any:
     if shape == "first":
         return [b"", content]
     if shape in ("page", "list"):
-        found = _parts(content)
-        documents = [content[start:end] for start, end in found[names[0]]]
-        told = [msgpack.unpackb(content[slice(*found[name])]) for name in ("cursor", "looked") if name in found]
+        found = packform.members(content)
+        documents: list[Any] = packform.items(found[names[0]])
+        if columns := operation.reply.columns:
+            documents = [[row[name] for name in columns] for row in map(value_of, documents)]
+        told = [msgpack.unpackb(found[name]) for name in ("cursor", "looked") if name in found]
         return documents if shape == "list" else [*told, *documents]
     value = value_of(content)
     if shape == "state":
@@ -191,25 +191,6 @@ def reply_of(operation: Operation, content: bytes) -> Any:
 def reply_to_repeat(operation: Operation) -> Any:
     """What to say when a request was sent again, and what it takes away is not there: the first one did it."""
     return 0 if operation.reply.shape == "values" else None
-
-
-def _parts(content: bytes) -> dict[str, Any]:
-    """Where the values of a map stand; of a list the places of its items."""
-    unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(content)))
-    unpacker.feed(content)
-    found: dict[str, Any] = {}
-    for _ in range(unpacker.read_map_header()):
-        name, start = unpacker.unpack(), unpacker.tell()
-        if packform.kind_of(content, start) != "array":
-            unpacker.skip()
-            found[name] = start, unpacker.tell()
-            continue
-        found[name] = []
-        for _item in range(unpacker.read_array_header()):
-            start = unpacker.tell()
-            unpacker.skip()
-            found[name].append((start, unpacker.tell()))
-    return found
 
 
 def checked(status: int, content: bytes) -> bytes:
@@ -233,8 +214,7 @@ def checked(status: int, content: bytes) -> bytes:
 
 def is_one_value(content: bytes) -> bool:
     """Whether it is MessagePack, whole."""
-    unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(content)))
-    unpacker.feed(content)
+    unpacker = packform.reader(content)
     try:
         unpacker.skip()
     except msgpack.StackError:
@@ -257,20 +237,16 @@ def jobs_of(found: Mapping[str, Any]) -> list[Job]:
 
 
 def read_map(content: bytes) -> dict[str, Any]:
-    """Read a MessagePack map of the master's; every `argument` in it stays bytes. Raises what msgpack
-    raises."""
-    unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(content)), strict_map_key=False)
-    unpacker.feed(content)
+    """Read a MessagePack map of the master's; every `argument` in it stays bytes. Raises what msgpack raises."""
+    unpacker = packform.reader(content, strict_map_key=False)
 
     def one_map() -> dict[str, Any]:
         result: dict[str, Any] = {}
         for _ in range(unpacker.read_map_header()):
             key = unpacker.unpack()
-            start = unpacker.tell()
             if key == "argument":
-                unpacker.skip()
-                result[key] = content[start : unpacker.tell()]
-            elif key == "jobs" and content[start : start + 1] not in (b"\x90", b""):
+                result[key] = packform.cut(unpacker, content)
+            elif key == "jobs":
                 result[key] = [one_map() for _ in range(unpacker.read_array_header())]
             else:
                 result[key] = unpacker.unpack()

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from jqmaster.bundle.build import Script, library_of
-from jqmaster.engine.access import SEAL
 from jqmaster.engine.manifest import NOTE, SHARED
 from jqmaster.wire.operation import ROLES, ROLES_OF, Role
 from jqmaster.wire.operations import OPERATIONS
@@ -25,6 +24,10 @@ WRITES = frozenset(
     zpopmin zrem zremrangebyscore""".split()
 )
 """With `READS` all commands that the scripts call."""
+
+SEAL = "/sessions"
+"""Behind the namespace: the key with the secret that masters seal sessions with. It is none of the namespace's own, so
+no script reads it, no export has it, and of users by role only an admin may."""
 
 _WORD = re.compile("[\"']([A-Z]+)[\"']")
 # Scripts of which the table of operations says nothing. All others are called by masters, or by who loads.

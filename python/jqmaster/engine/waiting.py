@@ -39,8 +39,7 @@ def channel_of(queues: object, order: object = None) -> str:
 def note_s(next_ms: int) -> float:
     """How long the engine's note of a sleeper is good for, less a little: it ends a second after `next_ms`.
 
-    At `next_ms` itself the channel's timer wakes one sleeper, not all; the others renew their notes one by
-    one.
+    At `next_ms` itself the channel's timer wakes one sleeper, not all; the others renew their notes one by one.
     """
     return WINDOW_MS / 1000 if next_ms < 0 else min(WINDOW_MS, next_ms) / 1000 + random.uniform(0.2, 0.8)
 
@@ -94,8 +93,7 @@ class Waiting:
         self._spawn(self.take_back(spec))
 
     async def give_back(self, worker: str, reply: list[Any]) -> None:
-        """Release the jobs of a pick's reply that its client will never see. Errors are swallowed: the
-        leases lapse."""
+        """Release the jobs of a pick's reply that its client will never see. Errors are swallowed: the leases lapse."""
         jobs = [job.held for job in replies.picked(reply).jobs]
         if jobs:
             with contextlib.suppress(JQError):
@@ -209,8 +207,7 @@ class Waiting:
 
     @contextlib.contextmanager
     def _using(self, name: str) -> Iterator[Channel]:
-        """The channel of that name. Those nobody uses any more go, so that a variety of wishes does not pile
-        up."""
+        """The channel of that name. Those nobody uses any more go, so that a variety of wishes does not pile up."""
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels[name] = Channel(self._redis, f"{self._engine.namespace}:wake:{name}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Calling, Holding, Spec, given, pack
+from jqmaster.engine.calls import Argument, Calling, Holding, Spec, given, pack, packed_each
 from jqmaster.engine.options import About, Steps
 from jqmaster.engine.replies import Assigned, Assignment, Beat, Finished, Note, Page, Picked
 
@@ -53,13 +53,13 @@ class WorkCalls(Calling):
 
         With ``pick`` (a pick's spec without worker) fetch the next jobs as well.
         """
-        arguments = [pack(given(worker=worker, pick=pick))]
+        arguments: list[Argument] = [pack(given(worker=worker, pick=pick))]
         for index, (outcome, blob, *rest) in enumerate(outcomes):
             follow: Follow = rest[0] if rest else ()
             path = f"outcomes[{index}]"
             arguments += (pack({**outcome, **({"enqueue": len(follow)} if follow else {})}, path), blob)
-            for number, (spec, argument) in enumerate(follow):
-                arguments += (pack(spec, f"{path}.enqueue[{number}]"), argument)
+            if follow:
+                arguments += packed_each(follow, f"{path}.enqueue")
         return replies.finished(await self.call("finish", *arguments), len(outcomes))
 
     async def release(
@@ -124,8 +124,7 @@ class WorkCalls(Calling):
         request: str | None = None,
         without: Sequence[str] | None = None,
     ) -> Assigned:
-        """Start jobs on registered workers with room, but those ``without``. For masters, which then deliver
-        them."""
+        """Start jobs on registered workers with room, but those ``without``. For masters, which then deliver them."""
         spec = given(master=master, limit=limit, wait=wait, request=request, without=without)
         next_ms, *parts = await self._ask("assign", **spec)
         return Assigned(

@@ -16,7 +16,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 
 from jqmaster.master.keyring import Keyring
-from jqmaster.wire.identity import Identity
+from jqmaster.wire.message import Identity
 from jqmaster.wire.operation import ROLES
 
 COOKIE = "jq_session"

@@ -41,7 +41,7 @@ import msgpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.shares import Shares
+from jqmaster.engine.systems import Shares
 from jqmaster.errors import Conflict, JQError, Outdated
 from jqmaster.system.shares import Memory, Place, divide, grant
 

@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 
 from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.mail import Letters
+from jqmaster.engine.systems import Letters
 from jqmaster.errors import JQError, NotFound
 from jqmaster.system import calls
 from jqmaster.system.engine import SystemEngine

@@ -228,5 +228,3 @@ FIELDS = (
         label="Tell of its end", hint="A URL that gets a POST, http or https.",
     ),
 )  # fmt: skip
-
-CHANGED = tuple(field.name for field in FIELDS if field.changed)

@@ -22,6 +22,7 @@ import base64
 import binascii
 import json
 import math
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import msgpack
@@ -37,13 +38,11 @@ _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DESCEND = 3
 
 
+@dataclass(slots=True)
 class _Raw:
     """A part that is packed already."""
 
-    __slots__ = ("data",)
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    data: bytes
 
 
 def _b64(data: bytes) -> str:
@@ -191,11 +190,7 @@ def _render(raw: bytes, descend: int) -> bytes:
 
 def _render_whole(raw: bytes) -> bytes:
     value = msgpack.unpackb(
-        raw,
-        object_pairs_hook=_object,
-        strict_map_key=False,
-        unicode_errors="surrogateescape",
-        ext_hook=_Ext,
+        raw, object_pairs_hook=_object, strict_map_key=False, unicode_errors="surrogateescape", ext_hook=_Ext
     )
     try:
         return _dumps(value)
@@ -215,23 +210,19 @@ def _object(pairs: list[tuple[Any, Any]]) -> Any:
     return result
 
 
+@dataclass(slots=True)
 class _Map:
     """A map that no JSON object can show."""
 
-    __slots__ = ("pairs",)
-
-    def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
-        self.pairs = pairs
+    pairs: list[tuple[Any, Any]]
 
 
+@dataclass(slots=True, frozen=True)
 class _Ext:
     """An ext value. (msgpack.ExtType refuses negative types, and json would take it for a list.)"""
 
-    __slots__ = ("code", "data")
-
-    def __init__(self, code: int, data: bytes) -> None:
-        self.code = code
-        self.data = data
+    code: int
+    data: bytes
 
 
 def _other(value: Any) -> Any:
@@ -267,25 +258,15 @@ def _plain(value: Any) -> Any:
 
 
 def _render_parts(raw: bytes, kind: str, descend: int) -> bytes:
-    unpacker = msgpack.Unpacker(None, max_buffer_size=len(raw), strict_map_key=False)
-    unpacker.feed(raw)
-
-    def part() -> bytes:
-        start = unpacker.tell()
-        unpacker.skip()
-        return raw[start : unpacker.tell()]
-
     if kind == "array":
-        count = unpacker.read_array_header()
-        return b"[" + b",".join([_render(part(), descend - 1) for _ in range(count)]) + b"]"
-    members: list[bytes] = []
-    seen: set[bytes] = set()
+        return b"[" + b",".join([_render(one, descend - 1) for one in packform.items(raw)]) + b"]"
+    unpacker = packform.reader(raw)
+    members: dict[bytes, bytes] = {}
     for _ in range(unpacker.read_map_header()):
-        key = _render(part(), 0)
-        if not key.startswith(b'"') or key in seen:
+        key = _render(packform.cut(unpacker, raw), 0)
+        if not key.startswith(b'"') or key in members:
             raise invalid(None, "no object")
-        seen.add(key)
-        members.append(key + b":" + _render(part(), descend - 1))
-    if len(members) == 1 and json.loads(next(iter(seen))) in _SPECIAL:
+        members[key] = _render(packform.cut(unpacker, raw), descend - 1)
+    if len(members) == 1 and json.loads(next(iter(members))) in _SPECIAL:
         raise invalid(None, "no object")
-    return b"{" + b",".join(members) + b"}"
+    return b"{" + b",".join(key + b":" + value for key, value in members.items()) + b"}"

@@ -21,6 +21,7 @@ MARKING = (
             p.body("text", Type("text", 1, 200), required=True),
             p.body("time_ms", p.MOMENT, "When that was; default: now."),
         ),
+        made="`{time_ms, text, actor}`; the same text within a minute is the same mark, whose document comes back",
     ),
     Operation(
         "marks", "", "GET", "/marks", "viewer", "Marks, newest first", p.page("marks"),

@@ -1,4 +1,4 @@
-"""One request and one reply, as the handlers see them, and which content types they travel in."""
+"""One request and one reply, as the handlers see them: who asks, and which content types they travel in."""
 
 from __future__ import annotations
 
@@ -8,16 +8,51 @@ import re
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.identity import ANYBODY, Identity
+from jqmaster.wire.operation import Role
 from jqmaster.wire.packform import printable
 
 MSGPACK = "application/msgpack"
 JSON = "application/json"
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
+
+
+class Identity(NamedTuple):
+    """`name` stands in the trail. `queues`: names and patterns to which it is bound; None: to none.
+    `key_id` is "" where no key was shown."""
+
+    name: str
+    roles: frozenset[Role]
+    queues: tuple[str, ...] | None = None
+    key_id: str = ""
+
+    def may_use(self, queue: str) -> bool:
+        """Whether a queue, or all that fit a pattern, are among those it is bound to."""
+        return self.queues is None or any(covers(pattern, queue) for pattern in self.queues)
+
+
+ANYBODY = Identity("anonymous", frozenset(("admin",)))
+"""Where no keys are asked for."""
+
+
+def covers(pattern: str, text: str) -> bool:
+    """Whether `text` fits: in `pattern` a `*` stands for any run of characters. Where `text` is a pattern itself,
+    whether all that fits it fits `pattern` too: a `*` in it fits nothing but a `*`."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return text == pattern
+    if not text.startswith(first):
+        return False
+    at, last = len(first), rest.pop()
+    for part in rest:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return len(text) - len(last) >= at and text.endswith(last)
 
 
 @dataclass(slots=True)
@@ -120,6 +155,13 @@ def seconds(value: Any, name: str, most: float) -> float:
     return float(value)
 
 
+def _media(text: str) -> tuple[str, dict[str, str]]:
+    """A media type and its parameters, all in lower case."""
+    media, *parameters = [part.strip().lower() for part in text.split(";")]
+    pairs = (parameter.partition("=") for parameter in parameters)
+    return media, {name.strip(): value.strip().strip('"') for name, _, value in pairs}
+
+
 def is_msgpack(header: bytes) -> bool:
     """Whether a content-type says so, which no page can without asking first."""
     return header.decode("latin-1").partition(";")[0].strip().lower() in _MSGPACK_TYPES
@@ -130,15 +172,10 @@ def body_type(header: bytes | None) -> str:
     """MSGPACK or JSON for a request's content-type; none means MessagePack. Raises 415 for others."""
     if header is None:
         return MSGPACK
-    media, *parameters = [part.strip().lower() for part in header.decode("latin-1").split(";")]
-    charset = "utf-8"
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip() == "charset":
-            charset = value.strip().strip('"')
+    media, parameters = _media(header.decode("latin-1"))
     if media in _MSGPACK_TYPES:
         return MSGPACK
-    if media == JSON and charset in ("utf-8", "utf8", "us-ascii"):
+    if media == JSON and parameters.get("charset", "utf-8") in ("utf-8", "utf8", "us-ascii"):
         return JSON
     raise HttpError(
         415,
@@ -182,14 +219,11 @@ def reply_type(accept: bytes | None, sent: str | None) -> str:
 def _accepted(header: str) -> dict[str, float]:
     ranges: dict[str, float] = {}
     for part in header.split(","):
-        media, *parameters = [piece.strip().lower() for piece in part.split(";")]
-        quality = 1.0
-        for parameter in parameters:
-            if parameter.startswith("q="):
-                try:
-                    quality = float(parameter[2:])
-                except ValueError:
-                    quality = 0.0
+        media, parameters = _media(part)
+        try:
+            quality = float(parameters.get("q", 1))
+        except ValueError:
+            quality = 0.0
         if media:
             ranges[media] = quality
     return ranges

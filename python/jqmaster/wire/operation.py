@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+from urllib.parse import quote
 
 Role = Literal["viewer", "pusher", "worker", "operator", "admin"]
 ROLES: tuple[Role, ...] = ("viewer", "pusher", "worker", "operator", "admin")
@@ -143,3 +145,18 @@ class Operation(NamedTuple):
     def at(self, place: Place) -> tuple[Field, ...]:
         """The fields that stand there."""
         return tuple(one for one in self.fields if one.place == place)
+
+
+# A name is one segment of a path, whatever is in it. Browsers and many clients take `.` and `..`, percent-encoded or
+# not, for steps within the path. So these have a `~` in front there, and what would be mistaken for them one more.
+_DOTS = re.compile(r"~*\.\.?")
+
+
+def segment(name: str) -> str:
+    """A name as it stands in a path: `a/b` is `a%2Fb`, `..` is `~..`, `~.` is `~~.`."""
+    return quote(f"~{name}" if _DOTS.fullmatch(name) else name, safe="")
+
+
+def name_of(text: str) -> str:
+    """The name that a segment, percent-decoded already, stands for."""
+    return text[1:] if text.startswith("~") and _DOTS.fullmatch(text) else text

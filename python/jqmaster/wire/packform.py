@@ -6,7 +6,6 @@ so that what a client sent comes back byte for byte, whatever its encoding chose
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -55,13 +54,36 @@ def kind_of(raw: bytes, offset: int = 0) -> str:
     return next((kind for end, kind in _KINDS if first < end), "int")
 
 
+def reader(raw: bytes, /, **options: Any) -> Any:
+    """msgpack's own, at the beginning of `raw`."""
+    unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(raw)), **options)
+    unpacker.feed(raw)
+    return unpacker
+
+
+def cut(unpacker: Any, raw: bytes) -> bytes:
+    """The next value's own bytes, unread; `raw` is what the unpacker reads."""
+    start = unpacker.tell()
+    unpacker.skip()
+    return raw[start : unpacker.tell()]
+
+
+def members(packed: bytes) -> dict[Any, bytes]:
+    """The values of a map, unread."""
+    unpacker = reader(packed, strict_map_key=False)
+    return {unpacker.unpack(): cut(unpacker, packed) for _ in range(unpacker.read_map_header())}
+
+
+def items(packed: bytes) -> list[bytes]:
+    """The values of an array, unread."""
+    unpacker = reader(packed)
+    return [cut(unpacker, packed) for _ in range(unpacker.read_array_header())]
+
+
 def within_levels(raw: bytes, levels: int) -> bool:
     """Whether `raw` (one complete value) nests no deeper than about `levels` (at most 1000)."""
-    probe = b"\x91" * (_READER_LEVELS - levels) + raw
-    unpacker = msgpack.Unpacker(None, max_buffer_size=len(probe))
-    unpacker.feed(probe)
     try:
-        unpacker.skip()
+        reader(b"\x91" * (_READER_LEVELS - levels) + raw).skip()
     except msgpack.StackError:
         return False
     return True
@@ -106,6 +128,7 @@ class Reader:
     def __init__(self, raw: bytes) -> None:
         check(raw)
         self._raw = raw
+        # Each request comes by here: not by `reader`.
         self._unpacker = msgpack.Unpacker(
             None, max_buffer_size=len(raw), strict_map_key=False, object_pairs_hook=_unique_map
         )
@@ -117,15 +140,10 @@ class Reader:
 
     def blob(self, _path: str = "") -> bytes:
         """The next value's own bytes, unread."""
-        start = self._unpacker.tell()
-        self._unpacker.skip()
-        return self._raw[start : self._unpacker.tell()]
+        return cut(self._unpacker, self._raw)
 
     def map(
-        self,
-        path: str,
-        blobs: Container[str] = frozenset(),
-        special: Mapping[str, Callable[[str], Any]] | None = None,
+        self, path: str, blobs: Container[str] = frozenset(), special: Mapping[str, Callable[[str], Any]] | None = None
     ) -> dict[str, Any]:
         """The next value, which must be a map with text keys, each once.
 
@@ -242,27 +260,16 @@ def pack(value: Any) -> bytes:
     return packed
 
 
-def _header(count: int, fix: int, wide: int) -> bytes:
-    if count < 16:
-        return bytes((fix | count,))
-    if count < 1 << 16:
-        return struct.pack(">BH", wide, count)
-    return struct.pack(">BI", wide + 1, count)
-
-
 def map_header(count: int) -> bytes:
     """The bytes that open a map of `count` pairs."""
-    return _header(count, 0x80, 0xDE)
-
-
-def array_header(count: int) -> bytes:
-    """The bytes that open an array of `count` values."""
-    return _header(count, 0x90, 0xDC)
+    header: bytes = _PACKER.pack_map_header(count)
+    return header
 
 
 def raw_array(items: list[bytes]) -> bytes:
     """An array of values that are packed already."""
-    return array_header(len(items)) + b"".join(items)
+    header: bytes = _PACKER.pack_array_header(len(items))
+    return header + b"".join(items)
 
 
 def raw_map(pairs: dict[str, bytes]) -> bytes:
@@ -289,14 +296,3 @@ def extend_map(document: bytes, pairs: dict[str, bytes]) -> bytes:
 
 def _not_a_map(first: int) -> NoReturn:
     raise HttpError(500, "INTERNAL", f"the engine's answer is no document (0x{first:02x})")
-
-
-def map_keys(document: bytes) -> set[str]:
-    """The keys of a packed map; its values are skipped."""
-    unpacker = msgpack.Unpacker(None, max_buffer_size=len(document))
-    unpacker.feed(document)
-    keys = set()
-    for _ in range(unpacker.read_map_header()):
-        keys.add(unpacker.unpack())
-        unpacker.skip()
-    return keys

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from jqmaster.wire.fields import FIELDS
 from jqmaster.wire.fields import Field as JobField
-from jqmaster.wire.operation import Field, Reply, Role, Type
+from jqmaster.wire.operation import Field, Place, Reply, Role, Type
 
 NIL = b"\xc0"
 
@@ -30,35 +31,30 @@ MISSING = ("INVALID", "NOTFOUND")
 REFUSED = (*MISSING, "CONFLICT")
 
 
+def _field(
+    place: Place,
+    name: str,
+    type_: Type,
+    meaning: str = "",
+    *,
+    to: str | None = None,
+    required: bool = False,
+    default: Any = None,
+) -> Field:
+    """A part of a request; in the script's spec it has the same name unless told."""
+    return Field(name, type_, place, name if to is None else to, required, default, meaning)
+
+
+query, body, header = partial(_field, "query"), partial(_field, "body"), partial(_field, "header", to="")
+
+
 def path(name: str, type_: Type, to: str) -> Field:
     """A part of the path."""
     return Field(name, type_, "path", to, required=True)
 
 
-def query(
-    name: str, type_: Type, meaning: str = "", *, to: str | None = None, required: bool = False, default: Any = None
-) -> Field:
-    """A parameter of the query."""
-    return Field(name, type_, "query", name if to is None else to, required, default, meaning)
-
-
-def header(name: str, type_: Type, meaning: str, *, to: str = "", required: bool = False) -> Field:
-    """A header."""
-    return Field(name, type_, "header", to, required, meaning=meaning)
-
-
-def body(
-    name: str, type_: Type, meaning: str = "", *, to: str | None = None, required: bool = False, default: Any = None
-) -> Field:
-    """A field of the body's map."""
-    return Field(name, type_, "body", name if to is None else to, required, default, meaning)
-
-
 # Fields that many have.
-PAGE = (
-    query("cursor", Type("cursor"), "Where to go on, from the page before."),
-    query("count", COUNT, default=100),
-)
+PAGE = (query("cursor", Type("cursor"), "Where to go on, from the page before."), query("count", COUNT, default=100))
 LAST_EVENT_ID = header("Last-Event-ID", TEXT, "The `id` of the last event that was seen.")
 SHOWN = (
     query("newest", FLAG, "The order within a state, a tag or a group turned round."),
@@ -99,8 +95,7 @@ def page(name: str) -> Reply:
 
 
 SEARCHED = Reply(
-    "own",
-    ("queues", "names", "workers", "constraints", "schedules", "tags", "groups", "jobs", "more", "looked"),
+    "own", ("queues", "names", "workers", "constraints", "schedules", "tags", "groups", "jobs", "more", "looked")
 )
 FOUND = Reply("page", ("jobs", "cursor", "looked"))
 
@@ -112,10 +107,7 @@ TRACE = (
     header("traceparent", TEXT, "W3C Trace Context, with `tracestate`: carried to the worker"),
     header("tracestate", TEXT, "See `traceparent`."),
 )
-ENQUEUE = (
-    header("Idempotency-Key", Type("text", 1, 200), "A token of 1 to 200 bytes.", to="request"),
-    *TRACE,
-)
+ENQUEUE = (header("Idempotency-Key", Type("text", 1, 200), "A token of 1 to 200 bytes.", to="request"), *TRACE)
 CHANGES = (*(_change(field) for field in FIELDS if field.changed), body("argument", VALUE, default=b""))
 LINKS = (
     body("add", Type("list", None, 100)),
@@ -243,11 +235,7 @@ HELD = (
 RECURRING = (
     body("every", Type("number", 0.1, 1e9), "Seconds from moment to moment."),
     body("offset", Type("number", 0), "Moments are so many seconds, and n times `every`, after 1970."),
-    body(
-        "cron",
-        TEXT,
-        "Five fields: minute, hour, day of month, month (or `jan`-`dec`), day of week",
-    ),
+    body("cron", TEXT, "Five fields: minute, hour, day of month, month (or `jan`-`dec`), day of week"),
     body("utc_offset", Type("integer", -1440, 1440), "Minutes by which the clock of `cron` is ahead of UTC."),
     body("timezone", Type("zone", 1, 255), "Whose clocks `cron` is about, such as `Europe/Berlin`."),
     body("tz", Type("text", 3, 100), "Its rule, as in POSIX' variable TZ; default: what is known of `timezone`."),

@@ -22,7 +22,7 @@ from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import About
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, Unavailable, brought_by
-from jqmaster.wire.credentials import check_master, key_of
+from jqmaster.wire.secret import check_master, key_of
 from jqmaster.wire.signing import new_secret
 from jqmaster.worker.sources import HttpSource, RedisSource
 from jqmaster.worker.system_source import SystemSource

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from jqmaster.bundle import build as luabuild
 from jqmaster.bundle.build import Builder, build
@@ -202,6 +203,29 @@ class TestCommon:
         assert self.added(tmp_path, redis_server, 5, plain=plain, other=other) == 0
 
 
+class TestLimitsOfLua:
+    """A function holds at most 200 locals, and uses at most 60 of the functions around it."""
+
+    def test_what_modules_define_is_no_local(self, run: Any) -> None:
+        """However much of it a call needs."""
+        names = [f"t{n}" for n in range(201)]
+        tables = "".join(["local M = {}\n", *(f"M.{name} = {{ 1 }}\n" for name in names), "return M\n"])
+        script = f'local m = require "jqlua.m"\nreturn #{{ {", ".join(f"m.{name}" for name in names)} }}'
+        assert run(script, m=tables) == 201
+        assert run(script, common={"": [f"m.{name}" for name in names]}, m=tables) == 201
+        with pytest.raises(redis.ResponseError, match="more than 200 local variables"):
+            run("\n".join(f"local {name} = 1" for name in names) + "\nreturn 1")
+
+    def test_what_modules_define_is_reached_through_one(self, run: Any) -> None:
+        names = [f"t{n}" for n in range(61)]
+        inner = f"return (function() return #{{ {', '.join(names)} }} end)()"
+        tables = "".join(f"local {name} = {{ 1 }}\n" for name in names)
+        module = f"local M = {{}}\n{tables}function M.f() {inner} end\nreturn M\n"
+        assert run('local m = require "jqlua.m"\nreturn m.f()', m=module) == 61
+        with pytest.raises(redis.ResponseError, match="more than 60 upvalues"):
+            run(tables + inner)
+
+
 class TestText:
     def test_comments_and_indentation_go_strings_stay(self, run: Any, built: Built) -> None:
         script = """--[[ long
@@ -264,3 +288,14 @@ class TestRealScripts:
             with redis_server.client() as client:
                 for script in builtin(clock).values():  # type: ignore[arg-type]
                     assert client.script_load(script.source) in (script.sha, script.sha.encode())
+
+    def test_lua_takes_each_chunk_of_the_library(self, redis_server: RedisServer) -> None:
+        """It is compiled when it is first needed, and not when the library is loaded."""
+        for clock in ("server", "settable"):
+            library = builtin(clock).library  # type: ignore[arg-type]
+            assert library
+            chunks = library.source.partition("\n")[2].partition("redis.register_function")[0]
+            compile_all = "local n = 0\nfor name in pairs(sources) do\nn = n + (compile(name) and 1)\nend\nreturn n"
+            with redis_server.client() as client:
+                count = client.execute_command("EVAL", f"{chunks}{compile_all}", 0)
+            assert count == chunks.count("\nsources[") + chunks.startswith("sources[") > len(library.functions)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-import redis
 
-from jqmaster.bundle.build import build
-from lua_sources import refusal, run, write  # noqa: F401
-from servers import RedisServer
+from lua_sources import refusal
 
 HEAD = 'local m = require "jqlua.m"\n'
 M_USED = HEAD + "return m.f()"
@@ -112,38 +108,3 @@ class TestRefused:
     )
     def test_a_script(self, tmp_path: Path, script: str, expected: str) -> None:
         assert expected in refusal(tmp_path, script, m=module("function M.f() end"))
-
-    def test_more_than_200_locals(self, tmp_path: Path, run: Any) -> None:
-        """What modules define does not count, however much of it a call needs."""
-        names = [f"t{n}" for n in range(201)]
-        tables = module("".join(f"M.{name} = {{ 1 }}\n" for name in names))
-        script = f"{HEAD}return #{{ {', '.join(f'm.{name}' for name in names)} }}"
-        common = [f"m.{name}" for name in names]
-        assert run(script, m=tables) == 201
-        assert run(script, common={"": common}, m=tables) == 201
-        own = "\n".join(f"local {name} = 1" for name in names)
-        assert "more than 200 locals" in refusal(tmp_path, f"{own}\nreturn 1")
-
-    def test_more_than_60_upvalues(self, tmp_path: Path, run: Any) -> None:
-        """What modules define is reached through one."""
-        names = [f"t{n}" for n in range(61)]
-        inner = f"return (function() return #{{ {', '.join(names)} }} end)()"
-        tables = "".join(f"local {name} = {{ 1 }}\n" for name in names)
-        assert run(M_USED, m=module(f"{tables}function M.f() {inner} end")) == 61
-        assert "more than 60 outer locals" in refusal(tmp_path, tables + inner)
-        assert run(tables + inner.replace(", t60", "")) == 60
-
-    def test_the_limits_count_as_lua_counts(self, tmp_path: Path, redis_server: RedisServer) -> None:
-        """Scopes that have ended do not count; loops take three locals for themselves."""
-        blocks = "do local a, b, c = 1, 2, 3 end\n" * 100 + "for i = 1, 2 do local x = i end\n" * 50
-        many = "\n".join(f"local v{n} = {n}" for n in range(196))
-        repeat = "repeat local z = 1 until z == 1\nif x then local a else local b end\n"
-        for loop, fits in (("for i = 1, 2 do end", True), ("for i = 1, 2 do local j end", False)):
-            script = f"-- Flags: read\n{blocks}{many}\n{repeat}{loop}\nreturn 1"
-            with redis_server.client() as client:
-                if fits:
-                    client.script_load(build(write(tmp_path, script))["op"].source)
-                else:
-                    assert "more than 200 locals" in refusal(tmp_path, script)
-                    with pytest.raises(redis.ResponseError, match="more than 200 local variables"):
-                        client.script_load("#!lua\n" + script)

@@ -10,7 +10,7 @@ import requests
 
 from jqmaster import JQ
 from jqmaster.master.standing import hosts_of
-from jqmaster.wire.segment import name_of, segment
+from jqmaster.wire.operation import name_of, segment
 from processes import MasterProcess
 from servers import RedisServer
 

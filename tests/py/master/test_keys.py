@@ -13,7 +13,7 @@ from http_support import Answer, Api, master
 from jqmaster.engine.engine import Engine
 from jqmaster.master.http.bounds import SMALL
 from jqmaster.wire import secret
-from jqmaster.wire.identity import covers
+from jqmaster.wire.message import covers
 from jqmaster.wire.operation import ROLES, ROLES_OF, Operation
 from jqmaster.wire.operations import OPERATIONS
 from jqmaster.wire.packform import pack

@@ -23,7 +23,7 @@ from bad_values import (
     numbers,
     words,
 )
-from jqmaster.wire.fields import CHANGED, FIELDS
+from jqmaster.wire.fields import FIELDS
 from jqmaster.wire.operations import OPERATIONS
 
 LISTS = [5, True, "x", {"a": 1}]
@@ -96,7 +96,11 @@ def of_job(field):
 WRONG = {field.name: of_job(field) for field in FIELDS}
 UNIQUE = {field.name: WRONG[field.name] for field in FIELDS if "unique" in (field.name, field.needs)}
 JOB = {name: values for name, values in WRONG.items() if name not in UNIQUE}
-CHANGES = {"id": IDS} | {name: WRONG[name] for name in CHANGED} | {"tags": [tags for tags in TAGS if tags != []]}
+CHANGES = (
+    {"id": IDS}
+    | {one.name: WRONG[one.name] for one in FIELDS if one.changed}
+    | {"tags": [tags for tags in TAGS if tags != []]}
+)
 MOVE = {name: WRONG[name] for name in ("name", "queue", "priority", "delay")}
 RESUME = {"depends": WRONG["depends"], "if_failed": WRONG["if_failed"], "checkpoint": BOOLEANS}
 PAGE = {"cursor": CURSOR, "count": integers(1, 1000)}

@@ -9,8 +9,7 @@ from jqmaster.master.http.gate import identify, unknown_key
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import packform, secret
-from jqmaster.wire.identity import ANYBODY, Identity
-from jqmaster.wire.message import Reply, Request
+from jqmaster.wire.message import ANYBODY, Identity, Reply, Request
 from jqmaster.wire.operation import ROLES, ROLES_OF
 from jqmaster.wire.operations import OPERATIONS
 

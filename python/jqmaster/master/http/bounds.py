@@ -11,7 +11,7 @@ from jqmaster.master.http.gate import is_closed
 from jqmaster.master.http.routes import STREAM, WHO, Asgi, Receive, Scope, Send, has_body, refuse
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError, busy
-from jqmaster.wire.identity import ANYBODY
+from jqmaster.wire.message import ANYBODY
 
 MAX_CONTENT_LENGTH = 16 * 1024 * 1024
 # So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.

@@ -13,7 +13,7 @@ from typing import Any
 from jqmaster.master import session
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError
-from jqmaster.wire.identity import ANYBODY, Identity
+from jqmaster.wire.message import ANYBODY, Identity
 from jqmaster.wire.operation import Operation
 
 Scope = Mapping[str, Any]

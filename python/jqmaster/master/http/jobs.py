@@ -7,10 +7,9 @@ from typing import Any
 
 from jqmaster.engine import durable as durables
 from jqmaster.errors import JQError
-from jqmaster.master.http import tracing
 from jqmaster.master.http.translate import Translation, no_such_job
 from jqmaster.master.master import Master
-from jqmaster.wire import access, packform
+from jqmaster.wire import access, packform, tracing
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.message import Reply, Request, refuse_unknown
 from jqmaster.wire.operations import OPERATIONS
@@ -131,7 +130,7 @@ async def _document(master: Master, job_id: str) -> bytes:
     [document] = await ask(master, "get", job_id, job_id.encode())
     if document is None:
         raise no_such_job(job_id)
-    known = packform.map_keys(document)
+    known = packform.members(document)
     return packform.extend_map(document, {key: packform.NIL for key in _ALWAYS if key not in known})
 
 

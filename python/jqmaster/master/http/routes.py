@@ -21,9 +21,8 @@ from jqmaster.master.master import Master
 from jqmaster.wire import access, jsonform, packform
 from jqmaster.wire.errors import HttpError, busy, from_engine, internal, invalid
 from jqmaster.wire.message import JSON, MSGPACK, Reply, Request, body_type, reply_type, sent_type
-from jqmaster.wire.operation import Operation
+from jqmaster.wire.operation import Operation, name_of
 from jqmaster.wire.operations import OPERATIONS
-from jqmaster.wire.segment import name_of
 
 Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[Master, Request], Awaitable[Reply]]

@@ -16,8 +16,7 @@ from jqmaster.errors import JQError
 from jqmaster.master.master import Master
 from jqmaster.wire import packform
 from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.identity import Identity
-from jqmaster.wire.message import Request
+from jqmaster.wire.message import Identity, Request
 from jqmaster.wire.operation import Operation
 
 Body = dict[str, Any]
