@@ -17,12 +17,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from jqmaster.connection.together import Shared
 from jqmaster.doctor.facts import MOST_QUEUES
 from jqmaster.engine.calls import pack
-from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.alerts import Alerts, verdict
 from jqmaster.master.fanout import Fanout
+from jqmaster.master.figures import STATES, WORKER_STATES, now_ms
 from jqmaster.master.meters import Meters
+from jqmaster.master.tally import EVENTS
 from jqmaster.master.trends import OPEN
 from jqmaster.system.engine import SystemEngine, Whole
 
@@ -30,9 +31,6 @@ log = logging.getLogger("jqmaster.overview")
 
 EVERY_S = 2.0
 MINUTES = 60
-STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
-COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
-WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 _SHOWN = ("name", "paused", "max_waiting", *STATES)
 _MAY_BE = ("oldest_ready_ms",)
@@ -194,8 +192,7 @@ class Overview:
         if time.monotonic() - self._looked_at > _FORGOTTEN_S:
             # Nobody looked for long: of many queues most would be as they were then, until a round is over.
             self._known, self._cursor, self._as_of_ms = {}, "", 0
-        seconds, micros = await self._time()
-        self._now_ms = seconds * 1000 + micros // 1000
+        self._now_ms = await now_ms(self._engine)
         for part in self._parts:
             await part.look()
         if self._examining is None or self._examining.done():
@@ -203,19 +200,6 @@ class Overview:
             self._examining = asyncio.create_task(self._examine.look(), name="alerts")
         self._pack()
         self._looked_at = time.monotonic()
-
-    async def _time(self) -> tuple[int, int]:
-        import redis.exceptions
-
-        from jqmaster.errors import from_redis
-
-        if not isinstance(self._engine, Engine):  # of several clocks none is right
-            return divmod(time.time_ns() // 1000, 1_000_000)
-        try:
-            seconds, micros = await self._engine.redis.time()
-        except redis.exceptions.RedisError as problem:
-            raise from_redis(problem) from problem
-        return int(seconds), int(micros)
 
     # -- what is looked at ------------------------------------------------------------------------
 
@@ -252,7 +236,7 @@ class Overview:
     async def _look_at_minutes(self) -> None:
         from_ms = (self._now_ms // _MINUTE_MS - MINUTES) * _MINUTE_MS
         found = await self._engine.stats("minute", from_ms=from_ms, brief=True)
-        self._minutes = [[minute["begin_ms"], *(minute[kind] for kind in COUNTS)] for minute in found]
+        self._minutes = [[minute["begin_ms"], *(minute[kind] for kind in EVENTS)] for minute in found]
 
     async def _look_at_trends(self) -> None:
         """Some of the queues shown, in turn."""
@@ -343,11 +327,11 @@ class Overview:
         """Per second, over the last whole minute and what there is of the current one."""
         begin_ms = (self._now_ms // _MINUTE_MS - 1) * _MINUTE_MS
         seconds = (self._now_ms - begin_ms) / 1000
-        sums = [0] * len(COUNTS)
+        sums = [0] * len(EVENTS)
         for minute in self._minutes:
             if minute[0] >= begin_ms:
                 sums = [total + value for total, value in zip(sums, minute[1:], strict=True)]
-        return {kind: round(total / seconds, 3) for kind, total in zip(COUNTS, sums, strict=True)}
+        return {kind: round(total / seconds, 3) for kind, total in zip(EVENTS, sums, strict=True)}
 
 
 def _weight(queue: Document) -> tuple[int, int, str]:
