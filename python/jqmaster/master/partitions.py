@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+from redis.asyncio import Redis
 
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import JQError
+from jqmaster.errors import JQError, NotFound
+from jqmaster.master.events import EventFeed
 from jqmaster.system.balance import balance
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
@@ -22,54 +25,50 @@ SWEEP_S = 5.0
 _EACH_S = 0.5
 
 
-class SystemWaiting:
-    """Long polls over all partitions."""
+Part = TypeVar("Part", Ended, EventFeed)
 
-    def __init__(self, engine: SystemEngine) -> None:
+
+class OfEach(Generic[Part]):
+    """What is made for each partition when it is first needed, and ends with all others."""
+
+    def __init__(self, engine: SystemEngine, make: Callable[[Engine, Redis], Part]) -> None:
         self._engine = engine
+        self._make: Callable[[Engine, Redis], Part] = make
+        self._of: dict[Engine, Part] = {}
+        self.is_draining = False
 
-    async def pick(self, spec: Mapping[str, Any], timeout_s: float) -> list[Any]:
-        return await self._engine.picking.pick(spec, timeout_s)
-
-    def look_again(self, worker: str) -> None:
-        self._engine.picking.look_again(worker)
-
-    def drain(self) -> None:
-        self._engine.picking.drain()
-
-    async def stop(self) -> None:
-        await self._engine.picking.stop()
-
-
-class SystemEnded:
-    """Waits for jobs to end, each where it is."""
-
-    def __init__(self, engine: SystemEngine) -> None:
-        self._engine = engine
-        self._of: dict[Engine, Ended] = {}
-        self._is_draining = False
-
-    async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
-        try:
-            engine = await self._engine.of(job_id)
-        except JQError as problem:
-            if problem.code == "NOTFOUND":
-                return None
-            raise
+    def of(self, engine: Engine) -> Part:
+        """That of a partition."""
         if engine not in self._of:
-            self._of[engine] = Ended(engine, engine.redis)
-            if self._is_draining:
+            self._of[engine] = self._make(engine, engine.redis)
+            if self.is_draining:
                 self._of[engine].drain()
-        return await self._of[engine].wait(job_id, timeout_s)
+        return self._of[engine]
 
     def drain(self) -> None:
-        self._is_draining = True
+        """Answer all that wait or follow, soon."""
+        self.is_draining = True
         for one in self._of.values():
             one.drain()
 
     async def stop(self) -> None:
+        """`drain`, and close the connections; bounded."""
         self.drain()
         await asyncio.gather(*(one.stop() for one in self._of.values()))
+
+
+class SystemEnded(OfEach[Ended]):
+    """Waits for jobs to end, each where it is."""
+
+    def __init__(self, engine: SystemEngine) -> None:
+        super().__init__(engine, Ended)
+
+    async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
+        try:
+            engine = await self._engine.of(job_id)
+        except NotFound:
+            return None
+        return await self.of(engine).wait(job_id, timeout_s)
 
 
 class Upkeep:

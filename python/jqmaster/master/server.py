@@ -38,7 +38,7 @@ from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
-from jqmaster.master.partitions import SystemEnded, SystemWaiting, Upkeep
+from jqmaster.master.partitions import SystemEnded, Upkeep
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.sockets import bind_unix, remove
@@ -47,6 +47,7 @@ from jqmaster.master.system_events import SystemEvents
 from jqmaster.master.webhooks import Webhooks
 from jqmaster.system import calls
 from jqmaster.system.engine import SystemEngine, Whole
+from jqmaster.system.picking import Picking
 from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
 
@@ -130,7 +131,7 @@ class Server:
         self._embedded: EmbeddedRedis | None = None
         self._redis: redis_asyncio.Redis | None = None
         self._system: SystemEngine | None = None
-        self._waiting: Waiting | SystemWaiting
+        self._waiting: Waiting | Picking
         self._ended: Ended | SystemEnded
         self._events: EventFeed | SystemEvents
         self._keyring: Keyring | None = None
@@ -159,8 +160,7 @@ class Server:
             self._waiting.drain()
             self._ended.drain()
             self._events.drain()
-            if self.master.overview is not None:
-                self.master.overview.drain()
+            self.master.overview.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
             most_s = max(0.1, (deadline - loop.time()) * 0.6)
             await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
@@ -272,7 +272,7 @@ class Server:
             log.warning("%s", problem.message)
         engine = self._system = SystemEngine(self.redis_url, record.root, form=options.form, partial=True)
         self._keyring = await self._keys((await engine.partitions())[0])
-        self._waiting, self._ended = SystemWaiting(engine), SystemEnded(engine)
+        self._waiting, self._ended = engine.picking, SystemEnded(engine)
         self._events, self._upkeep = SystemEvents(engine), Upkeep(engine, name)
         self.dispatch = self._dispatch(engine, SystemDesk(engine, name, options.push_secrets))
         return engine

@@ -26,9 +26,9 @@ from jqmaster.master import delivery
 from jqmaster.master.answers import retry_after_s
 from jqmaster.master.bounds import Bounds
 from jqmaster.master.meters import Meters
-from jqmaster.master.partitions import SystemWaiting
 from jqmaster.master.reach import Reach
 from jqmaster.system.engine import Whole
+from jqmaster.system.picking import Picking
 from jqmaster.wire import packform, signing
 from jqmaster.wire.message import JSON
 
@@ -74,7 +74,7 @@ class Webhooks:
     def __init__(
         self,
         engine: Whole,
-        waiting: Waiting | SystemWaiting,
+        waiting: Waiting | Picking,
         *,
         master: str,
         reach: Reach,

@@ -11,9 +11,9 @@ from functools import lru_cache
 
 import msgpack
 
-from jqmaster.master.http.jobs import ENDED, ask, draining
+from jqmaster.master.http.jobs import ENDED, ask, refuse_draining
 from jqmaster.master.http.translate import no_such_job
-from jqmaster.master.master import Events, Master
+from jqmaster.master.master import Master
 from jqmaster.wire import jsonform, packform
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.message import Reply, Request
@@ -26,12 +26,6 @@ _ALIVE = b":\n\n"
 _MISSED = b"event: missed\ndata: {}\n\n"
 
 
-def _events(master: Master) -> Events:
-    if master.events is None or master.draining.is_set():
-        raise draining()
-    return master.events
-
-
 @lru_cache(maxsize=2048)
 def _line(event_id: str, packed: bytes) -> bytes:
     """Made once for all who listen."""
@@ -40,26 +34,26 @@ def _line(event_id: str, packed: bytes) -> bytes:
 
 async def all_events(master: Master, request: Request) -> Reply:
     """`GET /events`: every transition from now on, or from `Last-Event-ID` on as far as they are kept."""
-    events = _events(master)
+    refuse_draining(master)
     last = request.header(LAST_ID) or None
     if last is not None and not _STREAM_ID.fullmatch(last):
         raise invalid(LAST_ID, f"expected the id of an event, got {packform.printable(last, 40)!r}")
     settings = msgpack.unpackb(await master.engine.call("config", packform.pack({})))
     if not settings["events_max"]:
         raise HttpError(409, "CONFLICT", "the setting events_max is 0: no events are written")
-    start = last or await events.last_id()
-    return Reply(200, content_type=EVENT_STREAM, stream=_all(master, events, start, last is not None))
+    start = last or await master.events.last_id()
+    return Reply(200, content_type=EVENT_STREAM, stream=_all(master, start, last is not None))
 
 
-async def _all(master: Master, events: Events, last: str, is_resumed: bool) -> AsyncGenerator[bytes, None]:
+async def _all(master: Master, last: str, is_resumed: bool) -> AsyncGenerator[bytes, None]:
     is_missing = False
     if is_resumed:
-        last, is_missing = await events.resume(last)
+        last, is_missing = await master.events.resume(last)
     if is_missing:
         yield _MISSED
     # At once, so that the client knows that it is connected.
     yield _ALIVE
-    async with aclosing(events.after(last, ALIVE_EVERY_S)) as coming:
+    async with aclosing(master.events.after(last, ALIVE_EVERY_S)) as coming:
         async for page in coming:
             if master.draining.is_set():
                 return
@@ -69,7 +63,7 @@ async def _all(master: Master, events: Events, last: str, is_resumed: bool) -> A
 
 async def job_events(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/events`: tracks a job; its state now, and each transition until it has ended."""
-    events = _events(master)
+    refuse_draining(master)
     job_id = request.params["id"]
     spec = packform.pack({"ids": [job_id]})
     [state] = await ask(master, "track", job_id, spec)
@@ -79,11 +73,11 @@ async def job_events(master: Master, request: Request) -> Reply:
     if state.decode() in ENDED and last is not None and last.partition("-")[0] == state.decode():
         # A browser that has seen the end asks again unless it is told not to (204).
         return Reply(204)
-    return Reply(200, content_type=EVENT_STREAM, stream=_of_job(master, events, job_id, spec))
+    return Reply(200, content_type=EVENT_STREAM, stream=_of_job(master, job_id, spec))
 
 
-async def _of_job(master: Master, events: Events, job_id: str, spec: bytes) -> AsyncGenerator[bytes, None]:
-    async with events.of_job(job_id) as messages:
+async def _of_job(master: Master, job_id: str, spec: bytes) -> AsyncGenerator[bytes, None]:
+    async with master.events.of_job(job_id) as messages:
         while not master.draining.is_set():
             try:
                 # By chance, as many streams that began together should not all be written to at once.

@@ -158,8 +158,7 @@ async def poll_job(master: Master, request: Request) -> Reply:
     state = await until_draining(master, waiting)
     if state in ENDED:
         return Reply(200, await _document(master, job_id))
-    if master.draining.is_set():
-        raise draining()
+    refuse_draining(master)
     raise HttpError(408, "TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
 
 
@@ -194,6 +193,12 @@ async def until_draining(master: Master, work: asyncio.Future[Any]) -> Any:
 def draining() -> HttpError:
     """503: this master is about to stop; another one, or this one restarted, will do."""
     return HttpError(503, "DRAINING", "this server is stopping; try again, it or another will answer")
+
+
+def refuse_draining(master: Master) -> None:
+    """Raise that if it is so."""
+    if master.draining.is_set():
+        raise draining()
 
 
 async def cancel_job(master: Master, request: Request) -> Reply:

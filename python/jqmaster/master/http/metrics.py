@@ -33,7 +33,7 @@ async def metrics(master: Master, request: Request) -> Reply:
         error = HttpError(501, "UNSUPPORTED", message)
         return Reply(501, jsonform.to_json(packform.pack(error.body())), JSON)
     look, partitions = await asyncio.gather(_look(master), _partitions(master))
-    families = exposition.Families(look, master.meters, getattr(master.dispatch, "under_way", None), partitions)
+    families = exposition.Families(look, master.meters, master.dispatch.under_way, partitions)
     kind = exposition.OPENMETRICS if openmetrics else exposition.TEXT
     return Reply(200, exposition.render(families, openmetrics=openmetrics), kind)
 

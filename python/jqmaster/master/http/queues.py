@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jqmaster.errors import Unavailable
-from jqmaster.master.http.jobs import draining
+from jqmaster.master.http.jobs import refuse_draining
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.system.engine import SystemEngine
@@ -73,8 +73,7 @@ async def health(master: Master, _request: Request) -> Reply:
 
     It asks Redis for the settings, so it also finds a namespace that is missing or of another schema.
     """
-    if master.draining.is_set():
-        raise draining()
+    refuse_draining(master)
     try:
         async with asyncio.timeout(READY_S):
             await master.engine.call("config", packform.pack({}))

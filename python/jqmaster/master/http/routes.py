@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from jqmaster.errors import JQError
 from jqmaster.master.http import access as keys
-from jqmaster.master.http import copying, done, events, jobs, metrics, overview, queues, ranking, search, work
+from jqmaster.master.http import copying, done, events, jobs, metrics, overview, queues, work
 from jqmaster.master.http.gate import while_known
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.http.within import within_queues
@@ -70,8 +70,8 @@ BY_HAND: dict[str, Handler] = {
     "export": copying.export,
     "import": copying.import_records,
     "events": events.all_events,
-    "search": search.search,
-    "ranking": ranking.ranking,
+    "search": overview.search,
+    "ranking": overview.ranking,
     "overview": overview.get_overview,
     "overview.events": overview.overview_events,
     "partitions": overview.get_partitions,

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine.replies import pairs
-from jqmaster.master.http.jobs import draining, until_draining
+from jqmaster.master.http.jobs import refuse_draining, until_draining
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
@@ -203,8 +203,7 @@ async def pick(master: Master, request: Request) -> Reply:
     # The engine knows `wait` too, which is the master's own business: a client waits with `timeout`.
     refuse_unknown(body, _PICK_FIELDS)
     spec = {**body, "worker": worker}
-    if master.draining.is_set():
-        raise draining()
+    refuse_draining(master)
     if timeout_s == 0 and "request" in spec:
         reply = await master.engine.call("pick", packform.pack_spec(spec))
     elif timeout_s == 0:
