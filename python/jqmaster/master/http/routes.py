@@ -33,7 +33,7 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-# In the scope of a request: what `find` gives, who sends it, and whether it is counted as a stream (bounds.py).
+# In the scope of a request: what `find` gives, who sends it, and whether it is counted as a stream (entrance.py).
 ROUTE, WHO, STREAM = "jq.route", "jq.who", "jq.stream"
 _STREAMS = (events.EVENT_STREAM, copying.RECORDS)
 # The first read begins a result's time; of a job that is followed or waited for more is published.
@@ -88,7 +88,7 @@ BY_HAND: dict[str, Handler] = {
 @dataclass(frozen=True, slots=True)
 class Route:
     """Who answers an operation. `takes_body`: its content type is checked and JSON is turned into MessagePack;
-    else a body is ignored. `hot`: worth the short way around Quart (fast.py). `negotiates`: the client chooses
+    else a body is ignored. `hot`: worth the short way around Quart (entrance.py). `negotiates`: the client chooses
     the answer's type. `goes_on`: the answer is a stream. `reads`: a browser may send it for a page of another
     site. `parameters`: those that its query may have."""
 
