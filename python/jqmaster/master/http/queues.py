@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,7 +21,6 @@ from jqmaster.wire.operations import OPERATIONS
 
 READY_S = 1.0
 _PURGE = Translation(OPERATIONS["discard.queue"])
-_BULK = Translation(OPERATIONS["bulk"])
 
 
 async def purge_queue(master: Master, request: Request) -> Reply:
@@ -34,14 +34,6 @@ async def purge_queue(master: Master, request: Request) -> Reply:
         if not cursor or time.monotonic() >= deadline or master.draining.is_set():
             return Reply(200, packform.pack({"discarded": discarded, "more": bool(cursor)}))
         spec = packform.extend_map(first, {"cursor": packform.pack(cursor.decode())})
-
-
-async def begin_bulk(master: Master, request: Request) -> Reply:
-    """`POST /bulks`: this master carries it on, or another if it cannot."""
-    reply = await _BULK(master, request)
-    if master.bulks is not None:
-        master.bulks.poke()
-    return reply
 
 
 async def get_config(master: Master, request: Request) -> Reply:
@@ -102,11 +94,10 @@ def document(name: str) -> bytes:
     return (Path(__file__).resolve().parents[4] / "openapi" / name).read_bytes()
 
 
-async def master_openapi(_master: Master, _request: Request) -> Reply:
-    """`GET /openapi.yaml`: this API."""
-    return Reply(200, document("master.yaml"), "application/yaml")
+def openapi(name: str) -> Callable[[Master, Request], Awaitable[Reply]]:
+    """`GET /openapi.yaml`: this API; `GET /worker/openapi.yaml`: the one that a worker offers to masters."""
 
+    async def answer(_master: Master, _request: Request) -> Reply:
+        return Reply(200, document(name), "application/yaml")
 
-async def worker_openapi(_master: Master, _request: Request) -> Reply:
-    """`GET /worker/openapi.yaml`: the API that a worker offers to masters."""
-    return Reply(200, document("worker.yaml"), "application/yaml")
+    return answer

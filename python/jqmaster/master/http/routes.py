@@ -54,13 +54,11 @@ BY_HAND: dict[str, Handler] = {
     "track.events": events.job_events,
     "register": work.register,
     "unregister": work.unregister,
-    "worker.resume": work.resume_worker,
     "heartbeat": work.heartbeat,
     "finish": done.done,
     "pick": work.pick,
     "release": work.release,
     "discard.queue": queues.purge_queue,
-    "bulk": queues.begin_bulk,
     "config": queues.get_config,
     "config.set": queues.set_config,
     "grant": keys.grant,
@@ -80,47 +78,29 @@ BY_HAND: dict[str, Handler] = {
     "alive": queues.alive,
     "health": queues.health,
     "metrics": metrics.metrics,
-    "openapi": queues.master_openapi,
-    "openapi.worker": queues.worker_openapi,
+    "openapi": queues.openapi("master.yaml"),
+    "openapi.worker": queues.openapi("worker.yaml"),
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Route:
-    """Who answers an operation. `takes_body`: its content type is checked and JSON is turned into MessagePack;
-    else a body is ignored. `hot`: worth the short way around Quart (entrance.py). `negotiates`: the client chooses
-    the answer's type. `goes_on`: the answer is a stream. `reads`: a browser may send it for a page of another
-    site. `parameters`: those that its query may have."""
+    """Who answers an operation."""
 
-    method: str
-    path: str
-    handler: Handler
-    operation: Operation
-    takes_body: bool
-    hot: bool
-    negotiates: bool
-    goes_on: bool
-    reads: bool
-    parameters: tuple[str, ...]
-
-
-def _route(operation: Operation) -> Route:
-    handler = BY_HAND[operation.name] if operation.by_hand else Translation(operation)
-    return Route(
-        operation.method,
-        operation.path,
-        handler,
-        operation,
-        takes_body=operation.takes_body,
-        hot=operation.hot,
-        negotiates=not operation.reply.media,
-        goes_on=operation.reply.media in _STREAMS,
-        reads=operation.method == "GET" and operation.script not in _WRITING,
-        parameters=tuple(field.name for field in operation.at("query")),
-    )
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self.method, self.path = operation.method, operation.path
+        self.handler: Handler = BY_HAND[operation.name] if operation.by_hand else Translation(operation)
+        self.hot = operation.hot  # worth the short way around Quart (entrance.py)
+        # Whether its content type is checked and JSON is turned into MessagePack; else a body is ignored.
+        self.takes_body = operation.takes_body
+        self.negotiates = not operation.reply.media  # the client chooses the answer's type
+        self.goes_on = operation.reply.media in _STREAMS
+        # Whether a browser may send it for a page of another site.
+        self.reads = operation.method == "GET" and operation.script not in _WRITING
+        self.parameters = tuple(field.name for field in operation.at("query"))
 
 
-ROUTES = tuple(map(_route, OPERATIONS.values()))
+ROUTES = tuple(map(Route, OPERATIONS.values()))
 _FIXED = {(route.method, route.path): route for route in ROUTES if "{" not in route.path}
 # Others have one parameter, between two slashes or at the end: what is before it, its name, what is behind it.
 _PARTS = [(route, re.split("[{}]", route.path)) for route in ROUTES if "{" in route.path]

@@ -24,7 +24,6 @@ _NOTES = ("progress", "message", "argument")
 _PICK = Translation(OPERATIONS["pick"])
 _PICK_FIELDS = tuple(field.name for field in OPERATIONS["pick"].at("body"))
 _REGISTER_FIELDS = tuple(field.name for field in OPERATIONS["register"].at("body"))
-_RESUME = Translation(OPERATIONS["worker.resume"])
 
 
 def _body(request: Request) -> dict[str, Any]:
@@ -212,12 +211,3 @@ async def pick(master: Master, request: Request) -> Reply:
         reply = await until_draining(master, asyncio.ensure_future(master.waiting.pick(spec, timeout_s)))
     request.told = lambda: {"worker": worker, **access.ids(picked_ids(reply or [-1]))}
     return Reply(200, packform.raw_map(jobs_of([-1] if reply is None else reply)))
-
-
-async def resume_worker(master: Master, request: Request) -> Reply:
-    """`POST /worker/{id}/resume`: it learns it from its next heartbeat."""
-    reply = await _RESUME(master, request)
-    # While it was quiet its long polls got nothing, and nobody knows that they wait.
-    master.waiting.look_again(request.params["id"])
-    master.dispatch.poke()
-    return reply
