@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import lru_cache
+from typing import TypeVar
 
 import msgpack
 
+from jqmaster.master.events import Event
 from jqmaster.master.http.jobs import ENDED, ask, refuse_draining
 from jqmaster.master.http.translate import no_such_job
 from jqmaster.master.master import Master
@@ -24,6 +26,7 @@ ALIVE_EVERY_S = 15.0
 _STREAM_ID = re.compile(r"[0-9]{1,15}-[0-9]{1,9}")
 _ALIVE = b":\n\n"
 _MISSED = b"event: missed\ndata: {}\n\n"
+T = TypeVar("T")
 
 
 @lru_cache(maxsize=2048)
@@ -41,24 +44,28 @@ async def all_events(master: Master, request: Request) -> Reply:
     settings = msgpack.unpackb(await master.engine.call("config", packform.pack({})))
     if not settings["events_max"]:
         raise HttpError(409, "CONFLICT", "the setting events_max is 0: no events are written")
-    start = last or await master.events.last_id()
-    return Reply(200, content_type=EVENT_STREAM, stream=_all(master, start, last is not None))
+    # Before the answer begins, so that what is wrong can still be said.
+    start, is_missing = await master.events.resume(last) if last else (await master.events.last_id(), False)
+    coming = master.events.after(start, ALIVE_EVERY_S)
+    return Reply(200, content_type=EVENT_STREAM, stream=sent(master, coming, _page, _MISSED if is_missing else b""))
 
 
-async def _all(master: Master, last: str, is_resumed: bool) -> AsyncGenerator[bytes, None]:
-    is_missing = False
-    if is_resumed:
-        last, is_missing = await master.events.resume(last)
-    if is_missing:
-        yield _MISSED
+def _page(events: list[Event]) -> bytes:
+    """One piece for all that came together: each costs as much on its way out as many events."""
+    return b"".join([_line(*event) for event in events]) or _MISSED
+
+
+async def sent(
+    master: Master, coming: AsyncGenerator[T | None, None], piece_of: Callable[[T], bytes], first: bytes = b""
+) -> AsyncGenerator[bytes, None]:
+    """What comes as a stream of events, until the master stops; a sign of life for each None."""
     # At once, so that the client knows that it is connected.
-    yield _ALIVE
-    async with aclosing(master.events.after(last, ALIVE_EVERY_S)) as coming:
+    yield first + _ALIVE
+    async with aclosing(coming):
         async for page in coming:
             if master.draining.is_set():
                 return
-            # One piece for all that came together: each costs as much on its way out as many events.
-            yield _ALIVE if page is None else b"".join([_line(*event) for event in page]) or _MISSED
+            yield _ALIVE if page is None else piece_of(page)
 
 
 async def job_events(master: Master, request: Request) -> Reply:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +11,7 @@ import msgpack
 from jqmaster.engine.ranking import MINUTES, Looked, ranked
 from jqmaster.engine.search import MOST
 from jqmaster.errors import JQError, NotFound
-from jqmaster.master.http.events import ALIVE_EVERY_S, EVENT_STREAM
+from jqmaster.master.http.events import ALIVE_EVERY_S, EVENT_STREAM, sent
 from jqmaster.master.http.jobs import refuse_draining
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
@@ -35,7 +33,8 @@ async def get_overview(master: Master, _request: Request) -> Reply:
 async def overview_events(master: Master, _request: Request) -> Reply:
     """`GET /overview/events`: the same, every two seconds."""
     refuse_draining(master)
-    return Reply(200, content_type=EVENT_STREAM, stream=_follow(master))
+    coming = master.overview.follow(ALIVE_EVERY_S)
+    return Reply(200, content_type=EVENT_STREAM, stream=sent(master, coming, _piece))
 
 
 async def get_partitions(master: Master, _request: Request) -> Reply:
@@ -98,17 +97,7 @@ def _event(packed: bytes) -> bytes:
     return b"data: %s\n\n" % jsonform.to_json(packed)
 
 
-async def _follow(master: Master) -> AsyncGenerator[bytes, None]:
-    # At once, so that the client knows that it is connected.
-    yield b":\n\n"
-    async with aclosing(master.overview.follow(ALIVE_EVERY_S)) as coming:
-        async for packed in coming:
-            if master.draining.is_set():
-                return
-            if packed is None:
-                yield b":\n\n"
-            elif isinstance(packed, JQError):
-                told = packform.pack(from_engine(packed, None).body())
-                yield b"event: unavailable\ndata: %s\n\n" % jsonform.to_json(told)
-            else:
-                yield _event(packed)
+def _piece(found: bytes | JQError) -> bytes:
+    if isinstance(found, JQError):
+        return b"event: unavailable\ndata: %s\n\n" % jsonform.to_json(packform.pack(from_engine(found, None).body()))
+    return _event(found)
