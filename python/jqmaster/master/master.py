@@ -14,10 +14,9 @@ from jqmaster.master.bulk import Bulks
 from jqmaster.master.events import EventFeed
 from jqmaster.master.figures import MOST_QUEUES, Figures
 from jqmaster.master.keyring import Keyring
-from jqmaster.master.lookout import Lookout
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
-from jqmaster.master.partitions import SystemEnded
+from jqmaster.master.partitions import Lookout, SystemEnded
 from jqmaster.master.rankings import Rankings
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.standing import Standing

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from jqmaster.master.http import routes
-from jqmaster.master.http.gate import admit, is_closed
+from jqmaster.master.http.access import admit, is_closed
 from jqmaster.master.http.routes import ROUTE, STREAM, WHO, Asgi, Receive, Response, Route, Scope, Send, respond
 from jqmaster.master.master import Master
 from jqmaster.wire import foreign

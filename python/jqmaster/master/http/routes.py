@@ -14,7 +14,6 @@ from urllib.parse import unquote_to_bytes
 from jqmaster.errors import JQError
 from jqmaster.master.http import access as keys
 from jqmaster.master.http import copying, done, events, jobs, metrics, overview, queues, work
-from jqmaster.master.http.gate import while_known
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.http.within import within_queues
 from jqmaster.master.master import Master
@@ -166,11 +165,7 @@ def _known(method: str) -> str:
 
 
 def _log(
-    scope: Mapping[str, Any],
-    response: Response,
-    request: Request | None,
-    request_id: bytes,
-    seconds: float | None,
+    scope: Mapping[str, Any], response: Response, request: Request | None, request_id: bytes, seconds: float | None
 ) -> None:
     pairs: dict[str, Any] = {
         "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"],
@@ -216,7 +211,7 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
         except JQError as error:
             raise from_engine(error, request.rename(error.path) if error.path else None) from error
         if reply.stream is not None and request.who.key_id:
-            reply.stream = while_known(master, request.who, reply.stream)
+            reply.stream = keys.while_known(master, request.who, reply.stream)
         response = _response(reply, content_type)
         response.headers += [*reply.headers, *_missing(master)]
         return response
