@@ -158,10 +158,7 @@ def _of_counters(look: Look) -> Iterator[Metric]:
         ("queue", "event"),
         (((queue, event), one.totals.get(event, 0)) for queue, one in look.tallies.items() for event in EVENTS),
     )  # fmt: skip
-    texts = {
-        "wait": "From when a job was ready to its first start.",
-        "run": "How long attempts took that were done.",
-    }
+    texts = {"wait": "From when a job was ready to its first start.", "run": "How long attempts took that were done."}
     for kind in TIMES:
         told = (((queue,), *cumulative(tally.totals, kind)) for queue, tally in look.tallies.items())
         yield _histograms(f"job_{kind}_seconds", texts[kind], ("queue",), told)

@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from redis.exceptions import RedisError
@@ -70,29 +71,25 @@ class _Round:
         self.count = 0
         self._most = most
         self._favourites = frozenset(favourites)
-        self._best: list[tuple[int, str, Document]] = []
+        self._best: list[Document] = []
 
-    def take(self, document: Document) -> None:
-        self.count += 1
-        jobs = 0
+    def take(self, documents: Sequence[Document]) -> None:
+        self.count += len(documents)
         for state in STATES:
-            self.sums[state] += document[state]
-            jobs += document[state]
-        # Who is shown stays so until another has clearly more: series that come and go are of no use.
-        score = jobs * 2 + 1 if document["name"] in self._favourites else jobs
-        entry = (score, document["name"], document)
-        if len(self._best) < self._most:
-            heapq.heappush(self._best, entry)
-        elif self._best and entry[:2] > self._best[0][:2]:
-            heapq.heapreplace(self._best, entry)
+            self.sums[state] += sum(document[state] for document in documents)
+        self._best = heapq.nlargest(self._most, [*self._best, *documents], key=self._score)
 
     def best(self) -> list[Document]:
-        return sorted((entry[2] for entry in self._best), key=lambda document: str(document["name"]))
+        return sorted(self._best, key=itemgetter("name"))
 
     def rest(self) -> dict[str, int]:
         """By state, the jobs of those that are not among the best."""
-        best = self.best()
-        return {state: self.sums[state] - sum(one[state] for one in best) for state in STATES}
+        return {state: self.sums[state] - sum(one[state] for one in self._best) for state in STATES}
+
+    def _score(self, document: Document) -> tuple[int, str]:
+        jobs = sum(document[state] for state in STATES)
+        # Who is shown stays so until another has clearly more: series that come and go are of no use.
+        return jobs * 2 + 1 if document["name"] in self._favourites else jobs, document["name"]
 
 
 class Figures:
@@ -144,8 +141,7 @@ class Figures:
         is_whole = self._cursor == ""
         for _ in range(_PAGES):
             page = await self._engine.queues(cursor=self._cursor or None, count=_PAGE)
-            for document in page.documents:
-                self._round.take(document)
+            self._round.take(page.documents)
             self._cursor = page.cursor
             if page.cursor == "":
                 documents = self._end_round()

@@ -216,9 +216,6 @@ class Keyring:
 def _key_of(document: Document) -> _Key:
     queues = document.get("queues")
     identity = Identity(
-        document["name"],
-        frozenset(document["roles"]),
-        None if queues is None else tuple(queues),
-        document["id"],
+        document["name"], frozenset(document["roles"]), None if queues is None else tuple(queues), document["id"]
     )
     return _Key(identity, document["digest"], document.get("expires_ms", float("inf")), document.get("rate"))

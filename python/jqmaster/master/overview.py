@@ -245,16 +245,21 @@ class Overview:
             name = self._top[self._turn]
             from_ms = (self._now_ms // _MINUTE_MS - _TREND_MINUTES) * _MINUTE_MS
             found = await self._engine.stats("minute", queue=name, from_ms=from_ms, brief=True)
-            hour_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
-            hours = await self._engine.stats("hour", queue=name, from_ms=hour_ms, brief=True)
-            self._trends[name] = _trend(found, from_ms, self._now_ms) | (_latest(hours) or {})
+            self._trends[name] = _trend(found, from_ms, self._now_ms) | (await self._latest(queue=name) or {})
         for name in [name for name in self._trends if name not in self._top]:
             del self._trends[name]
 
     async def _look_at_hour(self) -> None:
+        self._hour = await self._latest()
+
+    async def _latest(self, **of: str) -> Document | None:
         """How long jobs waited and ran, in the last hour in which there were any."""
         from_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
-        self._hour = _latest(await self._engine.stats("hour", from_ms=from_ms, brief=True))
+        for hour in reversed(await self._engine.stats("hour", from_ms=from_ms, brief=True, **of)):
+            if hour["wait"]["count"] or hour["run"]["count"]:
+                short = {kind: {name: hour[kind][name] for name in _TIMES} for kind in ("wait", "run")}
+                return {"begin_ms": hour["begin_ms"], **short}
+        return None
 
     async def _look_at_workers(self) -> None:
         """The registered ones, and those that pull and announce themselves."""
@@ -340,15 +345,6 @@ def _weight(queue: Document) -> tuple[int, int, str]:
 
 def _short(queue: Document) -> Document:
     return {field: queue[field] for field in (*_SHOWN, *(field for field in _MAY_BE if field in queue))}
-
-
-def _latest(hours: list[Document]) -> Document | None:
-    """How long jobs waited and ran, in the last of these hours in which there were any."""
-    for hour in reversed(hours):
-        if hour["wait"]["count"] or hour["run"]["count"]:
-            short = {kind: {name: hour[kind][name] for name in _TIMES} for kind in ("wait", "run")}
-            return {"begin_ms": hour["begin_ms"], **short}
-    return None
 
 
 def _fullness(one: Document) -> Document:

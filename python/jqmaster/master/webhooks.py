@@ -74,13 +74,7 @@ class Webhooks(delivery.Deliverer):
     takes = "take notifications"
 
     def __init__(
-        self,
-        engine: Whole,
-        waiting: Waiting | Picking,
-        *,
-        master: str,
-        reach: Reach,
-        meters: Meters | None = None,
+        self, engine: Whole, waiting: Waiting | Picking, *, master: str, reach: Reach, meters: Meters | None = None
     ) -> None:
         super().__init__(MOST, reach)
         self._engine = engine

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgpack
 
 from jqmaster.master.events import Event
-from jqmaster.master.http.jobs import ENDED, ask, refuse_draining
+from jqmaster.master.http.jobs import ENDED, about, refuse_draining
 from jqmaster.master.http.translate import no_such_job
 from jqmaster.master.master import Master
 from jqmaster.wire import jsonform, packform
@@ -73,7 +73,7 @@ async def job_events(master: Master, request: Request) -> Reply:
     refuse_draining(master)
     job_id = request.params["id"]
     spec = packform.pack({"ids": [job_id]})
-    [state] = await ask(master, "track", job_id, spec)
+    [state] = await about(job_id, master.engine.call("track", spec))
     if state is None:
         raise no_such_job(job_id)
     last = request.header(LAST_ID)

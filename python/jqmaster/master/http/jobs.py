@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
 from jqmaster.engine import durable as durables
 from jqmaster.errors import JQError
@@ -17,6 +18,7 @@ from jqmaster.wire.operations import OPERATIONS
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _ARGUMENT = frozenset(("argument",))
+T = TypeVar("T")
 ENDED = frozenset(("done", "error", "cancelled"))
 _CANCEL = Translation(OPERATIONS["cancel.one"])
 _POLL = Translation(OPERATIONS["watch"])
@@ -145,10 +147,10 @@ def enqueued(reply: list[Any]) -> dict[str, Any]:
     return {"job_ids": ids, "created": [bool(created) for created in reply[1::2]]}
 
 
-async def ask(master: Master, script: str, job_id: str, *args: Any) -> Any:
-    """Call `script` about one job. An id that cannot be one is an unknown job, not a bad request."""
+async def about(job_id: str, asked: Awaitable[T]) -> T:
+    """What is asked about one job. An id that cannot be one is an unknown job, not a bad request."""
     try:
-        return await master.engine.call(script, *args)
+        return await asked
     except JQError as error:
         if error.code in ("INVALID", "NOTFOUND"):
             raise no_such_job(job_id) from None
@@ -156,7 +158,7 @@ async def ask(master: Master, script: str, job_id: str, *args: Any) -> Any:
 
 
 async def _document(master: Master, job_id: str) -> bytes:
-    [document] = await ask(master, "get", job_id, job_id.encode())
+    [document] = await about(job_id, master.engine.call("get", job_id.encode()))
     if document is None:
         raise no_such_job(job_id)
     known = packform.map_keys(document)
@@ -171,7 +173,7 @@ async def get_job(master: Master, request: Request) -> Reply:
 async def get_result(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/result`: the bare result; 409 when there is none (yet), 410 when it is gone."""
     job_id = request.params["id"]
-    state, *result = await ask(master, "result", job_id, job_id.encode())
+    state, *result = await about(job_id, master.engine.call("result", job_id.encode()))
     if not result:
         why = "keeps no result" if state == b"done" else "has no result"
         raise HttpError(409, "CONFLICT", f"the job is {state.decode()} and {why}")
@@ -191,12 +193,7 @@ async def poll_job(master: Master, request: Request) -> Reply:
 
 
 async def _ended(master: Master, job_id: str, timeout_s: float) -> str:
-    try:
-        state = await master.ended.wait(job_id.encode(), timeout_s)
-    except JQError as error:
-        if error.code in ("INVALID", "NOTFOUND"):
-            raise no_such_job(job_id) from None
-        raise
+    state = await about(job_id, master.ended.wait(job_id.encode(), timeout_s))
     if state is None:
         raise no_such_job(job_id)
     return state
@@ -234,7 +231,7 @@ async def cancel_job(master: Master, request: Request) -> Reply:
     job_id = request.params["id"]
     spec, _ = _CANCEL.read(request)
     request.rename = lambda path: "dependents" if path.startswith("ids") else path
-    [state] = await ask(master, "cancel", job_id, spec)
+    [state] = await about(job_id, master.engine.call("cancel", spec))
     state = state.decode("ascii")
     if state == "NOTFOUND":
         raise no_such_job(job_id)

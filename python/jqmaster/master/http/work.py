@@ -129,9 +129,7 @@ def _heartbeat_body(request: Request, blobs: list[bytes]) -> tuple[dict[str, Any
     maps: set[int] = set()
     # What was said in a map is in the third place of the engine's list.
     request.rename = lambda path: re.sub(
-        r"^jobs\[(\d+)\]\[2\]\.",
-        lambda found: f"jobs[{found[1]}]." if int(found[1]) in maps else found[0],
-        path,
+        r"^jobs\[(\d+)\]\[2\]\.", lambda found: f"jobs[{found[1]}]." if int(found[1]) in maps else found[0], path
     )
     if b"argument" not in request.body:
         body = reader.map("")
