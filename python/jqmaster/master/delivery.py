@@ -10,7 +10,8 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -95,7 +96,7 @@ class _Body(aiohttp.BytesPayload):
         self._exchange.sent = True
 
 
-under_way: ContextVar[Exchange] = ContextVar("exchange")
+_under_way: ContextVar[Exchange] = ContextVar("exchange")
 """Of who is about to send something by a session of `make_session`."""
 
 
@@ -114,7 +115,7 @@ def make_session(reach: Reach) -> aiohttp.ClientSession:
     trace.on_request_headers_sent.append(on_begun)
 
     def opened(where: Any) -> socket.socket:
-        exchange = under_way.get()
+        exchange = _under_way.get()
         try:
             return reach.open(exchange.host, where)
         except Barred as error:
@@ -124,6 +125,19 @@ def make_session(reach: Reach) -> aiohttp.ClientSession:
     # Shorter than the 75 s for which servers of ours keep an idle connection.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, socket_factory=opened)
     return aiohttp.ClientSession(connector=connector, trace_configs=[trace], auto_decompress=False)
+
+
+def post(
+    session: aiohttp.ClientSession, to: str, body: Any, headers: Mapping[str, str], exchange: Exchange, within_s: float
+) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+    """Post a body, for its answer. Raises ValueError for what is no URL, and what aiohttp does."""
+    _under_way.set(exchange)
+    url = URL(to)
+    exchange.host = url.host or ""
+    timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=CONNECT_TIMEOUT_S)
+    return session.post(
+        url, data=body, headers=headers, timeout=timeout, allow_redirects=False, trace_request_ctx=exchange
+    )
 
 
 class Deliverer:
@@ -218,17 +232,12 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
     for number in itertools.count():
         started = time.monotonic()
         exchange = Exchange()
-        under_way.set(exchange)
-        timeout = aiohttp.ClientTimeout(total=max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
         try:
-            url = URL(f"{job.url.rstrip('/')}/worker-job")
-            exchange.host = url.host or ""
-            headers = signing.signed(job.secrets, f"{job.id}-{job.token}-{number}", body)
-            async with session.post(
-                url, data=_Body(body, exchange), timeout=timeout,
-                allow_redirects=False, headers={"content-type": MSGPACK, "accept": MSGPACK, **headers},
-                trace_request_ctx=exchange,
-            ) as response:  # fmt: skip
+            url = f"{job.url.rstrip('/')}/worker-job"
+            signed = signing.signed(job.secrets, f"{job.id}-{job.token}-{number}", body)
+            headers = {"content-type": MSGPACK, "accept": MSGPACK, **signed}
+            left_s = max(0.001, deadline - started)
+            async with post(session, url, _Body(body, exchange), headers, exchange, left_s) as response:
                 may_be_stale = False  # it has begun to answer
                 return await read(response, job.name)
         except (aiohttp.ServerTimeoutError, aiohttp.InvalidURL):

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import aiohttp
-from yarl import URL
 
 from jqmaster import __version__
 from jqmaster.engine import replies
@@ -150,17 +149,11 @@ class Webhooks(delivery.Deliverer):
 
     async def _post(self, job: Notification) -> Answer:
         exchange = delivery.Exchange()
-        delivery.under_way.set(exchange)
         body = body_of(job.event)
-        timeout = aiohttp.ClientTimeout(total=ANSWER_S, sock_connect=delivery.CONNECT_TIMEOUT_S)
+        headers = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "connection": "close"}
+        headers |= signing.signed(job.secrets, job.id, body)
         try:
-            url = URL(job.url)
-            exchange.host = url.host or ""
-            headers = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "connection": "close"}
-            async with self.session.post(
-                url, data=body, timeout=timeout, allow_redirects=False, trace_request_ctx=exchange,
-                headers=headers | signing.signed(job.secrets, job.id, body),
-            ) as response:  # fmt: skip
+            async with delivery.post(self.session, job.url, body, headers, exchange, ANSWER_S) as response:
                 return answer_of(response.status, response.headers.get("retry-after"), job.attempt)
         except TimeoutError:
             return Answer(f"no answer within {ANSWER_S:g} s", is_trouble=True)

@@ -12,7 +12,7 @@ from quart.routing import QuartRule
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from jqmaster.master.http.entrance import MAX_CONTENT_LENGTH, Bounds, Entrance
-from jqmaster.master.http.routes import ROUTE, ROUTES, Response, Route, Scope, answered, refusal, respond
+from jqmaster.master.http.routes import ROUTE, ROUTES, Response, Scope, answered, refusal, respond
 from jqmaster.master.http.ui import add_ui
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError, internal
@@ -54,11 +54,12 @@ def create_app(
     # Names in paths stay as they are: no redirect for `//` or a missing slash.
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = True
+    view = _view(master)
     for route in ROUTES:
         app.add_url_rule(
             route.path.replace("{", "<").replace("}", ">"),
             endpoint=f"{route.method} {route.path}",
-            view_func=_view(master, route),
+            view_func=view,
             methods=[route.method],
             provide_automatic_options=False,
         )
@@ -70,13 +71,12 @@ def create_app(
     return app
 
 
-def _view(master: Master, route: Route) -> Callable[..., Awaitable[QuartResponse]]:
-    async def view(**params: str) -> QuartResponse:
+def _view(master: Master) -> Callable[..., Awaitable[QuartResponse]]:
+    async def view(**_: str) -> QuartResponse:
         scope = cast(Scope, request.scope)
-        if scope[ROUTE][0] is not route:
+        if scope[ROUTE][0] is None:
             raise NotFound  # `//job`, which Quart takes for `/job`: nobody has looked whether they may
-        body = cast(bytes, await request.get_data(cache=False))
-        return _quart(await respond(master, route, scope, params, body))
+        return _quart(await respond(master, scope, cast(bytes, await request.get_data(cache=False))))
 
     return view
 

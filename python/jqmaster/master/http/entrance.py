@@ -61,14 +61,14 @@ class Entrance:
             # proxies are asked for, the path counts.
             scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        route, params = scope[ROUTE] = routes.find(scope["method"], path)
+        route, _ = scope[ROUTE] = routes.find(scope["method"], path)
         body = _Body(self._bounds)
         try:
             message = await self._let_in(route, body, scope, receive, send)
             if message is None:
                 return
             if self._fast and route is not None and route.hot and route.method == scope["method"]:
-                response = await self._respond(route, params, scope, message["body"], receive)
+                response = await self._respond(route, scope, message["body"], receive)
                 if response is not None:
                     await routes.send_response(send, response)
                 return
@@ -108,14 +108,12 @@ class Entrance:
         if may_change(scope["method"], route) and foreign.is_foreign(scope["headers"]):
             raise HttpError(403, "FORBIDDEN", "pages of other sites may not change anything here")
 
-    async def _respond(
-        self, route: Route, params: dict[str, str], scope: Scope, body: bytes, receive: Receive
-    ) -> Response | None:
+    async def _respond(self, route: Route, scope: Scope, body: bytes, receive: Receive) -> Response | None:
         """None where the client has left meanwhile."""
         if route.path != "/pick" or b"timeout" not in body:
-            return await respond(self._master, route, scope, params, body)
+            return await respond(self._master, scope, body)
         # Only this one may wait long; nobody must be given jobs who has gone away in the meantime.
-        answer = asyncio.ensure_future(respond(self._master, route, scope, params, body))
+        answer = asyncio.ensure_future(respond(self._master, scope, body))
         gone = asyncio.ensure_future(receive())
         try:
             await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)

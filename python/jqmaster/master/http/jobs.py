@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
@@ -23,13 +22,6 @@ ENDED = frozenset(("done", "error", "cancelled"))
 _CANCEL = Translation(OPERATIONS["cancel.one"])
 _POLL = Translation(OPERATIONS["watch"])
 
-# Of a later version than 00, what follows may be more.
-_TRACEPARENT = re.compile(
-    rb"(?:00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-    rb"|(?!00|ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,73})?)"
-)
-_TRACESTATE = re.compile(rb"[ -~]{1,512}")
-
 # Always there in a job's document, nil when there is nothing to say: clients need not ask for presence.
 _ALWAYS = ("worker_id", "result", "error", "message")
 
@@ -41,7 +33,7 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     reader = packform.Reader(request.body)
     spec, argument = read_job(reader, "")
     if b"traceparent" in request.headers:
-        _carry(_carried(request), spec)
+        tracing.carry(tracing.carried(request), spec)
     durable = durables.taken([spec])
     packed = packform.pack_spec(spec)
     # Numbers in `depends` are places in a call, so such a job does not share one with strangers.
@@ -52,27 +44,6 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
         job_id, created = await master.engine.enqueue_packed([*options, packed, argument], durable)
     request.told = lambda: {**access.ids([job_id]), "created": created}
     return Reply(201 if created else 200, packform.pack({"job_id": job_id.decode("ascii")}))
-
-
-def _carried(request: Request) -> dict[str, str]:
-    """The W3C Trace Context of the request; empty when there is none, or what is there is not well-formed: a trace that
-    is broken is no reason to refuse jobs."""
-    parent = request.headers.get(b"traceparent")
-    if parent is None or not _TRACEPARENT.fullmatch(parent):
-        return {}
-    context = {"traceparent": parent.decode("ascii")}
-    state = request.headers.get(b"tracestate")
-    if state is not None and _TRACESTATE.fullmatch(state):
-        context["tracestate"] = state.decode("ascii")
-    return context
-
-
-def _carry(context: dict[str, str], spec: dict[str, Any]) -> None:
-    """Give it to a job, unless that has one of its own, or has no room."""
-    if context:
-        both = tracing.merged(spec.get("headers", {}), context)
-        if both is not None:
-            spec["headers"] = both
 
 
 def _rename_single(path: str) -> str:
@@ -132,9 +103,9 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
     request.rename = rename
     args = [] if token is None else [packform.pack_spec({"request": token})]
     durable = durables.taken([spec for spec, _ in jobs])
-    context = _carried(request)
+    context = tracing.carried(request)
     for spec, argument in jobs:
-        _carry(context, spec)
+        tracing.carry(context, spec)
         args += (packform.pack_spec(spec), argument)
     reply = await master.engine.enqueue_packed(args, durable)
     request.told = lambda: access.ids(reply[::2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import time
@@ -120,7 +119,7 @@ def find(method: str, path: str) -> tuple[Route | None, dict[str, str]]:
 
 @dataclass(slots=True)
 class Response:
-    """What goes over the packform."""
+    """What goes over the wire."""
 
     status: int
     headers: Headers
@@ -128,10 +127,10 @@ class Response:
     stream: AsyncGenerator[bytes, None] | None = None
 
 
-async def respond(master: Master, route: Route, scope: Scope, params: Mapping[str, str], body: bytes) -> Response:
-    """Answer one request of somebody who may ask for this. `params` are the path's, still percent-encoded.
-    Raises nothing but cancellation."""
+async def respond(master: Master, scope: Scope, body: bytes) -> Response:
+    """Answer one request of somebody who may ask for what it asks for. Raises nothing but cancellation."""
     started = time.perf_counter()
+    route, params = scope[ROUTE]
     request = Request(params, scope["query_string"], dict(scope["headers"]), body, scope[WHO], scope)
     response = await _respond(master, route, scope, request)
     answered(master, scope, response, route=route, request=request, started=started)
@@ -192,10 +191,7 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
         # The content types come first: a request that cannot be read or answered must not change anything.
         if route.takes_body and body:
             sent = body_type(of_body)
-        if route.negotiates:
-            content_type = reply_type(accept, sent)
-        else:
-            content_type = error_type(accept, sent)
+        content_type = (reply_type if route.negotiates else error_type)(accept, sent)
         if route.takes_body and body and sent == JSON:
             request.body = jsonform.to_msgpack(body)
         if request.query:
@@ -213,19 +209,16 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
         if reply.stream is not None and request.who.key_id:
             reply.stream = keys.while_known(master, request.who, reply.stream)
         response = _response(reply, content_type)
-        response.headers += [*reply.headers, *_missing(master)]
-        return response
+        response.headers += reply.headers
     except HttpError as error:
         if error.status >= 500:
             logger.warning("%s %s: %s", route.method, route.path, error.__cause__ or error.message)
         response = failure(error, content_type)
-        response.headers += _missing(master)
-        return response
-    except asyncio.CancelledError:
-        raise
     except Exception:
         logger.exception("%s %s failed", route.method, route.path)
-        return failure(internal(), content_type)
+        response = failure(internal(), content_type)
+    response.headers += _missing(master)
+    return response
 
 
 def _missing(master: Master) -> Headers:
