@@ -38,10 +38,9 @@ async def purge_queue(master: Master, request: Request) -> Reply:
 
 async def get_config(master: Master, request: Request) -> Reply:
     """`GET /config`: all settings of the namespace; with `?describe`, what there is to set."""
-    if not flag(request.arguments.get("describe", "0"), "describe"):
-        return Reply(200, await master.engine.call("config", packform.pack({})))
-    described = await master.engine.call("config", packform.pack({"describe": True}))
-    return Reply(200, packform.raw_map({"settings": described}))
+    described = flag(request.arguments.get("describe", "0"), "describe")
+    told = await master.engine.call("config", packform.pack({"describe": True} if described else {}))
+    return Reply(200, packform.raw_map({"settings": told}) if described else told)
 
 
 async def set_config(master: Master, request: Request) -> Reply:
