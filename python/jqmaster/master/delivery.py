@@ -20,7 +20,7 @@ import aiohttp
 import msgpack
 from yarl import URL
 
-from jqmaster.connection.wake import backoff_s
+from jqmaster.connection.wake import backoff_s, end
 from jqmaster.errors import Forbidden, Unavailable, Vanished
 from jqmaster.master.answers import Answer, Lapses, NoRoom, Refused, failure, read
 from jqmaster.master.reach import Barred, Reach
@@ -181,10 +181,7 @@ class Deliverer:
         self._loop_task.cancel()
         if self._deliveries:
             await asyncio.wait(set(self._deliveries), timeout=max(0.0, deadline - time.monotonic()))
-        for task in self._deliveries:
-            task.cancel()
-        if self._deliveries:
-            await asyncio.wait(set(self._deliveries), timeout=1.0)
+        await end(self._deliveries, 1.0)
         await self.session.close()
 
     async def take(self, room: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import redis.asyncio as redis_asyncio
 
-from jqmaster.connection.wake import WINDOW_MS, Channel
+from jqmaster.connection.wake import WINDOW_MS, Channel, end
 from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.engine.systems import Room
@@ -194,9 +194,7 @@ class SystemDesk(Desk):
 
     async def stop(self) -> None:
         self.drain()
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.wait({self._asking})
+        await end((self._asking,))
         await self._places.stop()
 
     # -- for its places ---------------------------------------------------------------------------

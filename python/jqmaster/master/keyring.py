@@ -22,7 +22,7 @@ import redis.asyncio as redis_asyncio
 import redis.exceptions
 
 from jqmaster.connection.subscriptions import Subscriptions
-from jqmaster.connection.wake import backoff_s
+from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.access import SEAL
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
@@ -94,10 +94,8 @@ class Keyring:
 
     async def stop(self) -> None:
         """Note what was used, and stop; bounded."""
-        for task in self._tasks:
-            task.cancel()
+        await end(self._tasks, STOP_TIMEOUT_S)
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(STOP_TIMEOUT_S):
                     await self._touch()

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from jqmaster.connection.together import Shared
+from jqmaster.connection.wake import end
 from jqmaster.doctor.facts import MOST_QUEUES
 from jqmaster.engine.calls import pack
 from jqmaster.engine.replies import Document
@@ -153,11 +154,7 @@ class Overview:
     async def stop(self) -> None:
         """`drain`, and end what is under way; bounded."""
         self.drain()
-        tasks = {task for task in (self._loop, self._looking.task, self._examining) if task is not None}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_STOP_S)
+        await end((self._loop, self._looking.task, self._examining), _STOP_S)
 
     # -- the loop ---------------------------------------------------------------------------------
 

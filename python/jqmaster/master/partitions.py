@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from redis.asyncio import Redis
 
 from jqmaster.connection.together import Shared
+from jqmaster.connection.wake import end
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
@@ -123,11 +124,7 @@ class Lookout:
 
     async def stop(self) -> None:
         """End what is under way; bounded."""
-        tasks = {task for task in (self._looking.task, self._comparing) if task is not None}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_STOP_S)
+        await end((self._looking.task, self._comparing), _STOP_S)
 
     async def _look_now(self) -> None:
         known = self._found if time.monotonic() < self._jobs_at else None
@@ -169,9 +166,7 @@ class Upkeep:
             await asyncio.sleep(most_s * random.uniform(0.8, 1.2))
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(self._tasks)
 
 
 async def _again(run: Any) -> None:

@@ -21,6 +21,7 @@ import redis.asyncio as redis_asyncio
 
 from jqmaster import __version__
 from jqmaster.connection.url import without_password
+from jqmaster.connection.wake import end
 from jqmaster.engine import scripts
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
@@ -340,8 +341,7 @@ class Server:
         self._config.graceful_timeout = timeout_s
         await asyncio.wait({self._http}, timeout=timeout_s + 1)
         if not self._http.done():
-            self._http.cancel()
-            await asyncio.wait({self._http}, timeout=1)
+            await end((self._http,), 1.0)
 
 
 def run(options: ServeOptions) -> int:

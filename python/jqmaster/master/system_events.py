@@ -10,7 +10,7 @@ from contextlib import aclosing, asynccontextmanager
 import msgpack
 
 from jqmaster.connection.subscriptions import Messages
-from jqmaster.connection.wake import backoff_s
+from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.calls import pack
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.events import Event, EventFeed, order
@@ -97,9 +97,7 @@ class _Following:
 
     async def stop(self) -> None:
         """Follow no more."""
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await end(self._tasks.values())
 
     async def _follow(self, number: int, feed: EventFeed) -> None:
         last, failures = self._begins, 0
