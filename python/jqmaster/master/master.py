@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from jqmaster.connection.coalesce import Coalescer
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.master.bulk import Bulks
+from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.events import EventFeed
 from jqmaster.master.figures import MOST_QUEUES, Figures
 from jqmaster.master.keyring import Keyring
@@ -24,17 +24,6 @@ from jqmaster.master.system_events import SystemEvents
 from jqmaster.master.trends import Trends
 from jqmaster.system.engine import SystemEngine, Whole
 from jqmaster.system.picking import Picking
-
-
-class Dispatch(Protocol):
-    """Pushes jobs to registered workers."""
-
-    @property
-    def under_way(self) -> int:
-        """Deliveries that have not been answered yet."""
-
-    def poke(self) -> None:
-        """Look for deliverable jobs soon: a worker may have got room. Returns at once, safe to call often."""
 
 
 @dataclass

@@ -13,10 +13,11 @@ from urllib.parse import parse_qsl
 
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.identity import ANYBODY, Identity
-from jqmaster.wire.packform import printable
+from jqmaster.wire.packform import NIL, Reader, pack_spec, printable
 
 MSGPACK = "application/msgpack"
 JSON = "application/json"
+ARGUMENT = frozenset(("argument",))
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 
 
@@ -123,6 +124,23 @@ def seconds(value: Any, name: str, most: float) -> float:
 def is_msgpack(header: bytes) -> bool:
     """Whether a content-type says so, which no page can without asking first."""
     return header.decode("latin-1").partition(";")[0].strip().lower() in _MSGPACK_TYPES
+
+
+def read_job(reader: Reader, path: str) -> tuple[dict[str, Any], bytes]:
+    """A job to enqueue: its spec, and its argument unread."""
+    spec = reader.map(path, ARGUMENT)
+    return spec, spec.pop("argument", NIL)
+
+
+def follow_of(reader: Reader, path: str) -> list[bytes]:
+    """The jobs that an outcome enqueues, as the engine takes them: spec, argument, spec, argument, …"""
+    parts: list[bytes] = []
+    for item in reader.items(path):
+        spec, argument = read_job(reader, item)
+        parts += (pack_spec(spec), argument)
+    if not parts:
+        raise invalid(path, "expected 1 to 1000 jobs, got none")
+    return parts
 
 
 @lru_cache(maxsize=256)

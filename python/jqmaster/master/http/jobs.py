@@ -12,11 +12,10 @@ from jqmaster.master.http.translate import Translation, no_such_job
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform, tracing
 from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.message import Reply, Request, refuse_unknown
+from jqmaster.wire.message import ARGUMENT, Reply, Request, read_job, refuse_unknown
 from jqmaster.wire.operations import OPERATIONS
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
-_ARGUMENT = frozenset(("argument",))
 T = TypeVar("T")
 ENDED = frozenset(("done", "error", "cancelled"))
 _CANCEL = Translation(OPERATIONS["cancel.one"])
@@ -50,23 +49,6 @@ def _rename_single(path: str) -> str:
     if path == "request":
         return IDEMPOTENCY_KEY
     return path.removeprefix("jobs[0]").removeprefix(".")
-
-
-def read_job(reader: packform.Reader, path: str) -> tuple[dict[str, Any], bytes]:
-    """A job to enqueue: its spec, and its argument unread."""
-    spec = reader.map(path, _ARGUMENT)
-    return spec, spec.pop("argument", packform.NIL)
-
-
-def follow_of(reader: packform.Reader, path: str) -> list[bytes]:
-    """The jobs that an outcome enqueues, as the engine takes them: spec, argument, spec, argument, …"""
-    parts: list[bytes] = []
-    for item in reader.items(path):
-        spec, argument = read_job(reader, item)
-        parts += (packform.pack_spec(spec), argument)
-    if not parts:
-        raise invalid(path, "expected 1 to 1000 jobs, got none")
-    return parts
 
 
 async def enqueue_many(master: Master, request: Request) -> Reply:
@@ -223,7 +205,7 @@ async def change_many(master: Master, request: Request) -> Reply:
 
     def read_jobs(path: str) -> None:
         for item in reader.items(path):
-            spec = reader.map(item, _ARGUMENT)
+            spec = reader.map(item, ARGUMENT)
             argument = spec.pop("argument", b"")
             args.extend((packform.pack_spec(spec), argument))
 

@@ -202,7 +202,7 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
             _begin_stream(master, scope)
         try:
             if request.who.queues is not None:
-                await within_queues(master, route.operation, request)
+                await within_queues(master.engine, route.operation, request)
             reply = await route.handler(master, request)
         except JQError as error:
             raise from_engine(error, request.rename(error.path) if error.path else None) from error

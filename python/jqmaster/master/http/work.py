@@ -14,12 +14,11 @@ from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
 from jqmaster.wire.errors import invalid
-from jqmaster.wire.message import Reply, Request, refuse_unknown
+from jqmaster.wire.message import ARGUMENT, Reply, Request, refuse_unknown
 from jqmaster.wire.operations import OPERATIONS
 
 WORKER_ID = "worker-id"
 _REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
-_ARGUMENT = frozenset(("argument",))
 _NOTES = ("progress", "message", "argument")
 _PICK = Translation(OPERATIONS["pick"])
 _PICK_FIELDS = tuple(field.name for field in OPERATIONS["pick"].at("body"))
@@ -157,13 +156,13 @@ def _noted(reader: packform.Reader, path: str, blobs: list[bytes], maps: set[int
     kind = reader.kind()
     if kind == "map":
         maps.add(int(path[path.rindex("[") + 1 : -1]))
-        return _lease(noted(reader.map(path, _ARGUMENT)), path, _NOTES)
+        return _lease(noted(reader.map(path, ARGUMENT)), path, _NOTES)
     if kind != "array":
         return reader.value(path)
     parts: list[Any] = []
     for number, place in enumerate(reader.items(path)):
         is_notes = number == 2 and reader.kind() == "map"
-        parts.append(noted(reader.map(place, _ARGUMENT)) if is_notes else reader.value(place))
+        parts.append(noted(reader.map(place, ARGUMENT)) if is_notes else reader.value(place))
     return parts
 
 
