@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -70,29 +71,27 @@ _OF_EACH = {
 }  # fmt: skip
 
 
+@dataclass
 class Families:
     """All there is to tell, as a collector. `look` is None while Redis cannot be asked; `partitions`, as of
     `Lookout.document`, is None of a namespace alone as well."""
 
-    def __init__(self, look: Look | None, meters: Meters, under_way: int, partitions: Document | None = None) -> None:
-        self._look = look
-        self._partitions = partitions
-        self._meters = meters
-        self._under_way = under_way
+    look: Look | None
+    meters: Meters
+    under_way: int
+    partitions: Document | None = None
 
     def collect(self) -> Iterator[Metric]:
         yield InfoMetricFamily("jq_build", "The version of this master.", {"version": __version__})
-        yield GaugeMetricFamily(
-            "jq_up", "Whether Redis could be asked; if not, the namespace's figures are missing.",
-            1 if self._look else 0,
-        )  # fmt: skip
-        yield from _of_master(self._meters, self._under_way)
-        if self._look is not None:
-            yield from _of_namespace(self._look)
-        if self._partitions is not None:
-            known = [one for one in self._partitions["partitions"] if one["state"] != "closed"]
+        up = "Whether Redis could be asked; if not, the namespace's figures are missing."
+        yield GaugeMetricFamily("jq_up", up, 1 if self.look else 0)
+        yield from _of_master(self.meters, self.under_way)
+        if self.look is not None:
+            yield from _of_namespace(self.look)
+        if self.partitions is not None:
+            known = [one for one in self.partitions["partitions"] if one["state"] != "closed"]
             yield from _of_each("partition", {str(one["number"]): one for one in known})
-            generation = self._partitions["generation"]
+            generation = self.partitions["generation"]
             yield GaugeMetricFamily("jq_system_generation", "Generation of the record of the system.", generation)
         yield from PROCESS_COLLECTOR.collect()
         yield from PLATFORM_COLLECTOR.collect()

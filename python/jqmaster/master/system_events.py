@@ -7,11 +7,8 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
-import msgpack
-
 from jqmaster.connection.subscriptions import Messages
 from jqmaster.connection.wake import backoff_s, end
-from jqmaster.engine.calls import pack
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.events import Event, EventFeed, order
 from jqmaster.master.partitions import OfEach
@@ -36,9 +33,8 @@ class SystemEvents(OfEach[EventFeed]):
 
     async def resume(self, event_id: str) -> tuple[str, bool]:
         """Some may be missing where a partition has trimmed its stream since then."""
-        settings = msgpack.unpackb(await self._engine.call("config", pack({})))
-        most, engines = settings["events_max"], (await self._engine.live()).values()
-        trimmed = (self.of(one).is_trimmed(event_id, most) for one in engines)
+        settings, engines = await self._engine.config(), (await self._engine.live()).values()
+        trimmed = (self.of(one).is_trimmed(event_id, settings["events_max"]) for one in engines)
         answers = await asyncio.gather(*trimmed, return_exceptions=True)
         for one in answers:
             if isinstance(one, BaseException) and not isinstance(one, Unavailable):

@@ -186,7 +186,7 @@ def reply_type(accept: bytes | None, sent: str | None) -> str:
     offers = (JSON, *_MSGPACK_TYPES) if is_json else (*_MSGPACK_TYPES, JSON)
     if accept is None or accept in (b"*/*", b""):
         return offers[0]
-    ranges = _accepted(accept.decode("latin-1"))
+    ranges = accepted(accept.decode("latin-1"))
     best, best_quality = None, 0.0
     for offer in offers:
         quality = _quality(ranges, offer)
@@ -197,7 +197,8 @@ def reply_type(accept: bytes | None, sent: str | None) -> str:
     return best
 
 
-def _accepted(header: str) -> dict[str, float]:
+def accepted(header: str) -> dict[str, float]:
+    """The types that an `accept` takes, and how much each is wanted, from 0 to 1."""
     ranges: dict[str, float] = {}
     for part in header.split(","):
         media, *parameters = [piece.strip().lower() for piece in part.split(";")]

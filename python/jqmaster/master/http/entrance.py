@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from jqmaster.master.http import routes
@@ -26,15 +27,15 @@ SMALL = 16 * 1024
 _ORIGIN = re.compile(r"\A\w+://[^/]*")
 
 
+@dataclass
 class Bounds:
     """What all requests of one master together may take. Who comes when there is no more is told so at once.
     `most_bytes`: of all bodies, from their coming until their requests are answered. `body_s`: how long one may take
     to come."""
 
-    def __init__(self, most_bytes: int = 128 * 1024 * 1024, body_s: float = 60.0) -> None:
-        self.most_bytes = most_bytes
-        self.body_s = body_s
-        self.bytes = 0
+    most_bytes: int = 128 * 1024 * 1024
+    body_s: float = 60.0
+    bytes: int = 0
 
 
 class Entrance:

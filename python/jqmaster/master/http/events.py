@@ -41,8 +41,7 @@ async def all_events(master: Master, request: Request) -> Reply:
     last = request.header(LAST_ID) or None
     if last is not None and not _STREAM_ID.fullmatch(last):
         raise invalid(LAST_ID, f"expected the id of an event, got {packform.printable(last, 40)!r}")
-    settings = msgpack.unpackb(await master.engine.call("config", packform.pack({})))
-    if not settings["events_max"]:
+    if not (await master.engine.config())["events_max"]:
         raise HttpError(409, "CONFLICT", "the setting events_max is 0: no events are written")
     # Before the answer begins, so that what is wrong can still be said.
     start, is_missing = await master.events.resume(last) if last else (await master.events.last_id(), False)

@@ -67,7 +67,7 @@ async def health(master: Master, _request: Request) -> Reply:
     refuse_draining(master)
     try:
         async with asyncio.timeout(READY_S):
-            await master.engine.call("config", packform.pack({}))
+            await master.engine.config()
             form = await master.engine.form_in_use()
             missing = await _missing(master)
     except TimeoutError as late:
@@ -79,8 +79,7 @@ async def _missing(master: Master) -> dict[str, Any]:
     """Of a system: the partitions that do not answer. As long as any does the others can be served."""
     if not isinstance(master.engine, SystemEngine):
         return {}
-    told = packform.pack({})
-    await master.engine.everywhere(lambda engine: engine.call("config", told), within_s=READY_S / 2)
+    await master.engine.everywhere(lambda engine: engine.config(), within_s=READY_S / 2)
     return {"missing": master.engine.missing}
 
 
