@@ -13,7 +13,7 @@ import logging
 import random
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import redis.asyncio as redis_asyncio
@@ -40,6 +40,15 @@ def backoff_s(failures: int) -> float:
     """How long to wait after failure number `failures` (from 0), with jitter so that processes spread out."""
     most: float = min(RECONNECT_CAP_S, RECONNECT_FIRST_S * 2 ** min(failures, 16))
     return most * random.uniform(0.5, 1.0)
+
+
+async def end(tasks: Iterable[asyncio.Task[Any] | None], within_s: float | None = None) -> None:
+    """Cancel those that there are, and wait until they are over, at most for so long."""
+    ending = {task for task in tasks if task is not None}
+    for task in ending:
+        task.cancel()
+    if ending:
+        await asyncio.wait(ending, timeout=within_s)
 
 
 class _Sleeper:

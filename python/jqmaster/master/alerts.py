@@ -6,7 +6,9 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
+from jqmaster.doctor import doctor, partitions, redis_side
 from jqmaster.doctor.doctor import LATE_MS, ORDER
+from jqmaster.doctor.facts import Source
 from jqmaster.doctor.finding import Finding
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
@@ -41,16 +43,12 @@ class Alerts:
         return self._found is not None
 
     async def look(self) -> None:
-        from jqmaster.doctor import doctor, partitions, redis_side
-        from jqmaster.doctor.facts import Source
-
         try:
             async with asyncio.timeout(_MOST_EXAMINED_S):
                 if isinstance(self._engine, SystemEngine):
                     findings = await partitions.look(self._engine)
                 else:
-                    source = Source(self._engine)
-                    findings = await doctor.examine(source, await redis_side.look(self._engine))
+                    findings = await doctor.examine(Source(self._engine), await redis_side.look(self._engine))
         except (JQError, TimeoutError) as problem:
             log.info("cannot look for alerts: %s", problem or type(problem).__name__)
             return

@@ -15,11 +15,10 @@ from typing import Any, Literal
 import aiohttp
 import msgpack
 
-from jqmaster.master.http.jobs import follow_of
 from jqmaster.wire import packform
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.jsonform import to_msgpack
-from jqmaster.wire.message import JSON
+from jqmaster.wire.message import JSON, follow_of
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 
+from jqmaster.connection.wake import end
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.system.engine import Whole
@@ -35,10 +36,7 @@ class Bulks:
 
     async def stop(self) -> None:
         """Leave what is under way to others."""
-        ending = [*self._under_way.values(), *([self._loop_task] if self._loop_task else [])]
-        for bulk in ending:
-            bulk.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await end([*self._under_way.values(), self._loop_task])
 
     async def _run(self) -> None:
         while True:

@@ -1,4 +1,5 @@
-"""One delivery of a job to a worker's HTTP API (contract: the worker's own API)."""
+"""Deliveries: what all that a master sends out has in common, and one of a job to a worker's HTTP API (contract: the
+worker's own API)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,8 @@ import aiohttp
 import msgpack
 from yarl import URL
 
+from jqmaster.connection.wake import backoff_s, end
+from jqmaster.errors import Forbidden, Unavailable, Vanished
 from jqmaster.master.answers import Answer, Lapses, NoRoom, Refused, failure, read
 from jqmaster.master.reach import Barred, Reach
 from jqmaster.wire import packform, signing
@@ -26,6 +30,7 @@ from jqmaster.wire.message import MSGPACK
 log = logging.getLogger("jqmaster.dispatch")
 
 CONNECT_TIMEOUT_S = 5.0
+STOP_TIMEOUT_S = 10.0
 # Before it is said that there is no way to a worker. Somebody who starts again, or a proxy in between that
 # loads its settings, is back within that time.
 PAUSES_S = (0.1, 0.9)
@@ -91,7 +96,7 @@ class _Body(aiohttp.BytesPayload):
         self._exchange.sent = True
 
 
-under_way: ContextVar[Exchange] = ContextVar("exchange")
+_under_way: ContextVar[Exchange] = ContextVar("exchange")
 """Of who is about to send something by a session of `make_session`."""
 
 
@@ -110,7 +115,7 @@ def make_session(reach: Reach) -> aiohttp.ClientSession:
     trace.on_request_headers_sent.append(on_begun)
 
     def opened(where: Any) -> socket.socket:
-        exchange = under_way.get()
+        exchange = _under_way.get()
         try:
             return reach.open(exchange.host, where)
         except Barred as error:
@@ -122,6 +127,99 @@ def make_session(reach: Reach) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(connector=connector, trace_configs=[trace], auto_decompress=False)
 
 
+def post(
+    session: aiohttp.ClientSession, to: str, body: Any, headers: Mapping[str, str], exchange: Exchange, within_s: float
+) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+    """Post a body, for its answer. Raises ValueError for what is no URL, and what aiohttp does."""
+    _under_way.set(exchange)
+    url = URL(to)
+    exchange.host = url.host or ""
+    timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=CONNECT_TIMEOUT_S)
+    return session.post(
+        url, data=body, headers=headers, timeout=timeout, allow_redirects=False, trace_request_ctx=exchange
+    )
+
+
+class Deliverer:
+    """Takes what is to be delivered and delivers it, at most `most` at a time, within `reach`. `start`, then `stop`."""
+
+    log = log
+    takes = "assign jobs"
+
+    def __init__(self, most: int, reach: Reach) -> None:
+        self._most = most
+        self._reach = reach
+        self.session: aiohttp.ClientSession
+        self._loop_task: asyncio.Task[None] | None = None
+        self._deliveries: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Event()
+        self._stopping = False
+
+    @property
+    def under_way(self) -> int:
+        """Deliveries that have not been answered yet."""
+        return len(self._deliveries)
+
+    def start(self) -> None:
+        """Begin to deliver."""
+        self.session = make_session(self._reach)
+        self._loop_task = asyncio.create_task(self._run(), name=self.takes)
+
+    def drain(self) -> None:
+        """Take nothing more; what is under way goes on."""
+        self._stopping = True
+        self._room.set()
+
+    async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """`drain`, wait for what is under way, and end what is left after `timeout_s`: its leases run out, unless
+        workers report those jobs to another master."""
+        self.drain()
+        if self._loop_task is None:
+            return
+        deadline = time.monotonic() + timeout_s
+        await asyncio.wait({self._loop_task}, timeout=timeout_s)
+        self._loop_task.cancel()
+        if self._deliveries:
+            await asyncio.wait(set(self._deliveries), timeout=max(0.0, deadline - time.monotonic()))
+        await end(self._deliveries, 1.0)
+        await self.session.close()
+
+    async def take(self, room: int) -> None:
+        """Take up to so many, or wait for some, and `begin` each. Raises what the engine does."""
+        raise NotImplementedError
+
+    def begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Have something delivered."""
+        task = asyncio.create_task(work, name=name)
+        self._deliveries.add(task)
+        task.add_done_callback(self._ended)
+
+    async def _run(self) -> None:
+        failures = 0
+        while not self._stopping:
+            room = self._most - len(self._deliveries)
+            if room <= 0:
+                self._room.clear()
+                await self._room.wait()
+                continue
+            try:
+                await self.take(room)
+                failures = 0
+            except Exception as error:
+                level = logging.WARNING if isinstance(error, Unavailable | Forbidden) else logging.ERROR
+                level = logging.DEBUG if isinstance(error, Vanished) else level  # that was said once
+                is_ours = level == logging.ERROR
+                self.log.log(level, "cannot %s, trying again: %s", self.takes, error, exc_info=is_ours)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._deliveries.discard(task)
+        self._room.set()
+        if not task.cancelled() and task.exception() is not None:
+            self.log.error("%s failed", task.get_name(), exc_info=task.exception())
+
+
 async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
     """Send `job` to its worker and read the answer. Raises nothing but cancellation."""
     body = packform.extend_map(job.document, {"argument": job.argument})
@@ -131,17 +229,12 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
     for number in itertools.count():
         started = time.monotonic()
         exchange = Exchange()
-        under_way.set(exchange)
-        timeout = aiohttp.ClientTimeout(total=max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
         try:
-            url = URL(f"{job.url.rstrip('/')}/worker-job")
-            exchange.host = url.host or ""
-            headers = signing.signed(job.secrets, f"{job.id}-{job.token}-{number}", body)
-            async with session.post(
-                url, data=_Body(body, exchange), timeout=timeout,
-                allow_redirects=False, headers={"content-type": MSGPACK, "accept": MSGPACK, **headers},
-                trace_request_ctx=exchange,
-            ) as response:  # fmt: skip
+            url = f"{job.url.rstrip('/')}/worker-job"
+            signed = signing.signed(job.secrets, f"{job.id}-{job.token}-{number}", body)
+            headers = {"content-type": MSGPACK, "accept": MSGPACK, **signed}
+            left_s = max(0.001, deadline - started)
+            async with post(session, url, _Body(body, exchange), headers, exchange, left_s) as response:
                 may_be_stale = False  # it has begun to answer
                 return await read(response, job.name)
         except (aiohttp.ServerTimeoutError, aiohttp.InvalidURL):

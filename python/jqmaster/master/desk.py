@@ -6,11 +6,11 @@ import asyncio
 import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import redis.asyncio as redis_asyncio
 
-from jqmaster.connection.wake import WINDOW_MS, Channel
+from jqmaster.connection.wake import WINDOW_MS, Channel, end
 from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.engine.systems import Room
@@ -35,33 +35,38 @@ Pool = tuple[tuple[str, ...], frozenset[str]]
 """Queues, and names of jobs that were refused."""
 
 
-class Desk(Protocol):
+class Desk:
     """What dispatch needs."""
 
     async def take(self, limit: int, without: Callable[[], Sequence[str]]) -> tuple[int, list[Assigned]]:
         """Jobs that were started on registered workers, and when there are more, as `assign` tells. `without`: whom to
         pass over, asked for with each look."""
+        raise NotImplementedError
 
     async def sleep(self, next_ms: int) -> None:
-        """Until there may be jobs."""
+        """Until there may be jobs, where `take` did not wait for them."""
 
     async def keep(self, job: Assigned) -> bool:
         """Whether its worker has a slot for it. Only then it may be delivered."""
+        return True
 
     def refused(self, job: Assigned, why: str) -> None:
-        """Its worker did not take it."""
+        """Its worker did not take it, which its partition has noted."""
 
     def poke(self) -> None:
         """Look, and do not sleep."""
+        raise NotImplementedError
 
     def drain(self) -> None:
         """Have others look from now on."""
+        raise NotImplementedError
 
     async def stop(self) -> None:
         """`drain`, and close what waiting needs."""
+        raise NotImplementedError
 
 
-class NamespaceDesk:
+class NamespaceDesk(Desk):
     """Of one namespace: each call starts what it gives, and counts it in the same step."""
 
     def __init__(self, engine: Engine, redis: redis_asyncio.Redis, master: str, secrets: Sequence[str]) -> None:
@@ -83,12 +88,6 @@ class NamespaceDesk:
     async def sleep(self, next_ms: int) -> None:
         self.channel.look_in(next_ms)
         await self.channel.sleep(LOOK_EVERY_S)
-
-    async def keep(self, job: Assigned) -> bool:
-        return True
-
-    def refused(self, job: Assigned, why: str) -> None:
-        """The namespace has noted it."""
 
     def poke(self) -> None:
         self.channel.wake_all()
@@ -141,7 +140,7 @@ class _Quiet(Quiet):
             self._offered[place.number] = place.offered
 
 
-class SystemDesk:
+class SystemDesk(Desk):
     """Of a system: jobs come from any partition, and each has a slot of its worker, which the worker's partition
     counts. A partition gives its own workers jobs as a namespace does; those of others are its guests."""
 
@@ -170,9 +169,6 @@ class SystemDesk:
         reply = await self._places.pick(self._master, {}, LOOK_EVERY_S, self._quiet, self._poked)
         return reply[0], [job for job in map(self._whole, delivery.assigned(reply[1:], self._secrets)) if job]
 
-    async def sleep(self, next_ms: int) -> None:
-        """It did where it looked."""
-
     async def keep(self, job: Assigned) -> bool:
         home = home_of(job.worker)
         if home is None or home == partition_of(job.id):
@@ -198,9 +194,7 @@ class SystemDesk:
 
     async def stop(self) -> None:
         self.drain()
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.wait({self._asking})
+        await end((self._asking,))
         await self._places.stop()
 
     # -- for its places ---------------------------------------------------------------------------

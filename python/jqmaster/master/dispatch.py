@@ -12,18 +12,15 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-
-import aiohttp
 
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.engine import pack
-from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable, Vanished
+from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable
 from jqmaster.master import answers, delivery
 from jqmaster.master.answers import Accepted, Answer, Finished, NoRoom, Refused
 from jqmaster.master.bounds import Bounds
-from jqmaster.master.delivery import Assigned
+from jqmaster.master.delivery import Assigned, Deliverer
 from jqmaster.master.desk import Desk
 from jqmaster.master.http.within import check_answer
 from jqmaster.master.keyring import Keyring
@@ -36,24 +33,11 @@ from jqmaster.wire.errors import HttpError
 log = logging.getLogger("jqmaster.dispatch")
 
 BATCH = 100
-STOP_TIMEOUT_S = 10.0
 NO_ROOM_S = 1.0  # how long a master that can open no connection leaves jobs to others
 SAY_EVERY_S = 10.0
 
 
-@dataclass(slots=True)
-class Counts:
-    """What this master's dispatch has done since it started."""
-
-    assigned: int = 0
-    accepted: int = 0
-    finished: int = 0
-    refused: int = 0
-    lapsed: int = 0
-    no_room: int = 0
-
-
-class Dispatch:
+class Dispatch(Deliverer):
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
     `reach`: to where, default loopback and private networks. `keyring`: the keys with which workers are registered;
@@ -70,32 +54,15 @@ class Dispatch:
         reach: Reach | None = None,
         keyring: Keyring | None = None,
     ) -> None:
+        super().__init__(max_deliveries, reach or Reach())
         self.meters = meters or Meters()
-        self.counts = Counts()
         self._engine = engine
         self._desk = desk
-        self._max_deliveries = max_deliveries
-        self._reach = reach or Reach()
         self._keyring = keyring
-        self._session: aiohttp.ClientSession | None = None
-        self._loop_task: asyncio.Task[None] | None = None
-        self._deliveries: set[asyncio.Task[None]] = set()
         self._bounds = Bounds(max_deliveries, self.meters, self.poke)
-        self._room = asyncio.Event()
         self._poked = False
-        self._stopping = False
         self._rests_until = 0.0
         self._said = -SAY_EVERY_S
-
-    @property
-    def under_way(self) -> int:
-        """Deliveries that have not been answered yet."""
-        return len(self._deliveries)
-
-    def start(self) -> None:
-        """Begin to dispatch."""
-        self._session = delivery.make_session(self._reach)
-        self._loop_task = asyncio.create_task(self._run(), name="dispatch")
 
     def poke(self) -> None:
         """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
@@ -104,111 +71,60 @@ class Dispatch:
 
     def drain(self) -> None:
         """Assign nothing more; deliveries under way go on."""
-        self._stopping = True
-        self._room.set()
+        super().drain()
         self._desk.drain()
 
-    async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """`drain`, wait for the deliveries under way, and end what is left after `timeout_s`: those jobs'
-        leases run out, unless their workers report them to another master."""
-        self.drain()
-        deadline = asyncio.get_running_loop().time() + timeout_s
-        if self._loop_task is not None:
-            await asyncio.wait({self._loop_task}, timeout=timeout_s)
-            self._loop_task.cancel()
-        if self._deliveries:
-            left_s = max(0.0, deadline - asyncio.get_running_loop().time())
-            await asyncio.wait(set(self._deliveries), timeout=left_s)
-        for task in self._deliveries:
-            task.cancel()
-        if self._deliveries:
-            await asyncio.wait(set(self._deliveries), timeout=1.0)
+    async def stop(self, timeout_s: float = delivery.STOP_TIMEOUT_S) -> None:
+        """As `Deliverer.stop`, and close what waiting needs."""
+        await super().stop(timeout_s)
         await self._desk.stop()
-        if self._session is not None:
-            await self._session.close()
 
-    # -- the loop ---------------------------------------------------------------------------------
-
-    async def _run(self) -> None:
-        failures = 0
-        while not self._stopping:
-            room = self._max_deliveries - len(self._deliveries)
-            if room <= 0:
-                self._room.clear()
-                await self._room.wait()
-                continue
-            if (rest_s := self._rests_until - time.monotonic()) > 0:
-                await asyncio.sleep(rest_s)
-                continue
-            self._poked = False
-            limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
-            try:
-                next_ms, jobs = await self._desk.take(limit, self._bounds.without)
-                failures = 0
-            except asyncio.CancelledError:
-                raise
-            except Exception as error:
-                level = logging.WARNING if isinstance(error, Unavailable | Forbidden) else logging.ERROR
-                level = logging.DEBUG if isinstance(error, Vanished) else level  # that was said once
-                log.log(level, "cannot assign jobs, trying again: %s", error, exc_info=level == logging.ERROR)
-                await asyncio.sleep(backoff_s(failures))
-                failures += 1
-                continue
-            for job in jobs:
-                self._send(job)
-            if not jobs and next_ms != 0 and not self._poked:
-                await self._desk.sleep(next_ms)
-
-    def _send(self, job: Assigned) -> None:
-        self.counts.assigned += 1
-        if self._bounds.take(job.worker, job.url):
-            work = self._deliver(job)
-        else:
-            work = self._insist(job, lambda: self._give_back(job, "the worker failed often; it is tried with one job"))
-        task = asyncio.create_task(work, name=f"deliver {job.id}")
-        self._deliveries.add(task)
-        task.add_done_callback(self._delivered)
-
-    def _delivered(self, task: asyncio.Task[None]) -> None:
-        self._deliveries.discard(task)
-        self._room.set()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a delivery failed", exc_info=task.exception())
+    async def take(self, room: int) -> None:
+        """Have jobs assigned, or sleep until there may be some."""
+        if (rest_s := self._rests_until - time.monotonic()) > 0:
+            await asyncio.sleep(rest_s)
+            return
+        self._poked = False
+        limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
+        next_ms, jobs = await self._desk.take(limit, self._bounds.without)
+        for job in jobs:
+            if self._bounds.take(job.worker, job.url):
+                work = self._deliver(job)
+            else:
+                work = self._return(job, "the worker failed often; it is tried with one job")
+            self.begin(work, f"deliver {job.id}")
+        if not jobs and next_ms != 0 and not self._poked:
+            await self._desk.sleep(next_ms)
 
     # -- one delivery -----------------------------------------------------------------------------
 
     async def _deliver(self, job: Assigned) -> None:
-        assert self._session is not None
         started = time.perf_counter()
         answer: Answer = NoRoom()  # if this is cancelled
         is_kept = True
         try:
             is_kept = await self._desk.keep(job)
             if is_kept:
-                answer = await delivery.deliver(self._session, job)
+                answer = await delivery.deliver(self.session, job)
         finally:
             self._bounds.done(job.worker, answers.trouble_of(answer))
         if not is_kept:
-            return await self._insist(job, lambda: self._give_back(job, "the worker has no room any more"))
+            return await self._return(job, "the worker has no room any more")
         self._tell(job, answer, time.perf_counter() - started)
         match answer:
             case Accepted():
-                self.counts.accepted += 1
+                pass
             case Finished():
-                self.counts.finished += 1
                 await self._finish(job, answer)
             case Refused():
-                self.counts.refused += 1
                 said = f", {answer.message[:200]}" if answer.message else ""
                 log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
                 self._desk.refused(job, answer.why)
                 await self._insist(job, lambda: self._refuse(job, answer))
             case NoRoom():
-                self.counts.no_room += 1
                 self._rest()
-                await self._insist(job, lambda: self._give_back(job, "the master could open no connection"))
+                await self._return(job, "the master could open no connection")
             case _:
-                self.counts.lapsed += 1
                 log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
 
     def _tell(self, job: Assigned, answer: Answer, seconds: float) -> None:
@@ -228,6 +144,9 @@ class Dispatch:
             self._said = now
             log.warning("no connection can be opened: too many open files? Jobs are left to other masters for a while")
         self._rests_until = now + NO_ROOM_S
+
+    async def _return(self, job: Assigned, why: str) -> None:
+        await self._insist(job, lambda: self._give_back(job, why))
 
     async def _give_back(self, job: Assigned, why: str) -> None:
         await self._engine.release(job.worker, [(job.id, job.token)], message=why)

@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from jqmaster.connection.place import patiently, place_of
 from jqmaster.connection.subscriptions import Messages, Subscriptions
-from jqmaster.connection.wake import BLOCK_S, backoff_s
+from jqmaster.connection.wake import BLOCK_S, backoff_s, end
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import from_redis
 from jqmaster.master.fanout import Fanout
@@ -153,9 +153,7 @@ class EventFeed:
     async def stop(self) -> None:
         """`drain`, and close the connections; bounded."""
         self.drain()
-        if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.wait({self._reader}, timeout=STOP_TIMEOUT_S)
+        await end((self._reader,), STOP_TIMEOUT_S)
         await self._subscriptions.stop()
 
     # -- parts ------------------------------------------------------------------------------------

@@ -11,22 +11,29 @@ import asyncio
 import heapq
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
-from jqmaster.connection.coalesce import Calls
+from redis.exceptions import RedisError
+
 from jqmaster.connection.together import Shared
-from jqmaster.engine import replies
-from jqmaster.engine.calls import given, pack
-from jqmaster.engine.replies import Document
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.doctor import partitions
+from jqmaster.doctor.doctor import examine
+from jqmaster.doctor.facts import Source
+from jqmaster.doctor.finding import Finding
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Document, Page
+from jqmaster.errors import JQError, Unavailable, from_redis
 from jqmaster.master.tally import Rest, Tally
+from jqmaster.system.engine import SystemEngine, Whole
 
 log = logging.getLogger("jqmaster.metrics")
 
 MOST_QUEUES = 100
 STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
+WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
 OTHERS = "*"  # no queue has this name
 
 _PAGE, _PAGES = 100, 5  # of queues, in one look
@@ -51,7 +58,7 @@ class Look:
     schedules: list[Document] = field(default_factory=list)
     workers: list[Document] = field(default_factory=list)
     commands: dict[str, dict[str, Any]] = field(default_factory=dict)
-    findings: list[Any] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     known_queues: int = 0
     round_s: float = 0.0  # how old the choice of queues is
 
@@ -64,35 +71,31 @@ class _Round:
         self.count = 0
         self._most = most
         self._favourites = frozenset(favourites)
-        self._best: list[tuple[int, str, Document]] = []
+        self._best: list[Document] = []
 
-    def take(self, document: Document) -> None:
-        self.count += 1
-        jobs = 0
+    def take(self, documents: Sequence[Document]) -> None:
+        self.count += len(documents)
         for state in STATES:
-            self.sums[state] += document[state]
-            jobs += document[state]
-        # Who is shown stays so until another has clearly more: series that come and go are of no use.
-        score = jobs * 2 + 1 if document["name"] in self._favourites else jobs
-        entry = (score, document["name"], document)
-        if len(self._best) < self._most:
-            heapq.heappush(self._best, entry)
-        elif self._best and entry[:2] > self._best[0][:2]:
-            heapq.heapreplace(self._best, entry)
+            self.sums[state] += sum(document[state] for document in documents)
+        self._best = heapq.nlargest(self._most, [*self._best, *documents], key=self._score)
 
     def best(self) -> list[Document]:
-        return sorted((entry[2] for entry in self._best), key=lambda document: str(document["name"]))
+        return sorted(self._best, key=itemgetter("name"))
 
     def rest(self) -> dict[str, int]:
         """By state, the jobs of those that are not among the best."""
-        best = self.best()
-        return {state: self.sums[state] - sum(one[state] for one in best) for state in STATES}
+        return {state: self.sums[state] - sum(one[state] for one in self._best) for state in STATES}
+
+    def _score(self, document: Document) -> tuple[int, str]:
+        jobs = sum(document[state] for state in STATES)
+        # Who is shown stays so until another has clearly more: series that come and go are of no use.
+        return jobs * 2 + 1 if document["name"] in self._favourites else jobs, document["name"]
 
 
 class Figures:
     """Looks at a namespace; remembers what counters need."""
 
-    def __init__(self, engine: Calls, most_queues: int = MOST_QUEUES) -> None:
+    def __init__(self, engine: Whole, most_queues: int = MOST_QUEUES) -> None:
         self._engine = engine
         self._most = most_queues
         self._round = _Round(most_queues, ())
@@ -105,7 +108,7 @@ class Figures:
         self._all = Tally()
         self._others = Rest()
         self._from_ms: int | None = None
-        self._findings: list[Any] = []
+        self._findings: list[Finding] = []
         self._findings_at = -_DOCTOR_EVERY_S
         self._looking = Shared(self._look)
 
@@ -124,9 +127,9 @@ class Figures:
         if self._rest is not None:
             look.queues.append(self._rest)
             look.tallies[OTHERS] = self._others
-        look.constraints = await self._first("constraints", _MOST_CONSTRAINTS)
-        look.schedules = await self._schedules()
-        look.workers = await self._first("workers", _MOST_WORKERS)
+        look.constraints = await self._first(self._engine.constraints, _MOST_CONSTRAINTS)
+        look.schedules = await self._first(self._engine.schedules, _MOST_SCHEDULES)
+        look.workers = await self._first(self._engine.workers, _MOST_WORKERS)
         look.commands = await self._commands()
         look.findings = await self._examined()
         return look
@@ -137,9 +140,8 @@ class Figures:
         """Go on through the queues; the documents of those to be shown, as they are now."""
         is_whole = self._cursor == ""
         for _ in range(_PAGES):
-            page = await self._page("queues", cursor=self._cursor, count=_PAGE)
-            for document in page.documents:
-                self._round.take(document)
+            page = await self._engine.queues(cursor=self._cursor or None, count=_PAGE)
+            self._round.take(page.documents)
             self._cursor = page.cursor
             if page.cursor == "":
                 documents = self._end_round()
@@ -151,7 +153,7 @@ class Figures:
             self._chosen = [str(one["name"]) for one in self._round.best()]
         if not self._chosen:
             return []
-        return list((await self._page("queues", names=self._chosen)).documents)
+        return (await self._engine.queues(self._chosen)).documents
 
     def _end_round(self) -> list[Document]:
         done = self._round
@@ -174,16 +176,17 @@ class Figures:
         latest_ms = now_ms // _HOUR_MS * _HOUR_MS - _HOUR_MS
         # What is before was looked at in full already, also when the clock went back meanwhile.
         from_ms = self._from_ms = latest_ms if self._from_ms is None else self._from_ms
-        period = {"by": "hour", "from_ms": from_ms, "to_ms": max(now_ms, from_ms) + 2 * _HOUR_MS}
+        to_ms = max(now_ms, from_ms) + 2 * _HOUR_MS
         gains = []
         for start in range(0, len(self._chosen), _AT_ONCE):
             names = self._chosen[start : start + _AT_ONCE]
-            asked = [self._stats(**period, queue=name) for name in names]
+            asked = [self._engine.stats("hour", from_ms=from_ms, to_ms=to_ms, queue=name) for name in names]
             for name, documents in zip(names, await asyncio.gather(*asked), strict=True):
                 tally = self._tallies.setdefault(name, Tally())
                 counts = not is_first and (name in was_chosen or not others)
                 gains.append(tally.take(documents, counts=counts))
-        everything = self._all.take(await self._stats(**period), counts=not is_first)
+        hours = await self._engine.stats("hour", from_ms=from_ms, to_ms=to_ms)
+        everything = self._all.take(hours, counts=not is_first)
         if self._rest is not None:
             self._others.take(everything, gains)
         self._from_ms = max(from_ms, latest_ms)
@@ -195,53 +198,24 @@ class Figures:
 
     # -- the rest ---------------------------------------------------------------------------------
 
-    async def _stats(self, **spec: Any) -> list[Document]:
-        return [replies.plain_document(packed) for packed in await self._engine.call("stats", pack(spec))]
-
-    async def _page(self, script: str, **spec: Any) -> replies.Page:
-        if not spec.get("cursor"):
-            spec.pop("cursor", None)
-        return replies.page(await self._engine.call(script, pack(given(**spec))))
-
-    async def _first(self, script: str, most: int) -> list[Document]:
+    async def _first(self, ask: Callable[..., Awaitable[Page]], most: int) -> list[Document]:
         found: list[Document] = []
-        cursor = ""
-        while len(found) < most:
-            page = await self._page(script, cursor=cursor, count=_PAGE)
-            found += page.documents
-            cursor = page.cursor
-            if not cursor:
-                break
-        return found
-
-    async def _schedules(self) -> list[Document]:
-        found: list[Document] = []
-        cursor = ""
-        while len(found) < _MOST_SCHEDULES:
-            reply = await self._engine.call("schedules", pack({"count": _PAGE, "cursor": cursor}))
-            found += [replies.document(packed) for packed in reply[1:]]
-            cursor = replies.text(reply[0])
-            if not cursor:
-                break
+        cursor: str | None = None
+        while cursor != "" and len(found) < most:
+            page = await ask(cursor=cursor, count=_PAGE)
+            found, cursor = found + page.documents, page.cursor
         return found
 
     async def _now_ms(self) -> int:
-        redis = getattr(self._engine, "redis", None)
-        if redis is None:
-            return int(time.time() * 1000)
-        try:
-            async with asyncio.timeout(_MOST_REPLY_S):
-                seconds, micros = await redis.time()
-        except TimeoutError as late:
-            raise Unavailable(f"Redis did not answer within {_MOST_REPLY_S:g} s", late) from late
-        return int(seconds) * 1000 + int(micros) // 1000
+        return await now_ms(self._engine)
 
     async def _commands(self) -> dict[str, dict[str, Any]]:
-        """What Redis says of commands; nothing where this user may not ask."""
-        redis = getattr(self._engine, "redis", None)
+        """What Redis says of commands; nothing where this user may not ask, and of a system."""
+        if not isinstance(self._engine, Engine):
+            return {}
         try:
             async with asyncio.timeout(_MOST_REPLY_S):
-                found = {} if redis is None else await redis.info("commandstats")
+                found = await self._engine.redis.info("commandstats")
         except Exception:
             return {}
         return {
@@ -250,15 +224,9 @@ class Figures:
             if name.startswith("cmdstat_") and isinstance(values, dict)
         }
 
-    async def _examined(self) -> list[Any]:
+    async def _examined(self) -> list[Finding]:
         """The doctor's findings, at most a minute old; none where there are very many queues."""
-        from jqmaster.doctor import partitions
-        from jqmaster.doctor.doctor import examine
-        from jqmaster.doctor.facts import Source
-        from jqmaster.engine.engine import Engine
-        from jqmaster.system.engine import SystemEngine
-
-        if not isinstance(self._engine, Engine | SystemEngine) or self._known > _DOCTOR_QUEUES or self._rest_unknown:
+        if self._known > _DOCTOR_QUEUES or (self._known == 0 and self._cursor != ""):
             return []
         if time.monotonic() - self._findings_at >= _DOCTOR_EVERY_S:
             self._findings_at = time.monotonic()
@@ -273,6 +241,16 @@ class Figures:
                 self._findings = []
         return self._findings
 
-    @property
-    def _rest_unknown(self) -> bool:
-        return self._known == 0 and self._cursor != ""
+
+async def now_ms(engine: Whole) -> int:
+    """By the clock of Redis; of several clocks none is right. Raises Unavailable."""
+    if isinstance(engine, SystemEngine):
+        return int(time.time() * 1000)
+    try:
+        async with asyncio.timeout(_MOST_REPLY_S):
+            seconds, micros = await engine.redis.time()
+    except TimeoutError as late:
+        raise Unavailable(f"Redis did not answer within {_MOST_REPLY_S:g} s", late) from late
+    except RedisError as problem:
+        raise from_redis(problem) from problem
+    return int(seconds) * 1000 + int(micros) // 1000

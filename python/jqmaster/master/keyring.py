@@ -22,7 +22,7 @@ import redis.asyncio as redis_asyncio
 import redis.exceptions
 
 from jqmaster.connection.subscriptions import Subscriptions
-from jqmaster.connection.wake import backoff_s
+from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.engine.rights import SEAL
@@ -94,10 +94,8 @@ class Keyring:
 
     async def stop(self) -> None:
         """Note what was used, and stop; bounded."""
-        for task in self._tasks:
-            task.cancel()
+        await end(self._tasks, STOP_TIMEOUT_S)
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(STOP_TIMEOUT_S):
                     await self._touch()
@@ -106,16 +104,16 @@ class Keyring:
     def find(self, text: str) -> Identity | None:
         """Who shows this key; None when there is no such key, or not any more."""
         key_id, shown = secret.split(text)
-        key = self._keys.get(key_id)
-        if key is None or not secret.fits(shown, key.digest) or not _lasts(key):
+        key = self._good(key_id)
+        if key is None or not secret.fits(shown, key.digest):
             return None
         self._used.add(key_id)
         return key.identity
 
     def seal_of(self, key_id: str) -> bytes | None:
         """With what sessions of a key are sealed; None when there is no such key, or not any more."""
-        key = self._keys.get(key_id)
-        return None if key is None or not _lasts(key) else self._seal + key.digest.encode()
+        key = self._good(key_id)
+        return self._seal + key.digest.encode() if key else None
 
     def identity(self, key_id: str) -> Identity:
         """Who has the key, which there is."""
@@ -129,18 +127,21 @@ class Keyring:
 
     def holds(self, identity: Identity) -> bool:
         """Whether the key by which somebody was known is still good."""
-        key = self._keys.get(identity.key_id)
-        return key is not None and _lasts(key)
+        return self._good(identity.key_id) is not None
 
     async def of_worker(self, key_id: str) -> Identity | None:
         """Who has a key that a worker was registered with; None when it is not good any more. One that is not known
         may be new: it is looked for. Raises JQError."""
         if key_id not in self._keys:
             await self._look()
-        key = self._keys.get(key_id)
-        return None if key is None or not _lasts(key) else key.identity
+        key = self._good(key_id)
+        return key.identity if key else None
 
     # -- parts ------------------------------------------------------------------------------------
+
+    def _good(self, key_id: str) -> _Key | None:
+        key = self._keys.get(key_id)
+        return key if key is not None and time.time() * 1000 < key.expires_ms else None
 
     async def _follow(self) -> None:
         async with self._subscriptions.listen(self._channel) as messages:
@@ -213,13 +214,6 @@ class Keyring:
 def _key_of(document: Document) -> _Key:
     queues = document.get("queues")
     identity = Identity(
-        document["name"],
-        frozenset(document["roles"]),
-        None if queues is None else tuple(queues),
-        document["id"],
+        document["name"], frozenset(document["roles"]), None if queues is None else tuple(queues), document["id"]
     )
     return _Key(identity, document["digest"], document.get("expires_ms", float("inf")), document.get("rate"))
-
-
-def _lasts(key: _Key) -> bool:
-    return time.time() * 1000 < key.expires_ms

@@ -15,14 +15,16 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from jqmaster.connection.together import Shared
+from jqmaster.connection.wake import end
 from jqmaster.doctor.facts import MOST_QUEUES
 from jqmaster.engine.calls import pack
-from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.alerts import Alerts, verdict
 from jqmaster.master.fanout import Fanout
+from jqmaster.master.figures import STATES, WORKER_STATES, now_ms
 from jqmaster.master.meters import Meters
+from jqmaster.master.tally import EVENTS
 from jqmaster.master.trends import OPEN
 from jqmaster.system.engine import SystemEngine, Whole
 
@@ -30,9 +32,6 @@ log = logging.getLogger("jqmaster.overview")
 
 EVERY_S = 2.0
 MINUTES = 60
-STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
-COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
-WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 _SHOWN = ("name", "paused", "max_waiting", *STATES)
 _MAY_BE = ("oldest_ready_ms",)
@@ -155,11 +154,7 @@ class Overview:
     async def stop(self) -> None:
         """`drain`, and end what is under way; bounded."""
         self.drain()
-        tasks = {task for task in (self._loop, self._looking.task, self._examining) if task is not None}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_STOP_S)
+        await end((self._loop, self._looking.task, self._examining), _STOP_S)
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -194,8 +189,7 @@ class Overview:
         if time.monotonic() - self._looked_at > _FORGOTTEN_S:
             # Nobody looked for long: of many queues most would be as they were then, until a round is over.
             self._known, self._cursor, self._as_of_ms = {}, "", 0
-        seconds, micros = await self._time()
-        self._now_ms = seconds * 1000 + micros // 1000
+        self._now_ms = await now_ms(self._engine)
         for part in self._parts:
             await part.look()
         if self._examining is None or self._examining.done():
@@ -203,19 +197,6 @@ class Overview:
             self._examining = asyncio.create_task(self._examine.look(), name="alerts")
         self._pack()
         self._looked_at = time.monotonic()
-
-    async def _time(self) -> tuple[int, int]:
-        import redis.exceptions
-
-        from jqmaster.errors import from_redis
-
-        if not isinstance(self._engine, Engine):  # of several clocks none is right
-            return divmod(time.time_ns() // 1000, 1_000_000)
-        try:
-            seconds, micros = await self._engine.redis.time()
-        except redis.exceptions.RedisError as problem:
-            raise from_redis(problem) from problem
-        return int(seconds), int(micros)
 
     # -- what is looked at ------------------------------------------------------------------------
 
@@ -252,7 +233,7 @@ class Overview:
     async def _look_at_minutes(self) -> None:
         from_ms = (self._now_ms // _MINUTE_MS - MINUTES) * _MINUTE_MS
         found = await self._engine.stats("minute", from_ms=from_ms, brief=True)
-        self._minutes = [[minute["begin_ms"], *(minute[kind] for kind in COUNTS)] for minute in found]
+        self._minutes = [[minute["begin_ms"], *(minute[kind] for kind in EVENTS)] for minute in found]
 
     async def _look_at_trends(self) -> None:
         """Some of the queues shown, in turn."""
@@ -261,16 +242,21 @@ class Overview:
             name = self._top[self._turn]
             from_ms = (self._now_ms // _MINUTE_MS - _TREND_MINUTES) * _MINUTE_MS
             found = await self._engine.stats("minute", queue=name, from_ms=from_ms, brief=True)
-            hour_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
-            hours = await self._engine.stats("hour", queue=name, from_ms=hour_ms, brief=True)
-            self._trends[name] = _trend(found, from_ms, self._now_ms) | (_latest(hours) or {})
+            self._trends[name] = _trend(found, from_ms, self._now_ms) | (await self._latest(name) or {})
         for name in [name for name in self._trends if name not in self._top]:
             del self._trends[name]
 
     async def _look_at_hour(self) -> None:
+        self._hour = await self._latest()
+
+    async def _latest(self, queue: str | None = None) -> Document | None:
         """How long jobs waited and ran, in the last hour in which there were any."""
         from_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
-        self._hour = _latest(await self._engine.stats("hour", from_ms=from_ms, brief=True))
+        for hour in reversed(await self._engine.stats("hour", from_ms=from_ms, brief=True, queue=queue)):
+            if hour["wait"]["count"] or hour["run"]["count"]:
+                short = {kind: {name: hour[kind][name] for name in _TIMES} for kind in ("wait", "run")}
+                return {"begin_ms": hour["begin_ms"], **short}
+        return None
 
     async def _look_at_workers(self) -> None:
         """The registered ones, and those that pull and announce themselves."""
@@ -343,11 +329,11 @@ class Overview:
         """Per second, over the last whole minute and what there is of the current one."""
         begin_ms = (self._now_ms // _MINUTE_MS - 1) * _MINUTE_MS
         seconds = (self._now_ms - begin_ms) / 1000
-        sums = [0] * len(COUNTS)
+        sums = [0] * len(EVENTS)
         for minute in self._minutes:
             if minute[0] >= begin_ms:
                 sums = [total + value for total, value in zip(sums, minute[1:], strict=True)]
-        return {kind: round(total / seconds, 3) for kind, total in zip(COUNTS, sums, strict=True)}
+        return {kind: round(total / seconds, 3) for kind, total in zip(EVENTS, sums, strict=True)}
 
 
 def _weight(queue: Document) -> tuple[int, int, str]:
@@ -356,15 +342,6 @@ def _weight(queue: Document) -> tuple[int, int, str]:
 
 def _short(queue: Document) -> Document:
     return {field: queue[field] for field in (*_SHOWN, *(field for field in _MAY_BE if field in queue))}
-
-
-def _latest(hours: list[Document]) -> Document | None:
-    """How long jobs waited and ran, in the last of these hours in which there were any."""
-    for hour in reversed(hours):
-        if hour["wait"]["count"] or hour["run"]["count"]:
-            short = {kind: {name: hour[kind][name] for name in _TIMES} for kind in ("wait", "run")}
-            return {"begin_ms": hour["begin_ms"], **short}
-    return None
 
 
 def _fullness(one: Document) -> Document:

@@ -21,6 +21,7 @@ import redis.asyncio as redis_asyncio
 
 from jqmaster import __version__
 from jqmaster.connection.url import without_password
+from jqmaster.connection.wake import end
 from jqmaster.engine import scripts
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
@@ -38,7 +39,8 @@ from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
-from jqmaster.master.partitions import SystemEnded, SystemWaiting, Upkeep
+from jqmaster.master.meters import Meters
+from jqmaster.master.partitions import SystemEnded, Upkeep
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.sockets import bind_unix, remove
@@ -47,6 +49,7 @@ from jqmaster.master.system_events import SystemEvents
 from jqmaster.master.webhooks import Webhooks
 from jqmaster.system import calls
 from jqmaster.system.engine import SystemEngine, Whole
+from jqmaster.system.picking import Picking
 from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
 
@@ -130,7 +133,7 @@ class Server:
         self._embedded: EmbeddedRedis | None = None
         self._redis: redis_asyncio.Redis | None = None
         self._system: SystemEngine | None = None
-        self._waiting: Waiting | SystemWaiting
+        self._waiting: Waiting | Picking
         self._ended: Ended | SystemEnded
         self._events: EventFeed | SystemEvents
         self._keyring: Keyring | None = None
@@ -155,20 +158,16 @@ class Server:
         deadline = loop.time() + self.options.stop_timeout_s
         if hasattr(self, "master"):
             self.master.draining.set()
-            self.webhooks.drain()
-            self._waiting.drain()
-            self._ended.drain()
-            self._events.drain()
-            if self.master.overview is not None:
-                self.master.overview.drain()
+            for part in (self.webhooks, self._waiting, self._ended, self._events, self.master.overview):
+                part.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
             most_s = max(0.1, (deadline - loop.time()) * 0.6)
             await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
-            for part in (self.master.overview, self.master.partitions):
-                if part is not None:
-                    await part.stop()
+            await self.master.overview.stop()
+            if self.master.partitions is not None:
+                await self.master.partitions.stop()
         for beside in (self._keyring, self._upkeep):
             if beside is not None:
                 await beside.stop()
@@ -221,13 +220,16 @@ class Server:
             self.redis_url = options.redis_url
         name = f"{socket.gethostname()}:{os.getpid()}"
         try:
-            engine = await (self._open_system(name) if options.system else self._open_namespace(name))
+            engine, desk = await (self._open_system(name) if options.system else self._open_namespace(name))
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
-        meters = self.dispatch.meters
-        self.webhooks = Webhooks(engine, self._waiting, master=name, reach=options.reach(), meters=meters)
+        meters, reach = Meters(), options.reach()
+        self.dispatch = Dispatch(
+            engine, desk, max_deliveries=options.max_deliveries, meters=meters, reach=reach, keyring=self._keyring
+        )
+        self.webhooks = Webhooks(engine, self._waiting, master=name, reach=reach, meters=meters)
         self._bulks = Bulks(engine, name)
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
@@ -243,7 +245,7 @@ class Server:
         self._bulks.start()
         self._serve_http()
 
-    async def _open_namespace(self, name: str) -> Engine:
+    async def _open_namespace(self, name: str) -> tuple[Whole, Desk]:
         """The engine, and the parts that know one namespace."""
         options = self.options
         self._redis = connect(self.redis_url)
@@ -253,16 +255,9 @@ class Server:
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)
-        self.dispatch = self._dispatch(engine, NamespaceDesk(engine, self._redis, name, options.push_secrets))
-        return engine
+        return engine, NamespaceDesk(engine, self._redis, name, options.push_secrets)
 
-    def _dispatch(self, engine: Whole, desk: Desk) -> Dispatch:
-        options = self.options
-        return Dispatch(
-            engine, desk, max_deliveries=options.max_deliveries, reach=options.reach(), keyring=self._keyring
-        )
-
-    async def _open_system(self, name: str) -> SystemEngine:
+    async def _open_system(self, name: str) -> tuple[Whole, Desk]:
         """The same of a system. Scripts are loaded where partitions answer; the others get them when they are back."""
         options = self.options
         record = await calls.read(self.redis_url, options.namespace)
@@ -272,10 +267,9 @@ class Server:
             log.warning("%s", problem.message)
         engine = self._system = SystemEngine(self.redis_url, record.root, form=options.form, partial=True)
         self._keyring = await self._keys((await engine.partitions())[0])
-        self._waiting, self._ended = SystemWaiting(engine), SystemEnded(engine)
+        self._waiting, self._ended = engine.picking, SystemEnded(engine)
         self._events, self._upkeep = SystemEvents(engine), Upkeep(engine, name)
-        self.dispatch = self._dispatch(engine, SystemDesk(engine, name, options.push_secrets))
-        return engine
+        return engine, SystemDesk(engine, name, options.push_secrets)
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""
@@ -347,8 +341,7 @@ class Server:
         self._config.graceful_timeout = timeout_s
         await asyncio.wait({self._http}, timeout=timeout_s + 1)
         if not self._http.done():
-            self._http.cancel()
-            await asyncio.wait({self._http}, timeout=1)
+            await end((self._http,), 1.0)
 
 
 def run(options: ServeOptions) -> int:

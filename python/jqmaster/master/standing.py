@@ -13,7 +13,7 @@ from jqmaster import __version__
 from jqmaster.connection.url import parse
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError
-from jqmaster.system.engine import SystemEngine
+from jqmaster.system.engine import SystemEngine, Whole
 
 Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
 _FOR_S = 60.0  # a Redis may be replaced by another version while a master runs
@@ -30,11 +30,11 @@ class Standing:
     _version: str | None = field(default=None, init=False)
     _asked: float = field(default=float("-inf"), init=False)
 
-    async def told(self, engine: Any) -> dict[str, Any]:
+    async def told(self, engine: Whole) -> dict[str, Any]:
         """As `GET /session` has it. `redis_version` is None while Redis does not answer."""
         return {
             "version": __version__,
-            "namespace": getattr(engine, "namespace", ""),
+            "namespace": engine.namespace,
             "redis": self.redis,
             "redis_version": await self._redis_version(engine),
             "environment": self.environment,
@@ -42,8 +42,8 @@ class Standing:
             **await _of_system(engine),
         }
 
-    async def _redis_version(self, engine: Any) -> str | None:
-        if isinstance(engine, Engine | SystemEngine) and time.monotonic() - self._asked > _FOR_S:
+    async def _redis_version(self, engine: Whole) -> str | None:
+        if time.monotonic() - self._asked > _FOR_S:
             try:
                 async with asyncio.timeout(_PATIENCE_S):
                     one = engine if isinstance(engine, Engine) else (await engine.partitions())[0]
@@ -54,7 +54,7 @@ class Standing:
         return self._version
 
 
-async def _of_system(engine: Any) -> dict[str, Any]:
+async def _of_system(engine: Whole) -> dict[str, Any]:
     """Of a system: how many partitions it has, and which did not answer lately."""
     if not isinstance(engine, SystemEngine):
         return {}

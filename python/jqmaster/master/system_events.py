@@ -7,14 +7,11 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
-import msgpack
-
-from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.calls import pack
-from jqmaster.engine.engine import Engine
+from jqmaster.connection.subscriptions import Messages
+from jqmaster.connection.wake import backoff_s, end
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.events import Event, EventFeed, order
-from jqmaster.master.master import Messages
+from jqmaster.master.partitions import OfEach
 from jqmaster.system.engine import SystemEngine
 
 CLOCKS_MS = 10_000  # by which clocks may differ, and how late it is noticed that a partition does not answer
@@ -22,14 +19,12 @@ QUIET_S = 2.0  # a partition that has told nothing for so long has nothing to te
 AHEAD = 4  # pages that may wait for who follows
 
 
-class SystemEvents:
+class SystemEvents(OfEach[EventFeed]):
     """Each event of each partition at least once, those of one partition in order. An event's id is the moment to which
     all partitions have been followed, so who goes on behind it gets what came since then once more."""
 
     def __init__(self, engine: SystemEngine) -> None:
-        self._engine = engine
-        self._of: dict[Engine, EventFeed] = {}
-        self._is_draining = False
+        super().__init__(engine, EventFeed)
 
     async def last_id(self) -> str:
         """ "": the last of each partition."""
@@ -38,9 +33,8 @@ class SystemEvents:
 
     async def resume(self, event_id: str) -> tuple[str, bool]:
         """Some may be missing where a partition has trimmed its stream since then."""
-        settings = msgpack.unpackb(await self._engine.call("config", pack({})))
-        most, engines = settings["events_max"], (await self._engine.live()).values()
-        trimmed = (self._feed(one).is_trimmed(event_id, most) for one in engines)
+        settings, engines = await self._engine.config(), (await self._engine.live()).values()
+        trimmed = (self.of(one).is_trimmed(event_id, settings["events_max"]) for one in engines)
         answers = await asyncio.gather(*trimmed, return_exceptions=True)
         for one in answers:
             if isinstance(one, BaseException) and not isinstance(one, Unavailable):
@@ -51,11 +45,11 @@ class SystemEvents:
         """As `EventFeed` does. A partition that is away is followed from where it was when it is back."""
         following = _Following(event_id)
         try:
-            while not self._is_draining:
+            while not self.is_draining:
                 for number, engine in (await self._engine.live()).items():
-                    following.begin(number, self._feed(engine))
+                    following.begin(number, self.of(engine))
                 page = await following.next(alive_every_s)
-                if not self._is_draining:
+                if not self.is_draining:
                     yield page
         finally:
             await following.stop()
@@ -63,26 +57,8 @@ class SystemEvents:
     @asynccontextmanager
     async def of_job(self, job_id: str) -> AsyncIterator[Messages]:
         """What is published of a tracked job, where it is."""
-        async with self._feed(await self._engine.of(job_id)).of_job(job_id) as messages:
+        async with self.of(await self._engine.of(job_id)).of_job(job_id) as messages:
             yield messages
-
-    def drain(self) -> None:
-        """End what is followed, soon."""
-        self._is_draining = True
-        for one in self._of.values():
-            one.drain()
-
-    async def stop(self) -> None:
-        """`drain`, and close the connections; bounded."""
-        self.drain()
-        await asyncio.gather(*(one.stop() for one in self._of.values()))
-
-    def _feed(self, engine: Engine) -> EventFeed:
-        if engine not in self._of:
-            self._of[engine] = EventFeed(engine, engine.redis)
-            if self._is_draining:
-                self._of[engine].drain()
-        return self._of[engine]
 
 
 class _Following:
@@ -117,9 +93,7 @@ class _Following:
 
     async def stop(self) -> None:
         """Follow no more."""
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await end(self._tasks.values())
 
     async def _follow(self, number: int, feed: EventFeed) -> None:
         last, failures = self._begins, 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from jqmaster.engine.replies import Document
 
@@ -92,9 +93,6 @@ class Rest:
 
 def cumulative(totals: Mapping[Key, float], kind: str) -> tuple[list[tuple[float, float]], float]:
     """Of `wait` or `run`: (end in seconds, count up to it), the last end infinite; and the sum in seconds."""
-    steps: list[tuple[float, float]] = []
-    count = 0.0
-    for place, end_ms in enumerate((*ENDS_MS, float("inf"))):
-        count += totals.get((kind, place), 0)
-        steps.append((end_ms / 1000, count))
-    return steps, totals.get(f"{kind} sum", 0) / 1000
+    ends = (*(end_ms / 1000 for end_ms in ENDS_MS), float("inf"))
+    counts = accumulate(totals.get((kind, place), 0.0) for place in range(len(ends)))
+    return list(zip(ends, counts, strict=True)), totals.get(f"{kind} sum", 0) / 1000

@@ -15,10 +15,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import aiohttp
-from yarl import URL
 
 from jqmaster import __version__
-from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, Unavailable
@@ -26,9 +24,9 @@ from jqmaster.master import delivery
 from jqmaster.master.answers import retry_after_s
 from jqmaster.master.bounds import Bounds
 from jqmaster.master.meters import Meters
-from jqmaster.master.partitions import SystemWaiting
 from jqmaster.master.reach import Reach
 from jqmaster.system.engine import Whole
+from jqmaster.system.picking import Picking
 from jqmaster.wire import packform, signing
 from jqmaster.wire.message import JSON
 
@@ -68,78 +66,37 @@ class Answer(NamedTuple):
     is_trouble: bool = False
 
 
-class Webhooks:
+class Webhooks(delivery.Deliverer):
     """Delivers notifications, at most `MOST` at a time. `start`, then `stop`."""
 
+    log = log
+    takes = "take notifications"
+
     def __init__(
-        self,
-        engine: Whole,
-        waiting: Waiting | SystemWaiting,
-        *,
-        master: str,
-        reach: Reach,
-        meters: Meters | None = None,
+        self, engine: Whole, waiting: Waiting | Picking, *, master: str, reach: Reach, meters: Meters | None = None
     ) -> None:
+        super().__init__(MOST, reach)
         self._engine = engine
         self._waiting = waiting
         self._master = master
-        self._reach = reach
-        self._session: aiohttp.ClientSession | None = None
-        self._loop_task: asyncio.Task[None] | None = None
-        self._deliveries: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Event()
         self._bounds = Bounds(MOST, meters or Meters(), self._room.set, "webhook")
-        self._stopping = False
         self._is_used = False  # the namespace has had notifications
 
-    def start(self) -> None:
-        """Begin to deliver."""
-        self._session = delivery.make_session(self._reach)
-        self._loop_task = asyncio.create_task(self._run(), name="webhooks")
-
-    def drain(self) -> None:
-        """Take nothing more; what is under way goes on."""
-        self._stopping = True
-        self._room.set()
-
-    async def stop(self, timeout_s: float) -> None:
-        """`drain`, and end what is still under way after `timeout_s`: other masters get it when its lease is over."""
-        self.drain()
+    async def stop(self, timeout_s: float = delivery.STOP_TIMEOUT_S) -> None:
+        """As `Deliverer.stop`. The pick that waits gives back what it took."""
         if self._loop_task is not None:
             self._loop_task.cancel()
-            await asyncio.wait({self._loop_task}, timeout=1.0)
-        if self._deliveries:
-            await asyncio.wait(set(self._deliveries), timeout=timeout_s)
-        for task in self._deliveries:
-            task.cancel()
-        if self._session is not None:
-            await self._session.close()
+        await super().stop(timeout_s)
 
-    # -- the loop ---------------------------------------------------------------------------------
-
-    async def _run(self) -> None:
-        failures = 0
-        while not self._stopping:
-            room = MOST - len(self._deliveries)
-            if room <= 0:
-                self._room.clear()
-                await self._room.wait()
-                continue
-            try:
-                jobs = await self._take(min(room, BATCH)) if await self._has_begun() else []
-                failures = 0
-            except JQError as error:
-                log.log(
-                    logging.WARNING if isinstance(error, Unavailable) else logging.ERROR,
-                    "cannot take notifications, trying again: %s", error,
-                )  # fmt: skip
-                await asyncio.sleep(backoff_s(failures))
-                failures += 1
-                continue
-            for document in jobs:
-                task = asyncio.create_task(self._carry(document), name=f"notify {document['id']}")
-                self._deliveries.add(task)
-                task.add_done_callback(self._carried)
+    async def take(self, room: int) -> None:
+        """Pick notifications, and wait for them."""
+        if not await self._has_begun():
+            return
+        wish = {"worker": self._master, "queues": QUEUE, "count": min(room, BATCH)}
+        reply = await self._waiting.pick(wish, WAIT_S)
+        for packed in reply[1::2]:
+            document = replies.plain_document(packed)
+            self.begin(self._carry(document), f"notify {document['id']}")
 
     async def _has_begun(self) -> bool:
         """Whether to wait for notifications; if not, that is said after a while."""
@@ -148,16 +105,6 @@ class Webhooks:
             if not self._is_used:
                 await asyncio.sleep(LOOK_EVERY_S)
         return self._is_used
-
-    async def _take(self, count: int) -> list[dict[str, Any]]:
-        reply = await self._waiting.pick({"worker": self._master, "queues": QUEUE, "count": count}, WAIT_S)
-        return [replies.plain_document(document) for document in reply[1::2]]
-
-    def _carried(self, task: asyncio.Task[None]) -> None:
-        self._deliveries.discard(task)
-        self._room.set()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a notification failed", exc_info=task.exception())
 
     # -- one notification -------------------------------------------------------------------------
 
@@ -201,19 +148,12 @@ class Webhooks:
         return answer
 
     async def _post(self, job: Notification) -> Answer:
-        assert self._session is not None
         exchange = delivery.Exchange()
-        delivery.under_way.set(exchange)
         body = body_of(job.event)
-        timeout = aiohttp.ClientTimeout(total=ANSWER_S, sock_connect=delivery.CONNECT_TIMEOUT_S)
+        headers = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "connection": "close"}
+        headers |= signing.signed(job.secrets, job.id, body)
         try:
-            url = URL(job.url)
-            exchange.host = url.host or ""
-            headers = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "connection": "close"}
-            async with self._session.post(
-                url, data=body, timeout=timeout, allow_redirects=False, trace_request_ctx=exchange,
-                headers=headers | signing.signed(job.secrets, job.id, body),
-            ) as response:  # fmt: skip
+            async with delivery.post(self.session, job.url, body, headers, exchange, ANSWER_S) as response:
                 return answer_of(response.status, response.headers.get("retry-after"), job.attempt)
         except TimeoutError:
             return Answer(f"no answer within {ANSWER_S:g} s", is_trouble=True)

@@ -13,10 +13,11 @@ from urllib.parse import parse_qsl
 
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.operation import Role
-from jqmaster.wire.packform import printable
+from jqmaster.wire.packform import NIL, Reader, pack_spec, printable
 
 MSGPACK = "application/msgpack"
 JSON = "application/json"
+ARGUMENT = frozenset(("argument",))
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 
 
@@ -167,6 +168,23 @@ def is_msgpack(header: bytes) -> bool:
     return header.decode("latin-1").partition(";")[0].strip().lower() in _MSGPACK_TYPES
 
 
+def read_job(reader: Reader, path: str) -> tuple[dict[str, Any], bytes]:
+    """A job to enqueue: its spec, and its argument unread."""
+    spec = reader.map(path, ARGUMENT)
+    return spec, spec.pop("argument", NIL)
+
+
+def follow_of(reader: Reader, path: str) -> list[bytes]:
+    """The jobs that an outcome enqueues, as the engine takes them: spec, argument, spec, argument, …"""
+    parts: list[bytes] = []
+    for item in reader.items(path):
+        spec, argument = read_job(reader, item)
+        parts += (pack_spec(spec), argument)
+    if not parts:
+        raise invalid(path, "expected 1 to 1000 jobs, got none")
+    return parts
+
+
 @lru_cache(maxsize=256)
 def body_type(header: bytes | None) -> str:
     """MSGPACK or JSON for a request's content-type; none means MessagePack. Raises 415 for others."""
@@ -205,7 +223,7 @@ def reply_type(accept: bytes | None, sent: str | None) -> str:
     offers = (JSON, *_MSGPACK_TYPES) if is_json else (*_MSGPACK_TYPES, JSON)
     if accept is None or accept in (b"*/*", b""):
         return offers[0]
-    ranges = _accepted(accept.decode("latin-1"))
+    ranges = accepted(accept.decode("latin-1"))
     best, best_quality = None, 0.0
     for offer in offers:
         quality = _quality(ranges, offer)
@@ -216,7 +234,8 @@ def reply_type(accept: bytes | None, sent: str | None) -> str:
     return best
 
 
-def _accepted(header: str) -> dict[str, float]:
+def accepted(header: str) -> dict[str, float]:
+    """The types that an `accept` takes, and how much each is wanted, from 0 to 1."""
     ranges: dict[str, float] = {}
     for part in header.split(","):
         media, parameters = _media(part)

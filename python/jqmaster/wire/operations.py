@@ -118,7 +118,7 @@ _TABLE = (
     ),
     Operation(
         "bulk", "", "POST", "/bulks", "operator", "Have something done to all jobs that fit, however many", p.DOCUMENT,
-        p.BULK, errors=("INVALID", "CONFLICT", "FULL"), by_hand="begins it at once",
+        p.BULK, errors=("INVALID", "CONFLICT", "FULL"),
     ),
     Operation(
         "bulks", "", "GET", "/bulks", "viewer", "What is done to many jobs", Reply("list", ("bulks",)),

@@ -89,7 +89,7 @@ WORK = (
     Operation(
         "worker", "resume", "POST", "/worker/{id}/resume", "operator",
         "Have a worker that was asked to be quiet take jobs again", p.NOTHING, (p.path("id", p.NAME, "worker"),),
-        {"request": "resume"}, errors=p.MISSING, by_hand="its long polls look again",
+        {"request": "resume"}, errors=p.MISSING,
     ),
 )
 # fmt: on

@@ -22,6 +22,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import builtin, load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Forbidden
+from jqmaster.master.events import EventFeed
 from jqmaster.master.http.app import create_app
 from jqmaster.master.master import Master
 from jqmaster.wire.operation import ROLES, Role
@@ -104,7 +105,7 @@ def test_each_script_and_each_function(server: RedisServer, role: Role) -> None:
 async def test_what_a_masters_user_may_not_is_403_by_way_of_it(server: RedisServer) -> None:
     async with connect(url_of(server, "viewer")) as client:
         engine = Engine(client)
-        master = Master(engine, Waiting(engine, client), Ended(engine, client), Pokes())
+        master = Master(engine, Waiting(engine, client), Ended(engine, client), Pokes(), EventFeed(engine, client))
         answer = await Api(create_app(master), master).post("/job", {"name": "a"})
         assert (answer.status, answer.error["code"]) == (403, "FORBIDDEN")
         assert "this server's user" in answer.error["message"] and "NOPERM" in answer.error["message"]

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
 from jqmaster.master.dispatch import Dispatch
-from parts import answers, dispatch_of, enqueue, eventually, until, worker
+from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, until, worker
 
 ACCEPTED = answers(202)
 LONG = b"x" * 8_000_000  # more than the kernels of both sides keep
@@ -54,7 +54,7 @@ async def breaking(engine: Engine, times: int) -> AsyncIterator[None]:
 async def test_a_job_that_cannot_have_been_read_loses_no_try(engine: Engine, dispatch: Dispatch) -> None:
     async with breaking(engine, 1):
         job = await enqueue(engine, argument=LONG, max_retry=0)
-        await eventually(lambda: dispatch.counts.accepted)
+        await eventually(lambda: came_to(dispatch, "accepted"))
     [document] = await engine.get(job)
     assert document is not None and (document["status"], document["attempt"]) == ("running", 1)
 
@@ -87,10 +87,10 @@ async def test_a_master_without_files_leaves_the_job_to_others(engine: Engine, d
         await asyncio.gather(*(engine.queues() for _ in range(10)))  # all connections to Redis that will be needed
         with no_more_files():
             job = await enqueue(engine, max_retry=0)
-            await eventually(lambda: dispatch.counts.no_room)
+            await eventually(lambda: came_to(dispatch, "no_room"))
             assert [one["state"] for one in (await engine.workers()).documents] == ["ready"]
         assert [one["id"] for one in await stub.delivered()] == [job]
-        await eventually(lambda: dispatch.counts.accepted)
-    assert dispatch.counts.refused == 0
+        await eventually(lambda: came_to(dispatch, "accepted"))
+    assert came_to(dispatch, *REFUSED) == 0
     [document] = await engine.get(job)
     assert document is not None and document["status"] == "running" and not document["retry_count"]

@@ -21,7 +21,19 @@ from jqmaster.master import delivery
 from jqmaster.master.dispatch import Dispatch
 from jqmaster.system import calls
 from jqmaster.system.engine import SystemEngine, Whole
-from parts import answers, dispatch_of, enqueue, eventually, listening, status, until, worker
+from parts import (
+    FINISHED,
+    REFUSED,
+    answers,
+    came_to,
+    dispatch_of,
+    enqueue,
+    eventually,
+    listening,
+    status,
+    until,
+    worker,
+)
 from settable import set_up
 
 SOON_S = 60.0
@@ -202,7 +214,7 @@ async def test_a_worker_that_cannot_be_reached_loses_its_jobs_to_others(engine: 
         held = await enqueue(engine, retry_base=0.01)
         await gone.delivered()
     job = await enqueue(engine)  # its delivery finds nobody there
-    await eventually(lambda: dispatch.counts.refused)
+    await eventually(lambda: came_to(dispatch, *REFUSED))
     async with worker(engine, ACCEPTED) as stub:
         delivered = {one["id"]: one for one in await stub.delivered(2)}
     assert delivered[job]["retry_count"] == 0
@@ -270,7 +282,7 @@ async def test_a_worker_to_which_there_is_no_way_keeps_its_jobs(
             waiting.setblocking(False)
             waiting.connect_ex(("127.0.0.1", port))
         job = await enqueue(engine)
-        await eventually(lambda: dispatch.counts.refused, SOON_S)
+        await eventually(lambda: came_to(dispatch, *REFUSED), SOON_S)
         assert await status(engine, held) == "running"
         async with worker(engine, ACCEPTED) as other:
             assert [one["id"] for one in await other.delivered()] == [job]
@@ -300,8 +312,8 @@ async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(engine: W
         await engine.register("stale", "*", url=f"http://127.0.0.1:{port}", max_jobs=10)
         for number in range(3):
             await enqueue(engine)
-            await eventually(lambda number=number: dispatch.counts.accepted == number + 1)
-    assert dispatch.counts.refused == 0 and dispatch.counts.finished == 0
+            await eventually(lambda number=number: came_to(dispatch, "accepted") == number + 1)
+    assert came_to(dispatch, *REFUSED) == 0 and came_to(dispatch, *FINISHED) == 0
 
 
 async def test_a_connection_that_breaks_under_the_job_is_a_failure(engine: Whole, dispatch: Dispatch) -> None:
@@ -339,7 +351,7 @@ async def test_a_late_outcome_changes_nothing(engine: Whole, dispatch: Dispatch)
         await stub.delivered()
         await engine.cancel([job])
         go_on.set()
-        await eventually(lambda: dispatch.counts.finished == 1 and dispatch.under_way == 0)
+        await eventually(lambda: came_to(dispatch, *FINISHED) == 1 and dispatch.under_way == 0)
     assert await status(engine, job) == "cancelled"
 
 

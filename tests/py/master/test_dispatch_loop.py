@@ -16,7 +16,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.master.answers import retry_after_s
 from jqmaster.master.dispatch import Dispatch
-from parts import answers, commands, dispatch_of, enqueue, eventually, status, until, worker
+from parts import FINISHED, answers, came_to, commands, dispatch_of, enqueue, eventually, status, until, worker
 from servers import RedisServer
 from test_dispatch import ACCEPTED, SOON_S, dispatch  # noqa: F401
 
@@ -24,7 +24,7 @@ from test_dispatch import ACCEPTED, SOON_S, dispatch  # noqa: F401
 async def test_many_jobs_all_arrive_once(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(200, {"type": "success"}), max_jobs=50) as stub:
         made = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 500)
-        await eventually(lambda: dispatch.counts.finished == 500 and dispatch.under_way == 0)
+        await eventually(lambda: came_to(dispatch, *FINISHED) == 500 and dispatch.under_way == 0)
         assert sorted(job["id"] for job in stub.jobs) == sorted(job.id for job in made)
         assert stub.most_under_way <= 50
 
@@ -64,7 +64,7 @@ async def test_an_idle_dispatch_makes_next_to_no_calls(fresh_server: RedisServer
         async with worker(engine, answers(200, {"type": "success"})) as stub:
             await enqueue(engine)
             await stub.delivered()
-            await eventually(lambda: dispatch.counts.finished == 1 and dispatch.under_way == 0)
+            await eventually(lambda: came_to(dispatch, *FINISHED) == 1 and dispatch.under_way == 0)
             await asyncio.sleep(0.3)
             before = await commands(redis)
             await asyncio.sleep(3)
@@ -107,7 +107,7 @@ async def test_an_outcome_outlives_a_restart_of_redis() -> None:
                 await stub.delivered()
                 await asyncio.to_thread(server.kill)
                 go_on.set()
-                await eventually(lambda: dispatch.counts.finished == 1)
+                await eventually(lambda: came_to(dispatch, *FINISHED) == 1)
                 await asyncio.to_thread(server.start)
                 await until(engine, job, "done")
             await dispatch.stop(1)

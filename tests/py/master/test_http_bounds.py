@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from http_live import Live, live_server
-from jqmaster.master.http.bounds import SMALL, Bounds
+from jqmaster.master.http.entrance import SMALL, Bounds
 from jqmaster.master.http.http1 import MOST_HEAD_BYTES
 
 KEPT = b"GET /alive HTTP/1.1\r\nhost: x\r\n"

@@ -7,7 +7,8 @@ import pytest
 import requests
 
 from jqmaster.engine import scripts
-from jqmaster.master.http.foreign import may_change
+from jqmaster.master.http.entrance import may_change
+from jqmaster.master.http.routes import find
 from jqmaster.master.server import ServeOptions, Server
 from jqmaster.wire import access
 from jqmaster.wire.foreign import is_foreign
@@ -101,7 +102,8 @@ async def test_every_get_that_may_change_something_is_known() -> None:
     looks = {name for name, script in scripts.builtin().items() if "no-writes" in script.source.partition("\n")[0]}
     changing = {one.script for one in OPERATIONS.values() if one.method == "GET" and one.script} - looks
     assert changing == {"result", "track", "watch", "config"}  # config writes only where it is given something
-    assert not may_change("GET", "/config") and may_change("HEAD", "/job/0687f9c2718400/result")
+    assert not may_change("GET", find("GET", "/config")[0])
+    assert may_change("HEAD", find("HEAD", "/job/0687f9c2718400/result")[0])
 
 
 async def test_a_look_at_a_job_writes_nothing(redis_url: str, namespace: str) -> None:

@@ -16,6 +16,7 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import builtin, install
 from jqmaster.engine.waiting import Waiting
+from jqmaster.master.events import EventFeed
 from jqmaster.master.http.app import create_app
 from jqmaster.master.master import Master
 from parts import eventually
@@ -281,7 +282,7 @@ async def lonely(request: pytest.FixtureRequest, fresh_server: RedisServer, name
         await install(client, namespace, builtin(), make_current=True)
         engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
-        master = Master(engine, waiting, ended, Pokes())
+        master = Master(engine, waiting, ended, Pokes(), EventFeed(engine, client))
         yield Api(create_app(master, fast=request.param == "fast"), master), fresh_server
         await waiting.stop()
         await ended.stop()

@@ -11,7 +11,7 @@ import pytest
 
 from http_support import Answer, Api, master
 from jqmaster.engine.engine import Engine
-from jqmaster.master.http.bounds import SMALL
+from jqmaster.master.http.entrance import SMALL
 from jqmaster.wire import secret
 from jqmaster.wire.message import covers
 from jqmaster.wire.operation import ROLES, ROLES_OF, Operation

@@ -23,7 +23,7 @@ from jqmaster.master.reach import Reach
 from jqmaster.master.server import ServeOptions
 from jqmaster.wire import signing
 from jqmaster.wire.signing import Verifier
-from parts import answers, dispatch_of, enqueue, eventually, listening, until, worker
+from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, listening, until, worker
 
 SECRET, OTHER = signing.new_secret(), signing.new_secret()
 ACCEPTED = answers(202)
@@ -83,7 +83,7 @@ async def test_a_worker_that_refuses_the_signature_costs_the_job_nothing(engine:
 async def test_no_url_leaves_a_job_running(engine: Engine, dispatch: Dispatch, host: str) -> None:
     await engine.register("odd", "*", url=f"http://{host}/")
     job = await enqueue(engine, max_retry=0)
-    await eventually(lambda: dispatch.counts.refused)
+    await eventually(lambda: came_to(dispatch, *REFUSED))
     await until(engine, job, "queued")
 
 
@@ -202,7 +202,7 @@ async def test_nobody_is_connected_to_who_may_not_be(engine: Engine, redis: Redi
     async with counting() as (port, connections), dispatching(engine, redis, reach=Reach.of("10.0.0.0/8")) as dispatch:
         await engine.register("inside", "*", url=url.format(port=port))
         job = await enqueue(engine, max_retry=0)
-        await eventually(lambda: dispatch.counts.refused)
+        await eventually(lambda: came_to(dispatch, *REFUSED))
         await until(engine, job, "queued")
         events = (await engine.history(job))["events"]
     assert connections() == 0

@@ -126,6 +126,24 @@ async def test_what_waits_goes_to_where_the_webhook_is_now_and_is_signed_anew(en
     assert Verifier([SECRET]).refusal(receiver.headers[0], receiver.raw[0]) is None
 
 
+async def test_a_look_that_fails_for_whatever_reason_is_repeated(
+    engine: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, look = 0, engine.queues
+
+    async def fails_once(*names: Any, **options: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            raise RuntimeError("nobody thought of this")
+        return await look(*names, **options)
+
+    monkeypatch.setattr(engine, "queues", fails_once)
+    async with listening(DELIVERED) as receiver, carrying(engine, redis):
+        await end(engine, notify=f"{receiver.url}/hook")
+        await receiver.delivered()
+
+
 async def test_a_webhook_that_is_gone_is_told_nothing(engine: Engine, redis: Redis) -> None:
     await engine.subscribe("w", "http://127.0.0.1:1/hook", {"name": "*"})
     await end(engine)

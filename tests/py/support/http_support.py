@@ -274,7 +274,7 @@ class Pokes:
     """A dispatch that only counts."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.under_way = 0
 
     def poke(self) -> None:
         self.count += 1
@@ -286,8 +286,7 @@ async def master(engine: Engine) -> AsyncIterator[Master]:
     events = EventFeed(engine, engine.redis)
     master = Master(engine, waiting, ended, Pokes(), events)
     yield master
-    if master.overview is not None:
-        await master.overview.stop()
+    await master.overview.stop()
     await waiting.stop()
     await ended.stop()
     await events.stop()

@@ -19,6 +19,7 @@ from jqmaster.master.desk import NamespaceDesk, SystemDesk
 from jqmaster.master.dispatch import Dispatch
 from jqmaster.system.engine import SystemEngine, Whole
 
+FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable", "gone")
 LONG_S = 60.0  # for what comes soon, unless the machine stands still meanwhile
 _numbers = itertools.count()
 
@@ -35,6 +36,11 @@ async def eventually(fact: Callable[[], Any], timeout_s: float = LONG_S) -> Any:
                 return value
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 1.3, 0.05)  # what takes long needs the processor itself
+
+
+def came_to(dispatch: Dispatch, *outcomes: str) -> int:
+    """How many of its deliveries did."""
+    return sum(dispatch.meters.deliveries.get(one, 0) for one in outcomes)
 
 
 async def enqueue(engine: Whole, name: str = "mail", argument: Any = None, **fields: Any) -> str:

@@ -25,7 +25,7 @@ from jqmaster.system.record import partition_of
 from jqmaster.system.resizing import add
 from jqmaster.system.slots import home_of
 from jqmaster.worker.run import WorkOptions, work
-from parts import StubWorker, answers, dispatch_of, enqueue, eventually, until, worker
+from parts import FINISHED, StubWorker, answers, came_to, dispatch_of, enqueue, eventually, until, worker
 from processes import MasterProcess
 from systems import put
 from topologies import cluster
@@ -83,7 +83,7 @@ async def test_two_masters_push_all_once_and_never_more_than_the_slots(
         assert all(job["retry_count"] == 0 for stub in stubs for job in stub.jobs)
         await eventually(lambda: _none_held(engine))
         assert [one["id"] for one in (await engine.workers()).documents] == sorted(stub.id for stub in stubs)
-    assert sum(master.dispatch.counts.finished for master in masters) == len(ids)
+    assert sum(came_to(master.dispatch, *FINISHED) for master in masters) == len(ids)
     assert await engine.audit_all() == []
 
 

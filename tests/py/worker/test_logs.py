@@ -13,7 +13,7 @@ from http_support import Api, api, master  # noqa: F401
 from jqmaster.engine.engine import Engine
 from jqmaster.wire import access
 from jqmaster.worker.joblog import JsonLines
-from parts import answers, dispatch_of, enqueue, eventually, worker
+from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, worker
 
 
 @pytest.fixture
@@ -130,10 +130,10 @@ async def test_each_delivery_has_a_line(engine: Engine, lines: Any) -> None:
     try:
         async with worker(engine, answers(202), queues=["mail"]) as stub:
             job_id = await enqueue(engine, "mail")
-            await eventually(lambda: dispatch.counts.accepted)
+            await eventually(lambda: came_to(dispatch, "accepted"))
         async with worker(engine, answers(404), queues=["report"]):
             await enqueue(engine, "report")
-            await eventually(lambda: dispatch.counts.refused)
+            await eventually(lambda: came_to(dispatch, *REFUSED))
     finally:
         await dispatch.stop()
     taken, refused = lines

@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Collection
+from typing import cast
 
 from quart import Quart, request
 from quart import Response as QuartResponse
 from quart.routing import QuartRule
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from jqmaster.master.http.bounds import MAX_CONTENT_LENGTH, Bounds
-from jqmaster.master.http.fast import FastPath
-from jqmaster.master.http.foreign import own_pages_only
-from jqmaster.master.http.gate import admit
-from jqmaster.master.http.routes import (
-    ROUTE,
-    ROUTES,
-    WHO,
-    Asgi,
-    Receive,
-    Response,
-    Route,
-    Scope,
-    Send,
-    answered,
-    find,
-    refusal,
-    refuse,
-    respond,
-)
+from jqmaster.master.http.entrance import MAX_CONTENT_LENGTH, Bounds, Entrance
+from jqmaster.master.http.routes import ROUTE, ROUTES, Response, Scope, answered, refusal, respond
 from jqmaster.master.http.ui import add_ui
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError, internal
 
-_ORIGIN = re.compile(r"\A\w+://[^/]*")
 logger = logging.getLogger("jqmaster.http")
 
 
@@ -74,51 +54,29 @@ def create_app(
     # Names in paths stay as they are: no redirect for `//` or a missing slash.
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = True
+    view = _view(master)
     for route in ROUTES:
         app.add_url_rule(
             route.path.replace("{", "<").replace("}", ">"),
             endpoint=f"{route.method} {route.path}",
-            view_func=_view(master, route),
+            view_func=view,
             methods=[route.method],
             provide_automatic_options=False,
         )
     add_ui(app)
     app.after_request(_of_others(master))
     app.register_error_handler(Exception, _on_error(master))
-    inner: Asgi = app.asgi_app
-    if fast:
-        inner = FastPath(inner, master)
-    inner = (bounds or Bounds()).around(inner, master, max_content_length)
-    inner = own_pages_only(_admitted_only(inner, master), master, hosts)
-    app.asgi_app = _raw_paths(inner)  # type: ignore[method-assign, assignment]
+    entrance = Entrance(app.asgi_app, master, bounds or Bounds(), max_content_length, hosts, fast)
+    app.asgi_app = entrance  # type: ignore[method-assign, assignment]
     return app
 
 
-def _admitted_only(app: Asgi, master: Master) -> Asgi:
-    """`app`, for who may do what they ask for. Nothing has been read of their request's body then."""
-
-    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            path = scope["path"].removeprefix(scope.get("root_path", ""))
-            route, _ = scope[ROUTE] = find(scope["method"], path)
-            if route is not None:
-                try:
-                    scope[WHO] = admit(master, route.operation, scope)
-                except HttpError as error:
-                    await refuse(master, scope, send, error, route)
-                    return
-        await app(scope, receive, send)
-
-    return asgi
-
-
-def _view(master: Master, route: Route) -> Callable[..., Awaitable[QuartResponse]]:
-    async def view(**params: str) -> QuartResponse:
+def _view(master: Master) -> Callable[..., Awaitable[QuartResponse]]:
+    async def view(**_: str) -> QuartResponse:
         scope = cast(Scope, request.scope)
-        if scope[ROUTE][0] is not route:
+        if scope[ROUTE][0] is None:
             raise NotFound  # `//job`, which Quart takes for `/job`: nobody has looked whether they may
-        body = cast(bytes, await request.get_data(cache=False))
-        return _quart(await respond(master, route, scope, params, body))
+        return _quart(await respond(master, scope, cast(bytes, await request.get_data(cache=False))))
 
     return view
 
@@ -166,16 +124,3 @@ def _translated(error: Exception) -> HttpError:
             return HttpError(error.code, "INVALID", error.description or error.name)
     logger.error("a request failed", exc_info=error)
     return internal()
-
-
-def _raw_paths(app: Asgi) -> Asgi:
-    """Route on the path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole
-    URL, as proxies are asked for, the path counts."""
-
-    async def asgi(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        raw = scope.get("raw_path")
-        if raw and scope["type"] == "http":
-            scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
-        await app(scope, receive, send)
-
-    return asgi

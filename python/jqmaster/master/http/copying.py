@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterator
 
 import msgpack
 
+from jqmaster.engine.copying import chunks
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import check_namespace, install
 from jqmaster.errors import JQError
@@ -23,18 +24,17 @@ MOST_BYTES = 1 << 20
 async def export(master: Master, _request: Request) -> Reply:
     """`GET /export`: records, one MessagePack value behind the other."""
     # The first step comes before the answer begins, so that what is wrong can still be said.
-    first = await master.engine.call("export", packform.pack({"count": STEP_RECORDS}))
-    return Reply(200, content_type=RECORDS, stream=_records(master, first))
+    first = await master.engine.export(count=STEP_RECORDS)
+    return Reply(200, content_type=RECORDS, stream=_records(master, *first))
 
 
-async def _records(master: Master, reply: list[bytes]) -> AsyncGenerator[bytes, None]:
+async def _records(master: Master, cursor: str, records: list[bytes]) -> AsyncGenerator[bytes, None]:
     while True:
-        cursor, *records = reply
         if records:
             yield b"".join(records)
         if not cursor:
             return
-        reply = await master.engine.call("export", packform.pack({"cursor": cursor.decode(), "count": STEP_RECORDS}))
+        cursor, records = await master.engine.export(cursor, STEP_RECORDS)
 
 
 async def import_records(master: Master, request: Request) -> Reply:
@@ -51,7 +51,10 @@ async def import_records(master: Master, request: Request) -> Reply:
         raise HttpError(503, "UNAVAILABLE", "this server cannot write into other namespaces")
     engine = Engine(own.redis, namespace, scripts=own.scripts, form=own.form)
     keys = begun = 0
-    for batch in _batches(request.body):
+    records = list(_split(request.body))
+    if not records:
+        raise invalid(None, "the body is empty; expected records of GET /export")
+    for batch in chunks(records, MOST_BYTES, MOST_RECORDS):
         try:
             keys += int(await engine.call("import", *batch))
         except JQError as error:
@@ -72,23 +75,8 @@ def _shifted(path: str, begun: int) -> str:
     return f"records[{int(number) + begun}]{rest}"
 
 
-def _batches(body: bytes) -> Iterator[list[bytes]]:
-    """The body's records, some at a time. Raises 400 for what is none, before the first is given."""
-    records = list(_split(body))
-    if not records:
-        raise invalid(None, "the body is empty; expected records of GET /export")
-    batch: list[bytes] = []
-    size = 0
-    for record in records:
-        if batch and (len(batch) == MOST_RECORDS or size + len(record) > MOST_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(record)
-        size += len(record)
-    yield batch
-
-
 def _split(body: bytes) -> Iterator[bytes]:
+    """The body's records. Raises 400 for what is none."""
     unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(body)))
     unpacker.feed(body)
     start = 0

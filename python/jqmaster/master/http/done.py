@@ -7,12 +7,12 @@ from typing import Any
 
 import msgpack
 
-from jqmaster.master.http.jobs import draining, enqueued, follow_of
+from jqmaster.master.http.jobs import draining, enqueued
 from jqmaster.master.http.work import attempt_of, jobs_of, picked_ids, poke, states, worker_of
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
 from jqmaster.wire.errors import STATUS, HttpError, invalid
-from jqmaster.wire.message import Reply, Request, refuse_unknown, unknown_field
+from jqmaster.wire.message import Reply, Request, follow_of, refuse_unknown, unknown_field
 from jqmaster.wire.parts import PICK
 
 PICK_FIELDS = tuple(field.name for field in PICK)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import lru_cache
+from typing import Any
 
 import msgpack
 
-from jqmaster.master.http.jobs import ENDED, ask, draining
+from jqmaster.master.events import Event
+from jqmaster.master.http.jobs import ENDED, about, refuse_draining
 from jqmaster.master.http.translate import no_such_job
-from jqmaster.master.master import Events, Master
+from jqmaster.master.master import Master
 from jqmaster.wire import jsonform, packform
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.message import Reply, Request
@@ -26,12 +28,6 @@ _ALIVE = b":\n\n"
 _MISSED = b"event: missed\ndata: {}\n\n"
 
 
-def _events(master: Master) -> Events:
-    if master.events is None or master.draining.is_set():
-        raise draining()
-    return master.events
-
-
 @lru_cache(maxsize=2048)
 def _line(event_id: str, packed: bytes) -> bytes:
     """Made once for all who listen."""
@@ -40,50 +36,53 @@ def _line(event_id: str, packed: bytes) -> bytes:
 
 async def all_events(master: Master, request: Request) -> Reply:
     """`GET /events`: every transition from now on, or from `Last-Event-ID` on as far as they are kept."""
-    events = _events(master)
+    refuse_draining(master)
     last = request.header(LAST_ID) or None
     if last is not None and not _STREAM_ID.fullmatch(last):
         raise invalid(LAST_ID, f"expected the id of an event, got {packform.printable(last, 40)!r}")
-    settings = msgpack.unpackb(await master.engine.call("config", packform.pack({})))
-    if not settings["events_max"]:
+    if not (await master.engine.config())["events_max"]:
         raise HttpError(409, "CONFLICT", "the setting events_max is 0: no events are written")
-    start = last or await events.last_id()
-    return Reply(200, content_type=EVENT_STREAM, stream=_all(master, events, start, last is not None))
+    # Before the answer begins, so that what is wrong can still be said.
+    start, is_missing = await master.events.resume(last) if last else (await master.events.last_id(), False)
+    coming = master.events.after(start, ALIVE_EVERY_S)
+    return Reply(200, content_type=EVENT_STREAM, stream=sent(master, coming, _page, _MISSED if is_missing else b""))
 
 
-async def _all(master: Master, events: Events, last: str, is_resumed: bool) -> AsyncGenerator[bytes, None]:
-    is_missing = False
-    if is_resumed:
-        last, is_missing = await events.resume(last)
-    if is_missing:
-        yield _MISSED
+def _page(events: list[Event]) -> bytes:
+    """One piece for all that came together: each costs as much on its way out as many events."""
+    return b"".join([_line(*event) for event in events]) or _MISSED
+
+
+async def sent(
+    master: Master, coming: AsyncGenerator[Any, None], piece_of: Callable[[Any], bytes], first: bytes = b""
+) -> AsyncGenerator[bytes, None]:
+    """What comes as a stream of events, until the master stops; a sign of life for each None."""
     # At once, so that the client knows that it is connected.
-    yield _ALIVE
-    async with aclosing(events.after(last, ALIVE_EVERY_S)) as coming:
+    yield first + _ALIVE
+    async with aclosing(coming):
         async for page in coming:
             if master.draining.is_set():
                 return
-            # One piece for all that came together: each costs as much on its way out as many events.
-            yield _ALIVE if page is None else b"".join([_line(*event) for event in page]) or _MISSED
+            yield _ALIVE if page is None else piece_of(page)
 
 
 async def job_events(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/events`: tracks a job; its state now, and each transition until it has ended."""
-    events = _events(master)
+    refuse_draining(master)
     job_id = request.params["id"]
     spec = packform.pack({"ids": [job_id]})
-    [state] = await ask(master, "track", job_id, spec)
+    [state] = await about(job_id, master.engine.call("track", spec))
     if state is None:
         raise no_such_job(job_id)
     last = request.header(LAST_ID)
     if state.decode() in ENDED and last is not None and last.partition("-")[0] == state.decode():
         # A browser that has seen the end asks again unless it is told not to (204).
         return Reply(204)
-    return Reply(200, content_type=EVENT_STREAM, stream=_of_job(master, events, job_id, spec))
+    return Reply(200, content_type=EVENT_STREAM, stream=_of_job(master, job_id, spec))
 
 
-async def _of_job(master: Master, events: Events, job_id: str, spec: bytes) -> AsyncGenerator[bytes, None]:
-    async with events.of_job(job_id) as messages:
+async def _of_job(master: Master, job_id: str, spec: bytes) -> AsyncGenerator[bytes, None]:
+    async with master.events.of_job(job_id) as messages:
         while not master.draining.is_set():
             try:
                 # By chance, as many streams that began together should not all be written to at once.

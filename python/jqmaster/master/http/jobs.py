@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
 from jqmaster.engine import durable as durables
 from jqmaster.errors import JQError
@@ -11,11 +12,11 @@ from jqmaster.master.http.translate import Translation, no_such_job
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform, tracing
 from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.message import Reply, Request, refuse_unknown
+from jqmaster.wire.message import ARGUMENT, Reply, Request, read_job, refuse_unknown
 from jqmaster.wire.operations import OPERATIONS
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
-_ARGUMENT = frozenset(("argument",))
+T = TypeVar("T")
 ENDED = frozenset(("done", "error", "cancelled"))
 _CANCEL = Translation(OPERATIONS["cancel.one"])
 _POLL = Translation(OPERATIONS["watch"])
@@ -48,23 +49,6 @@ def _rename_single(path: str) -> str:
     if path == "request":
         return IDEMPOTENCY_KEY
     return path.removeprefix("jobs[0]").removeprefix(".")
-
-
-def read_job(reader: packform.Reader, path: str) -> tuple[dict[str, Any], bytes]:
-    """A job to enqueue: its spec, and its argument unread."""
-    spec = reader.map(path, _ARGUMENT)
-    return spec, spec.pop("argument", packform.NIL)
-
-
-def follow_of(reader: packform.Reader, path: str) -> list[bytes]:
-    """The jobs that an outcome enqueues, as the engine takes them: spec, argument, spec, argument, …"""
-    parts: list[bytes] = []
-    for item in reader.items(path):
-        spec, argument = read_job(reader, item)
-        parts += (packform.pack_spec(spec), argument)
-    if not parts:
-        raise invalid(path, "expected 1 to 1000 jobs, got none")
-    return parts
 
 
 async def enqueue_many(master: Master, request: Request) -> Reply:
@@ -116,10 +100,10 @@ def enqueued(reply: list[Any]) -> dict[str, Any]:
     return {"job_ids": ids, "created": [bool(created) for created in reply[1::2]]}
 
 
-async def ask(master: Master, script: str, job_id: str, *args: Any) -> Any:
-    """Call `script` about one job. An id that cannot be one is an unknown job, not a bad request."""
+async def about(job_id: str, asked: Awaitable[T]) -> T:
+    """What is asked about one job. An id that cannot be one is an unknown job, not a bad request."""
     try:
-        return await master.engine.call(script, *args)
+        return await asked
     except JQError as error:
         if error.code in ("INVALID", "NOTFOUND"):
             raise no_such_job(job_id) from None
@@ -127,7 +111,7 @@ async def ask(master: Master, script: str, job_id: str, *args: Any) -> Any:
 
 
 async def _document(master: Master, job_id: str) -> bytes:
-    [document] = await ask(master, "get", job_id, job_id.encode())
+    [document] = await about(job_id, master.engine.call("get", job_id.encode()))
     if document is None:
         raise no_such_job(job_id)
     known = packform.members(document)
@@ -142,7 +126,7 @@ async def get_job(master: Master, request: Request) -> Reply:
 async def get_result(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/result`: the bare result; 409 when there is none (yet), 410 when it is gone."""
     job_id = request.params["id"]
-    state, *result = await ask(master, "result", job_id, job_id.encode())
+    state, *result = await about(job_id, master.engine.call("result", job_id.encode()))
     if not result:
         why = "keeps no result" if state == b"done" else "has no result"
         raise HttpError(409, "CONFLICT", f"the job is {state.decode()} and {why}")
@@ -157,18 +141,12 @@ async def poll_job(master: Master, request: Request) -> Reply:
     state = await until_draining(master, waiting)
     if state in ENDED:
         return Reply(200, await _document(master, job_id))
-    if master.draining.is_set():
-        raise draining()
+    refuse_draining(master)
     raise HttpError(408, "TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
 
 
 async def _ended(master: Master, job_id: str, timeout_s: float) -> str:
-    try:
-        state = await master.ended.wait(job_id.encode(), timeout_s)
-    except JQError as error:
-        if error.code in ("INVALID", "NOTFOUND"):
-            raise no_such_job(job_id) from None
-        raise
+    state = await about(job_id, master.ended.wait(job_id.encode(), timeout_s))
     if state is None:
         raise no_such_job(job_id)
     return state
@@ -195,12 +173,18 @@ def draining() -> HttpError:
     return HttpError(503, "DRAINING", "this server is stopping; try again, it or another will answer")
 
 
+def refuse_draining(master: Master) -> None:
+    """Raise that if it is so."""
+    if master.draining.is_set():
+        raise draining()
+
+
 async def cancel_job(master: Master, request: Request) -> Reply:
     """`DELETE /job/{id}`: cancel it; with `?force` also a running one that the settings protect."""
     job_id = request.params["id"]
     spec, _ = _CANCEL.read(request)
     request.rename = lambda path: "dependents" if path.startswith("ids") else path
-    [state] = await ask(master, "cancel", job_id, spec)
+    [state] = await about(job_id, master.engine.call("cancel", spec))
     state = state.decode("ascii")
     if state == "NOTFOUND":
         raise no_such_job(job_id)
@@ -221,7 +205,7 @@ async def change_many(master: Master, request: Request) -> Reply:
 
     def read_jobs(path: str) -> None:
         for item in reader.items(path):
-            spec = reader.map(item, _ARGUMENT)
+            spec = reader.map(item, ARGUMENT)
             argument = spec.pop("argument", b"")
             args.extend((packform.pack_spec(spec), argument))
 

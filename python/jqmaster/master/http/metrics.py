@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 
 import redis.exceptions
 
@@ -14,7 +13,7 @@ from jqmaster.master.figures import Look
 from jqmaster.master.master import Master
 from jqmaster.wire import jsonform, packform
 from jqmaster.wire.errors import HttpError
-from jqmaster.wire.message import JSON, Reply, Request
+from jqmaster.wire.message import JSON, Reply, Request, accepted
 
 log = logging.getLogger("jqmaster.metrics")
 
@@ -33,7 +32,7 @@ async def metrics(master: Master, request: Request) -> Reply:
         error = HttpError(501, "UNSUPPORTED", message)
         return Reply(501, jsonform.to_json(packform.pack(error.body())), JSON)
     look, partitions = await asyncio.gather(_look(master), _partitions(master))
-    families = exposition.Families(look, master.meters, getattr(master.dispatch, "under_way", None), partitions)
+    families = exposition.Families(look, master.meters, master.dispatch.under_way, partitions)
     kind = exposition.OPENMETRICS if openmetrics else exposition.TEXT
     return Reply(200, exposition.render(families, openmetrics=openmetrics), kind)
 
@@ -56,16 +55,9 @@ async def _partitions(master: Master) -> Document | None:
 
 def _wants_openmetrics(accept: str | None) -> bool:
     """Raises 406 for a client that takes neither format."""
-    taken = list(_taken(accept or "*/*"))
+    taken = [kind for kind, quality in accepted(accept or "*/*").items() if quality > 0]
     if _OPENMETRICS in taken:
         return True
     if not any(kind in taken for kind in _TEXT):
         raise HttpError(406, "NOTACCEPTABLE", f"accept: this is text/plain or {_OPENMETRICS}", "accept")
     return False
-
-
-def _taken(accept: str) -> Iterator[str]:
-    for part in accept.lower().split(","):
-        kind, *parameters = (one.strip() for one in part.split(";"))
-        if not any(one.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000") for one in parameters):
-            yield kind

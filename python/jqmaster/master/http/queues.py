@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from jqmaster.errors import Unavailable
-from jqmaster.master.http.jobs import draining
+from jqmaster.master.http.jobs import refuse_draining
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.system.engine import SystemEngine
@@ -20,7 +21,6 @@ from jqmaster.wire.operations import OPERATIONS
 
 READY_S = 1.0
 _PURGE = Translation(OPERATIONS["discard.queue"])
-_BULK = Translation(OPERATIONS["bulk"])
 
 
 async def purge_queue(master: Master, request: Request) -> Reply:
@@ -36,20 +36,11 @@ async def purge_queue(master: Master, request: Request) -> Reply:
         spec = packform.extend_map(first, {"cursor": packform.pack(cursor.decode())})
 
 
-async def begin_bulk(master: Master, request: Request) -> Reply:
-    """`POST /bulks`: this master carries it on, or another if it cannot."""
-    reply = await _BULK(master, request)
-    if master.bulks is not None:
-        master.bulks.poke()
-    return reply
-
-
 async def get_config(master: Master, request: Request) -> Reply:
     """`GET /config`: all settings of the namespace; with `?describe`, what there is to set."""
-    if not flag(request.arguments.get("describe", "0"), "describe"):
-        return Reply(200, await master.engine.call("config", packform.pack({})))
-    described = await master.engine.call("config", packform.pack({"describe": True}))
-    return Reply(200, packform.raw_map({"settings": described}))
+    described = flag(request.arguments.get("describe", "0"), "describe")
+    told = await master.engine.call("config", packform.pack({"describe": True} if described else {}))
+    return Reply(200, packform.raw_map({"settings": told}) if described else told)
 
 
 async def set_config(master: Master, request: Request) -> Reply:
@@ -73,11 +64,10 @@ async def health(master: Master, _request: Request) -> Reply:
 
     It asks Redis for the settings, so it also finds a namespace that is missing or of another schema.
     """
-    if master.draining.is_set():
-        raise draining()
+    refuse_draining(master)
     try:
         async with asyncio.timeout(READY_S):
-            await master.engine.call("config", packform.pack({}))
+            await master.engine.config()
             form = await master.engine.form_in_use()
             missing = await _missing(master)
     except TimeoutError as late:
@@ -89,8 +79,7 @@ async def _missing(master: Master) -> dict[str, Any]:
     """Of a system: the partitions that do not answer. As long as any does the others can be served."""
     if not isinstance(master.engine, SystemEngine):
         return {}
-    told = packform.pack({})
-    await master.engine.everywhere(lambda engine: engine.call("config", told), within_s=READY_S / 2)
+    await master.engine.everywhere(lambda engine: engine.config(), within_s=READY_S / 2)
     return {"missing": master.engine.missing}
 
 
@@ -103,11 +92,10 @@ def document(name: str) -> bytes:
     return (Path(__file__).resolve().parents[4] / "openapi" / name).read_bytes()
 
 
-async def master_openapi(_master: Master, _request: Request) -> Reply:
-    """`GET /openapi.yaml`: this API."""
-    return Reply(200, document("master.yaml"), "application/yaml")
+def openapi(name: str) -> Callable[[Master, Request], Awaitable[Reply]]:
+    """`GET /openapi.yaml`: this API; `GET /worker/openapi.yaml`: the one that a worker offers to masters."""
 
+    async def answer(_master: Master, _request: Request) -> Reply:
+        return Reply(200, document(name), "application/yaml")
 
-async def worker_openapi(_master: Master, _request: Request) -> Reply:
-    """`GET /worker/openapi.yaml`: the API that a worker offers to masters."""
-    return Reply(200, document("worker.yaml"), "application/yaml")
+    return answer

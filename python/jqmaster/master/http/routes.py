@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import time
@@ -13,8 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from jqmaster.errors import JQError
 from jqmaster.master.http import access as keys
-from jqmaster.master.http import copying, done, events, jobs, metrics, overview, queues, ranking, search, work
-from jqmaster.master.http.gate import while_known
+from jqmaster.master.http import copying, done, events, jobs, metrics, overview, queues, work
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.http.within import within_queues
 from jqmaster.master.master import Master
@@ -32,7 +30,7 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-# In the scope of a request: what `find` gives, who sends it, and whether it is counted as a stream (bounds.py).
+# In the scope of a request: what `find` gives, who sends it, and whether it is counted as a stream (entrance.py).
 ROUTE, WHO, STREAM = "jq.route", "jq.who", "jq.stream"
 _STREAMS = (events.EVENT_STREAM, copying.RECORDS)
 # The first read begins a result's time; of a job that is followed or waited for more is published.
@@ -53,13 +51,11 @@ BY_HAND: dict[str, Handler] = {
     "track.events": events.job_events,
     "register": work.register,
     "unregister": work.unregister,
-    "worker.resume": work.resume_worker,
     "heartbeat": work.heartbeat,
     "finish": done.done,
     "pick": work.pick,
     "release": work.release,
     "discard.queue": queues.purge_queue,
-    "bulk": queues.begin_bulk,
     "config": queues.get_config,
     "config.set": queues.set_config,
     "grant": keys.grant,
@@ -69,8 +65,8 @@ BY_HAND: dict[str, Handler] = {
     "export": copying.export,
     "import": copying.import_records,
     "events": events.all_events,
-    "search": search.search,
-    "ranking": ranking.ranking,
+    "search": overview.search,
+    "ranking": overview.ranking,
     "overview": overview.get_overview,
     "overview.events": overview.overview_events,
     "partitions": overview.get_partitions,
@@ -79,47 +75,29 @@ BY_HAND: dict[str, Handler] = {
     "alive": queues.alive,
     "health": queues.health,
     "metrics": metrics.metrics,
-    "openapi": queues.master_openapi,
-    "openapi.worker": queues.worker_openapi,
+    "openapi": queues.openapi("master.yaml"),
+    "openapi.worker": queues.openapi("worker.yaml"),
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Route:
-    """Who answers an operation. `takes_body`: its content type is checked and JSON is turned into MessagePack;
-    else a body is ignored. `hot`: worth the short way around Quart (fast.py). `negotiates`: the client chooses
-    the answer's type. `goes_on`: the answer is a stream. `reads`: a browser may send it for a page of another
-    site. `parameters`: those that its query may have."""
+    """Who answers an operation."""
 
-    method: str
-    path: str
-    handler: Handler
-    operation: Operation
-    takes_body: bool
-    hot: bool
-    negotiates: bool
-    goes_on: bool
-    reads: bool
-    parameters: tuple[str, ...]
-
-
-def _route(operation: Operation) -> Route:
-    handler = BY_HAND[operation.name] if operation.by_hand else Translation(operation)
-    return Route(
-        operation.method,
-        operation.path,
-        handler,
-        operation,
-        takes_body=operation.takes_body,
-        hot=operation.hot,
-        negotiates=not operation.reply.media,
-        goes_on=operation.reply.media in _STREAMS,
-        reads=operation.method == "GET" and operation.script not in _WRITING,
-        parameters=tuple(field.name for field in operation.at("query")),
-    )
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self.method, self.path = operation.method, operation.path
+        self.handler: Handler = BY_HAND[operation.name] if operation.by_hand else Translation(operation)
+        self.hot = operation.hot  # worth the short way around Quart (entrance.py)
+        # Whether its content type is checked and JSON is turned into MessagePack; else a body is ignored.
+        self.takes_body = operation.takes_body
+        self.negotiates = not operation.reply.media  # the client chooses the answer's type
+        self.goes_on = operation.reply.media in _STREAMS
+        # Whether a browser may send it for a page of another site.
+        self.reads = operation.method == "GET" and operation.script not in _WRITING
+        self.parameters = tuple(field.name for field in operation.at("query"))
 
 
-ROUTES = tuple(map(_route, OPERATIONS.values()))
+ROUTES = tuple(map(Route, OPERATIONS.values()))
 _FIXED = {(route.method, route.path): route for route in ROUTES if "{" not in route.path}
 # Others have one parameter, between two slashes or at the end: what is before it, its name, what is behind it.
 _PARTS = [(route, re.split("[{}]", route.path)) for route in ROUTES if "{" in route.path]
@@ -140,7 +118,7 @@ def find(method: str, path: str) -> tuple[Route | None, dict[str, str]]:
 
 @dataclass(slots=True)
 class Response:
-    """What goes over the packform."""
+    """What goes over the wire."""
 
     status: int
     headers: Headers
@@ -148,10 +126,10 @@ class Response:
     stream: AsyncGenerator[bytes, None] | None = None
 
 
-async def respond(master: Master, route: Route, scope: Scope, params: Mapping[str, str], body: bytes) -> Response:
-    """Answer one request of somebody who may ask for this. `params` are the path's, still percent-encoded.
-    Raises nothing but cancellation."""
+async def respond(master: Master, scope: Scope, body: bytes) -> Response:
+    """Answer one request of somebody who may ask for what it asks for. Raises nothing but cancellation."""
     started = time.perf_counter()
+    route, params = scope[ROUTE]
     request = Request(params, scope["query_string"], dict(scope["headers"]), body, scope[WHO], scope)
     response = await _respond(master, route, scope, request)
     answered(master, scope, response, route=route, request=request, started=started)
@@ -185,11 +163,7 @@ def _known(method: str) -> str:
 
 
 def _log(
-    scope: Mapping[str, Any],
-    response: Response,
-    request: Request | None,
-    request_id: bytes,
-    seconds: float | None,
+    scope: Mapping[str, Any], response: Response, request: Request | None, request_id: bytes, seconds: float | None
 ) -> None:
     pairs: dict[str, Any] = {
         "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"],
@@ -216,10 +190,7 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
         # The content types come first: a request that cannot be read or answered must not change anything.
         if route.takes_body and body:
             sent = body_type(of_body)
-        if route.negotiates:
-            content_type = reply_type(accept, sent)
-        else:
-            content_type = error_type(accept, sent)
+        content_type = (reply_type if route.negotiates else error_type)(accept, sent)
         if route.takes_body and body and sent == JSON:
             request.body = jsonform.to_msgpack(body)
         if request.query:
@@ -230,26 +201,23 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
             _begin_stream(master, scope)
         try:
             if request.who.queues is not None:
-                await within_queues(master, route.operation, request)
+                await within_queues(master.engine, route.operation, request)
             reply = await route.handler(master, request)
         except JQError as error:
             raise from_engine(error, request.rename(error.path) if error.path else None) from error
         if reply.stream is not None and request.who.key_id:
-            reply.stream = while_known(master, request.who, reply.stream)
+            reply.stream = keys.while_known(master, request.who, reply.stream)
         response = _response(reply, content_type)
-        response.headers += [*reply.headers, *_missing(master)]
-        return response
+        response.headers += reply.headers
     except HttpError as error:
         if error.status >= 500:
             logger.warning("%s %s: %s", route.method, route.path, error.__cause__ or error.message)
         response = failure(error, content_type)
-        response.headers += _missing(master)
-        return response
-    except asyncio.CancelledError:
-        raise
     except Exception:
         logger.exception("%s %s failed", route.method, route.path)
-        return failure(internal(), content_type)
+        response = failure(internal(), content_type)
+    response.headers += _missing(master)
+    return response
 
 
 def _missing(master: Master) -> Headers:

@@ -25,8 +25,12 @@ _CONFLICTS = {
     "retry": "the job is neither error, cancelled nor retrying, or its unique key is another's by now",
     "discard": "the job is running",
 }
+# Of a worker that was quiet long polls got nothing, and nobody knows that they wait.
+_LOOK_AGAIN = "worker.resume"
 # After these, workers that are pushed to may have room.
-_MAKE_ROOM = frozenset(("kick", "kick.one", "kick.queue", "retry", "discard", "cancel", "worker.quiet", "worker.stop"))
+_MAKE_ROOM = frozenset((
+    "kick", "kick.one", "kick.queue", "retry", "discard", "cancel", "worker.quiet", "worker.stop", _LOOK_AGAIN,
+))  # fmt: skip
 
 
 class Translation:
@@ -53,8 +57,12 @@ class Translation:
         except JQError as error:
             self._refuse_id(error, request)
             raise
+        if operation.name == _LOOK_AGAIN:
+            master.waiting.look_again(request.params["id"])
         if operation.name in _MAKE_ROOM:
             master.dispatch.poke()
+        if operation.name == "bulk" and master.bulks is not None:
+            master.bulks.poke()
         return self._answer(reply, request)
 
     def read(self, request: Request) -> tuple[bytes, list[bytes]]:

@@ -13,7 +13,7 @@ import msgpack
 
 from jqmaster.engine import replies
 from jqmaster.errors import JQError
-from jqmaster.master.master import Master
+from jqmaster.system.engine import Whole
 from jqmaster.wire import packform
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.message import Identity, Request
@@ -24,7 +24,7 @@ Body = dict[str, Any]
 _FREE = frozenset(("config", "heartbeat", "release", "unregister"))
 
 
-async def within_queues(master: Master, operation: Operation, request: Request) -> None:
+async def within_queues(engine: Whole, operation: Operation, request: Request) -> None:
     """Raise 403 unless all that a request names is within the queues of who sends it."""
     who = request.who
     if operation.role is None or operation.name in _FREE:
@@ -38,11 +38,11 @@ async def within_queues(master: Master, operation: Operation, request: Request) 
     elif operation.path.startswith("/job/"):
         if request.arguments.get("dependents") == "cancel":
             raise _dependents()
-        await _check_jobs(master, who, [request.params["id"]])
+        await _check_jobs(engine, who, [request.params["id"]])
         if operation.name in ("change.one", "retry.one"):
             _check_new(who, _body(request))
     elif operation.name in ("cancel", "retry", "discard", "kick", "change"):
-        await _check_many(master, who, _body(request))
+        await _check_many(engine, who, _body(request))
     else:
         raise _refused(f"{operation.name} concerns all queues")
 
@@ -53,7 +53,7 @@ def check_answer(who: Identity, outcome: Body, follow: Sequence[bytes]) -> None:
     _check(who, _of_finish({**outcome, "enqueue": [_unpacked(spec) for spec in follow[::2]]}))
 
 
-async def _check_many(master: Master, who: Identity, body: Body) -> None:
+async def _check_many(engine: Whole, who: Identity, body: Body) -> None:
     if body.get("dependents") == "cancel":
         raise _dependents()
     _check_new(who, body)
@@ -63,7 +63,7 @@ async def _check_many(master: Master, who: Identity, body: Body) -> None:
     ids = body.get("ids")
     if ids is None:
         ids = [job.get("id") for job in _maps(body.get("jobs"))]
-    await _check_jobs(master, who, ids if isinstance(ids, list) else [])
+    await _check_jobs(engine, who, ids if isinstance(ids, list) else [])
 
 
 def _check_new(who: Identity, body: Body) -> None:
@@ -71,13 +71,13 @@ def _check_new(who: Identity, body: Body) -> None:
     _check(who, [job["queue"] for job in (body, *_maps(body.get("jobs"))) if job.get("queue") is not None])
 
 
-async def _check_jobs(master: Master, who: Identity, ids: Iterable[Any]) -> None:
+async def _check_jobs(engine: Whole, who: Identity, ids: Iterable[Any]) -> None:
     """Of jobs that are there; what is no id, or of no job, the operation itself refuses."""
     named = [one.encode(errors="surrogateescape") for one in ids if isinstance(one, str)]
     if not named:
         return
     try:
-        found = await master.engine.call("get", *named)
+        found = await engine.call("get", *named)
     except JQError as error:
         if error.code in ("INVALID", "NOTFOUND"):
             return

@@ -9,22 +9,20 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine.replies import pairs
-from jqmaster.master.http.jobs import draining, until_draining
+from jqmaster.master.http.jobs import refuse_draining, until_draining
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
 from jqmaster.wire.errors import invalid
-from jqmaster.wire.message import Reply, Request, refuse_unknown
+from jqmaster.wire.message import ARGUMENT, Reply, Request, refuse_unknown
 from jqmaster.wire.operations import OPERATIONS
 
 WORKER_ID = "worker-id"
 _REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
-_ARGUMENT = frozenset(("argument",))
 _NOTES = ("progress", "message", "argument")
 _PICK = Translation(OPERATIONS["pick"])
 _PICK_FIELDS = tuple(field.name for field in OPERATIONS["pick"].at("body"))
 _REGISTER_FIELDS = tuple(field.name for field in OPERATIONS["register"].at("body"))
-_RESUME = Translation(OPERATIONS["worker.resume"])
 
 
 def _body(request: Request) -> dict[str, Any]:
@@ -130,9 +128,7 @@ def _heartbeat_body(request: Request, blobs: list[bytes]) -> tuple[dict[str, Any
     maps: set[int] = set()
     # What was said in a map is in the third place of the engine's list.
     request.rename = lambda path: re.sub(
-        r"^jobs\[(\d+)\]\[2\]\.",
-        lambda found: f"jobs[{found[1]}]." if int(found[1]) in maps else found[0],
-        path,
+        r"^jobs\[(\d+)\]\[2\]\.", lambda found: f"jobs[{found[1]}]." if int(found[1]) in maps else found[0], path
     )
     if b"argument" not in request.body:
         body = reader.map("")
@@ -160,13 +156,13 @@ def _noted(reader: packform.Reader, path: str, blobs: list[bytes], maps: set[int
     kind = reader.kind()
     if kind == "map":
         maps.add(int(path[path.rindex("[") + 1 : -1]))
-        return _lease(noted(reader.map(path, _ARGUMENT)), path, _NOTES)
+        return _lease(noted(reader.map(path, ARGUMENT)), path, _NOTES)
     if kind != "array":
         return reader.value(path)
     parts: list[Any] = []
     for number, place in enumerate(reader.items(path)):
         is_notes = number == 2 and reader.kind() == "map"
-        parts.append(noted(reader.map(place, _ARGUMENT)) if is_notes else reader.value(place))
+        parts.append(noted(reader.map(place, ARGUMENT)) if is_notes else reader.value(place))
     return parts
 
 
@@ -203,8 +199,7 @@ async def pick(master: Master, request: Request) -> Reply:
     # The engine knows `wait` too, which is the master's own business: a client waits with `timeout`.
     refuse_unknown(body, _PICK_FIELDS)
     spec = {**body, "worker": worker}
-    if master.draining.is_set():
-        raise draining()
+    refuse_draining(master)
     if timeout_s == 0 and "request" in spec:
         reply = await master.engine.call("pick", packform.pack_spec(spec))
     elif timeout_s == 0:
@@ -213,12 +208,3 @@ async def pick(master: Master, request: Request) -> Reply:
         reply = await until_draining(master, asyncio.ensure_future(master.waiting.pick(spec, timeout_s)))
     request.told = lambda: {"worker": worker, **access.ids(picked_ids(reply or [-1]))}
     return Reply(200, packform.raw_map(jobs_of([-1] if reply is None else reply)))
-
-
-async def resume_worker(master: Master, request: Request) -> Reply:
-    """`POST /worker/{id}/resume`: it learns it from its next heartbeat."""
-    reply = await _RESUME(master, request)
-    # While it was quiet its long polls got nothing, and nobody knows that they wait.
-    master.waiting.look_again(request.params["id"])
-    master.dispatch.poke()
-    return reply
