@@ -358,15 +358,6 @@ function Space:snapshot(without_pulse)
   return held
 end
 
---- Takes all that another namespace holds: quicker than to make it anew for each test.
-function Space:copy(other)
-  local lists = {}
-  for i, key in ipairs(other:keys()) do
-    lists[i] = { key, self.name .. key:sub(#other.name + 1), "REPLACE" }
-  end
-  self.connection:call_each("COPY", lists)
-end
-
 --- Which keys differ between two snapshots.
 ---@return string[]
 function M.changes(before, after)
