@@ -20,9 +20,9 @@ from jqmaster.errors import JQError, NotFound, Unavailable
 from jqmaster.master.events import EventFeed
 from jqmaster.system import looking
 from jqmaster.system.balance import balance
+from jqmaster.system.bringing import keep_in_line
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
-from jqmaster.system.keeping import keep_in_line
 from jqmaster.system.looking import Look
 
 EVERY_S = 2.0

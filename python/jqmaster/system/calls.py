@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
@@ -14,7 +14,8 @@ from jqmaster.connection.place import place_of
 from jqmaster.engine import scripts
 from jqmaster.engine.calls import connect
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import Conflict, NotFound, Unavailable, from_redis
+from jqmaster.engine.replies import Document, Page
+from jqmaster.errors import Conflict, JQError, NotFound, PartitionsAway, Unavailable, from_redis
 from jqmaster.system.layout import SLOTS, lay_out
 from jqmaster.system.record import System, new, unpack
 from jqmaster.system.settled import NONE, version_key
@@ -22,6 +23,39 @@ from jqmaster.system.settled import NONE, version_key
 _AT_ONCE = 16
 ANSWER_S = 5.0
 _TOLD_S = 30.0
+_PAGE = 1000
+
+T = TypeVar("T")
+
+
+async def all_of(asked: Iterable[Awaitable[T]]) -> list[T]:
+    """All answers. Raises the first problem, once all are through."""
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    for one in answers:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in answers if not isinstance(one, BaseException)]
+
+
+async def or_problem(asked: Awaitable[T]) -> T | JQError:
+    """An answer, or why there is none."""
+    try:
+        return await asked
+    except JQError as problem:
+        return problem
+
+
+@asynccontextmanager
+async def answering(namespace: str, within_s: float | None = ANSWER_S, what: str = "answer") -> AsyncIterator[None]:
+    """What a partition is asked here is to come so soon. Raises PartitionsAway, and for what redis-py raises what JQ
+    does."""
+    try:
+        async with asyncio.timeout(within_s):
+            yield
+    except TimeoutError as problem:
+        raise PartitionsAway(f"{namespace} did not {what} within {within_s:g} s") from problem
+    except RedisError as problem:
+        raise from_redis(problem) from problem
 
 
 @asynccontextmanager
@@ -53,6 +87,28 @@ async def look_at(client: Redis, namespace: str) -> tuple[System | None, str]:
     found: Any = await client.mget(_key(namespace), version_key(namespace))
     data, version = found
     return None if data is None else unpack(data), NONE if version is None else version.decode()
+
+
+async def version_of(engine: Engine, within_s: float | None = None) -> str:
+    """Of a partition's settings. Raises Unavailable."""
+    async with answering(engine.namespace, within_s, "tell the version of its settings"):
+        found: Any = await engine.redis.get(version_key(engine.namespace))
+    return NONE if found is None else found.decode()
+
+
+async def versions(engines: Sequence[Engine], within_s: float | None = None) -> list[str | JQError]:
+    """Of each, or why that is not known."""
+    return await asyncio.gather(*(or_problem(version_of(one, within_s)) for one in engines))
+
+
+async def documents_of(listing: Callable[..., Awaitable[Page]], *given: Any, **more: Any) -> AsyncIterator[Document]:
+    """The documents of a listing, page by page."""
+    cursor: str | None = ""
+    while cursor is not None:
+        page = await listing(*given, cursor=cursor, count=_PAGE, **more)
+        for one in page.documents:
+            yield one
+        cursor = page.cursor or None
 
 
 async def owners_of(client: Redis) -> Sequence[str]:
@@ -110,16 +166,15 @@ async def tell(url: str, system: System, *, without: int | None = None, form: sc
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def set_up(namespace: str) -> None:
-        async with turn, at(url, namespace) as client:
-            async with asyncio.timeout(_TOLD_S):
-                await scripts.load(client, namespace, form=form)
-                await put(client, namespace, system, form=form)
+        async with turn, at(url, namespace) as client, answering(namespace, _TOLD_S):
+            await scripts.load(client, namespace, form=form)
+            await put(client, namespace, system, form=form)
 
     names = [system.partitions[number].namespace for number in system.live if number != without]
     answers = await asyncio.gather(*map(set_up, names), return_exceptions=True)
     silent = {}
     for name, one in zip(names, answers, strict=True):
-        if isinstance(one, TimeoutError | Unavailable):
+        if isinstance(one, Unavailable):
             silent[name] = one
         elif isinstance(one, BaseException):
             raise one
@@ -140,12 +195,7 @@ def _check_same(there: System, root: str, count: int) -> None:
 async def read(url: str, namespace: str) -> System:
     """The record of the system that a namespace belongs to. Raises NotFound, Version, Unavailable, ValueError."""
     async with at(url, namespace) as client:
-        return await record_of(client, namespace)
-
-
-async def record_of(client: Redis, namespace: str) -> System:
-    """The record that a partition has. Raises NotFound, Version, RedisError."""
-    system = await read_at(client, namespace)
+        system = await read_at(client, namespace)
     if system is None:
         raise NotFound(f"{namespace} is no system; `jqmaster system create` makes one of several partitions")
     return system
@@ -162,17 +212,8 @@ async def latest(url: str, root: str, *, without: int | None = None) -> System:
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def copy(namespace: str) -> System | None:
-        try:
-            async with turn, asyncio.timeout(ANSWER_S), at(url, namespace) as client:
-                return await read_at(client, namespace)
-        except TimeoutError as problem:
-            raise Unavailable(f"{namespace} did not answer within {ANSWER_S:g} s") from problem
+        async with turn, answering(namespace), at(url, namespace) as client:
+            return await read_at(client, namespace)
 
-    answers = await asyncio.gather(
-        *(copy(found.partitions[number].namespace) for number in found.live if number != without),
-        return_exceptions=True,
-    )
-    for one in answers:
-        if isinstance(one, BaseException):
-            raise one
-    return max((found, *(one for one in answers if isinstance(one, System))), key=lambda one: one.generation)
+    copies = await all_of(copy(found.partitions[number].namespace) for number in found.live if number != without)
+    return max((found, *filter(None, copies)), key=lambda one: one.generation)

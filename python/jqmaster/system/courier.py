@@ -23,7 +23,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.systems import Letters
 from jqmaster.errors import JQError, NotFound
 from jqmaster.system import calls
-from jqmaster.system.engine import SystemEngine
+from jqmaster.system.partitions import Partitions
 
 log = logging.getLogger("jqmaster.courier")
 
@@ -149,7 +149,7 @@ class Courier:
     A partition that does not answer is tried again, ever more rarely, and holds up no other.
     """
 
-    def __init__(self, engine: SystemEngine, name: str = "") -> None:
+    def __init__(self, engine: Partitions, name: str = "") -> None:
         self.name = name or f"courier {secrets.token_hex(6)}"
         self.away = _Away()
         self._engine = engine
@@ -194,15 +194,14 @@ class Courier:
                 group.create_task(self._net(), name="mail of others")
                 while True:
                     engines = await self._engine.live()
-                    assert self._engine.record is not None
-                    generation = self._engine.record.generation
+                    _, record = await self._engine.known()
                     # Of those that it served before it goes on serving all: others may not know yet that they should.
                     for number in set(await self.served()) - rounds.keys():
                         rounds[number] = _Round(self, number, engines[number])
                         serving[number] = group.create_task(rounds[number].serve(), name=f"mail of {number}")
                     for number in rounds.keys() - engines.keys():
                         serving[number].cancel()
-                    await self._engine.changed(generation)
+                    await self._engine.changed(record.generation)
         finally:
             for one in rounds.values():
                 one.drop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -18,8 +18,9 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid, NotFound
 from jqmaster.system import merging
+from jqmaster.system.calls import all_of
+from jqmaster.system.partitions import COUNT, Partitions, Way, next_of, place_of, spec_of
 from jqmaster.system.settings import SETTINGS
-from jqmaster.system.ways import COUNT, Partitions, Way, all_of, next_of, place_of, spec_of
 
 _MINUTE_MS = 60_000
 _MOST_TAGS = 1000  # in a reply
@@ -88,15 +89,20 @@ async def _page(system: Partitions, operation: str, spec: Spec, of: _Listing) ->
     if named is not None:
         names = [named] if isinstance(named, str) else named
         return "", [found[name] for name in names if name in found]
-    order = sorted(found, key=_order, reverse=of.newest_first)
-    ends = sorted((replies.text(page[0]) for page in pages if page[0]), key=_order, reverse=of.newest_first)
+    cursor, shown = _cut(found, pages, spec, newest_first=of.newest_first)
+    return cursor, [found[key] for key in shown]
+
+
+def _cut(keys: Iterable[str], pages: Sequence[Any], spec: Spec, *, newest_first: bool = False) -> tuple[str, list[str]]:
+    """The cursor, and what a page has of the keys that pages of partitions have."""
+    order = sorted(keys, key=_order, reverse=newest_first)
+    ends = sorted((replies.text(page[0]) for page in pages if page[0]), key=_order, reverse=newest_first)
     if ends:
         # What lies behind the end of a partition's page is not known of it.
         end = _order(ends[0])
-        order = [key for key in order if (_order(key) >= end if of.newest_first else _order(key) <= end)]
+        order = [key for key in order if (_order(key) >= end if newest_first else _order(key) <= end)]
     shown = order[: spec.get("count") or COUNT]
-    cursor = shown[-1] if len(shown) < len(order) else next(iter(ends), "")
-    return cursor, [found[key] for key in shown]
+    return shown[-1] if len(shown) < len(order) else next(iter(ends), ""), shown
 
 
 def _plain(packed: Sequence[bytes]) -> list[Document]:
@@ -159,14 +165,11 @@ async def _tags(system: Partitions, operation: str, arguments: Sequence[Argument
     """Counts of the same tag add up. For the most used of all, all of them are looked at where a reply cannot have
     those of a partition."""
     spec = spec_of(arguments)
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     if type(top := spec.get("top")) is not int or len(spec) > 1 or not 1 <= top <= _MOST_TAGS:
         pages = await system.everywhere(lambda engine: engine.call(operation, *arguments))
         _count(counts, pages)
-        ends = sorted((replies.text(page[0]) for page in pages if page[0]), key=_order)
-        order = sorted((tag for tag in counts if not ends or _order(tag) <= _order(ends[0])), key=_order)
-        shown = order[: spec.get("count") or COUNT]
-        cursor = shown[-1] if len(shown) < len(order) else next(iter(ends), "")
+        cursor, shown = _cut(counts, pages, spec)
         return [cursor, *([tag, counts[tag]] for tag in shown)]
 
     async def counted(engine: Engine) -> None:
@@ -188,11 +191,10 @@ async def _tags(system: Partitions, operation: str, arguments: Sequence[Argument
     return ["", *([tag, counts[tag]] for tag in order[:top])]
 
 
-def _count(counts: dict[str, int], pages: Sequence[Any]) -> None:
+def _count(counts: Counter[str], pages: Sequence[Any]) -> None:
     for page in pages:
         for tag, count in page[1:]:
-            name = replies.text(tag)
-            counts[name] = counts.get(name, 0) + count
+            counts[replies.text(tag)] += count
 
 
 async def _trail(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
@@ -207,13 +209,12 @@ async def _trail(system: Partitions, operation: str, arguments: Sequence[Argumen
         return await engines[number].call(operation, pack({**spec, "cursor": cursors[number], "count": most}))
 
     pages = dict(zip(cursors, await all_of(asked(number, count) for number in cursors), strict=True))
+    told = (
+        [(entry, number, packed) for packed, entry in zip(page[1:], _plain(page[1:]), strict=True)]
+        for number, page in pages.items()
+    )
     # Entries of a partition stay in their order, although its clock may have been set back.
-    entries = heapq.merge(
-        *([(entry, number, packed) for packed, entry in zip(page[1:], _plain(page[1:]), strict=True)]
-          for number, page in pages.items()),
-        key=lambda one: -int(one[0]["time_ms"]),
-    )  # fmt: skip
-    taken = list(islice(entries, count))
+    taken = list(islice(heapq.merge(*told, key=lambda one: -int(one[0]["time_ms"])), count))
     used = Counter(one[1] for one in taken)
     following: dict[int, str] = {}
     for number, page in pages.items():
@@ -224,8 +225,8 @@ async def _trail(system: Partitions, operation: str, arguments: Sequence[Argumen
             following[number] = replies.text((await asked(number, used[number]))[0])
         else:
             following[number] = cursors[number]
-    told = [packed for entry, number, packed in taken if not number or entry["what"] not in _SET_IN_ALL]
-    return [";".join(f"{number}:{cursor}" for number, cursor in following.items()), *told]
+    shown = [packed for entry, number, packed in taken if not number or entry["what"] not in _SET_IN_ALL]
+    return [";".join(f"{number}:{cursor}" for number, cursor in following.items()), *shown]
 
 
 def _cursors(cursor: Any, live: Mapping[int, Engine]) -> dict[int, str]:
@@ -293,13 +294,13 @@ async def _audit(system: Partitions, operation: str, arguments: Sequence[Argumen
 
 async def _tick(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Each does what is due: the earliest next moment, and all steps."""
-    answers = await all_of(engine.call(operation, *arguments) for engine in (await system.live()).values())
+    answers = await system.each(operation, arguments)
     moments = [next_ms for next_ms, _ in answers if next_ms >= 0]
     return [min(moments, default=-1), sum(moved for _, moved in answers)]
 
 
 async def _touch(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
-    return max(await all_of(engine.call(operation, *arguments) for engine in (await system.live()).values()))
+    return max(await system.each(operation, arguments))
 
 
 async def _bulks(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:

@@ -23,9 +23,10 @@ STATES = ("joining", "active", "draining", "closed", "lost")
 OVER = ("closed", "lost")
 
 
-def bucket_of(value: bytes) -> int:
+def bucket_of(value: bytes | str) -> int:
     """The bucket of a value, 0 to 1023: the last ten bits of the first two bytes of its SHA-1."""
-    return int.from_bytes(hashlib.sha1(value, usedforsecurity=False).digest()[:2], "big") % BUCKETS
+    packed = value.encode(errors="surrogatepass") if isinstance(value, str) else value
+    return int.from_bytes(hashlib.sha1(packed, usedforsecurity=False).digest()[:2], "big") % BUCKETS
 
 
 def partition_of(job_id: bytes | str | int) -> int:
@@ -90,7 +91,7 @@ class System:
         """The namespace of partition 0, after which the system is called."""
         return self.partitions[0].namespace
 
-    def home(self, value: bytes) -> int:
+    def home(self, value: bytes | str) -> int:
         """The number of the partition that has a value's bucket."""
         return self.buckets[bucket_of(value)]
 

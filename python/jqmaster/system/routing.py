@@ -11,7 +11,7 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine.calls import Argument, pack
-from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
+from jqmaster.errors import Invalid, NotFound, Unavailable
 from jqmaster.system.record import System, bucket_of, partition_of
 from jqmaster.system.routes import value_of
 
@@ -38,11 +38,6 @@ class Part:
     partition: int
     indexes: list[int] = field(default_factory=list)
     arguments: list[Argument] = field(default_factory=list)
-
-    def told(self, problem: JQError) -> JQError:
-        """The problem, its path that of the whole call."""
-        problem.path = whole_path(problem.path, "jobs", self.indexes)
-        return problem
 
 
 def split(arguments: Sequence[Argument], system: System) -> tuple[list[Argument], list[Part]]:
@@ -170,5 +165,5 @@ def _read(packed: Argument) -> Any:
 
 def _some(system: System, token: Any) -> int:
     if isinstance(token, str):
-        return system.home(token.encode(errors="surrogatepass"))
+        return system.home(token)
     return secrets.choice(system.takers)

@@ -12,20 +12,24 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, pack
+from jqmaster.engine.calls import Argument, Spec, pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid, JQError, NotFound, PartitionsAway, Stale, Unavailable
 from jqmaster.system import merging
 from jqmaster.system.bringing import bring_to, front
+from jqmaster.system.calls import all_of
 from jqmaster.system.moving import bring_schedule
-from jqmaster.system.routing import is_spec
+from jqmaster.system.partitions import Partitions, Way, spec_of
+from jqmaster.system.routes import check_place, needs_place
+from jqmaster.system.routing import is_spec, unpacked
 from jqmaster.system.settled import following, rank
-from jqmaster.system.ways import Partitions, Way, all_of, come_since, spec_of
 
 _REMOVING = ("unsubscribe", "unconstrain", "revoke", "forget")
 _TRIES = 50  # of which each is one more change that another makes at the same moment
 _AGAIN_S = 0.05
+_ADDED = ("running", "starts", "held", "lanes")  # of a constraint
+_OF_ONE = ("share", "opens_ms", "next")
 
 _Move = tuple[str, str]
 """From which version of settings to which."""
@@ -43,8 +47,7 @@ async def change(operation: str, system: Partitions, arguments: Sequence[Argumen
         return await carried(operation, system, lambda _: arguments)
     for _ in range(_TRIES):
         try:
-            first = next(iter((await system.live()).values()))
-            version = await front(system, first)
+            version = await front(system)
             return await carried(operation, system, lambda _: arguments, (version, following(version)))
         except Stale:  # another change was quicker
             await asyncio.sleep(_AGAIN_S * random.random())
@@ -72,7 +75,7 @@ async def carried(
         return await _completed(system, engines[0], engine, operation, told, move)
 
     answers = [first, *await asyncio.gather(*map(ask, engines[1:]), return_exceptions=True)]
-    while more := await come_since(system, engines):
+    while more := await system.come_since(engines):
         answers += await asyncio.gather(*map(ask, more), return_exceptions=True)
         engines = [*engines, *more]
     _check(engines, answers)
@@ -179,19 +182,57 @@ async def _mark(system: Partitions, operation: str, arguments: Sequence[Argument
 
 async def _schedule(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """At the home of its id."""
-    spec = spec_of(arguments)
-    engines = await system.partitions()
-    assert system.record is not None
-    home = system.record.home(str(spec.get("id", "")).encode(errors="surrogatepass"))
-    await bring_schedule(system, str(spec.get("id", "")))
-    return await engines[home].call(operation, *arguments)
+    schedule_id = str(spec_of(arguments).get("id", ""))
+    home = await system.home(schedule_id)
+    await bring_schedule(system, schedule_id)
+    return await home.call(operation, *arguments)
+
+
+# -- limits: each partition has the constraint, and a share of it (module ``balance``), or all jobs of a key are in one
+# partition by routes (module ``routes``)
+
+
+async def _constrain(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """In partition 0 first, which refuses what is wrong; then in all others."""
+    engines, record = await system.known()
+    spec = unpacked(arguments[0])
+    is_shared = needs_place(spec) is None
+    if not is_shared:
+        await _check_place(engines[0], spec, arguments, record.routes)
+    if isinstance(spec.get("shared"), bool | None):  # else it is refused
+        spec["shared"] = is_shared
+    answers = await change(operation, system, [pack(spec), *arguments[1:]])
+    documents = [replies.plain_document(each) for each in answers]
+    sums = {name: sum(each.get(name, 0) for each in documents) for name in _ADDED if name in documents[0]}
+    keys = max(each["keys"] for each in documents)
+    return msgpack.packb({**{k: v for k, v in documents[0].items() if k not in _OF_ONE}, **sums, "keys": keys})
+
+
+async def _check_place(first: Engine, spec: Spec, arguments: Sequence[Argument], routes: Mapping[str, str]) -> None:
+    """What else is wrong with it is said first, as partition 0 says it, where it could not be shared either."""
+    try:
+        check_place(spec, unpacked(arguments[1]) if len(arguments) > 1 else None, routes)
+    except Invalid as problem:
+        try:
+            await first.call("constrain", pack({**spec, "shared": True}), *arguments[1:])
+        except Invalid as refusal:
+            if "that the partitions of a system share" not in refusal.message:
+                raise
+        raise problem
+
+
+async def _hold(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """The latest of the moments until which partitions start nothing. It passes, and is no version of settings."""
+    return max(await carried(operation, system, lambda _: arguments))
 
 
 SETTINGS = frozenset({"config", "queue", "subscribe", "unsubscribe", "mark", "grant", "revoke", "forget"})
 WAYS: Mapping[str, Way] = {
-    **dict.fromkeys(SETTINGS, _everywhere),
+    **dict.fromkeys((*SETTINGS, "unconstrain"), _everywhere),
     "config": _config,
+    "constrain": _constrain,
     "forget": _forget,
+    "hold": _hold,
     "mark": _mark,
     "queue": _queue,
     "schedule": _schedule,

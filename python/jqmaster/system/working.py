@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Spec, pack
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, NotFound
+from jqmaster.system.jobs import by_spec_ids
+from jqmaster.system.partitions import COUNT, Partitions, not_yet, spec_of
+from jqmaster.system.picking import Picking
 from jqmaster.system.record import OVER
 from jqmaster.system.routing import unpacked
-from jqmaster.system.slots import home_of
-from jqmaster.system.ways import COUNT, Partitions, Way, not_yet, spec_of
+from jqmaster.system.slots import Slots, home_of
 from jqmaster.wire import packform
 
 NIL = packform.pack(None)
 
 
-async def _home(system: Partitions, worker: Any) -> Engine:
+class Working(Partitions):
+    """With what workers of all partitions need."""
+
+    def __init__(
+        self, url: str, root: str, *, form: Form = "auto", actor: str | None = None, partial: bool = False
+    ) -> None:
+        super().__init__(url, root, form=form, actor=actor, partial=partial)
+        self.picking = Picking(self, secrets.token_hex(4))
+        self.rooms = Slots(self)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        picking, self.picking = self.picking, Picking(self, secrets.token_hex(4))
+        await picking.stop()
+        await self.rooms.stop()
+        await super().close()
+
+
+async def _home(system: Working, worker: Any) -> Engine:
     """Where a worker is listed: a registered one's id names the partition, else its name's bucket says it."""
-    engines = await system.partitions()
-    assert system.record is not None
-    name, number = str(worker), home_of(worker)
-    if number is not None and number < len(engines):
-        if system.record.partitions[number].state in OVER:
-            state = system.record.partitions[number].state
-            raise NotFound(f"{name} is not registered, its partition is {state}", "worker")
-        return engines[number]
-    return engines[system.record.home(name.encode(errors="surrogatepass"))]
+    engines, record = await system.known()
+    number = home_of(worker)
+    if number is None or number >= len(engines):
+        return await system.home(worker)
+    if (state := record.partitions[number].state) in OVER:
+        raise NotFound(f"{worker} is not registered, its partition is {state}", "worker")
+    return engines[number]
 
 
 def _ids(jobs: Any) -> list[Any]:
@@ -38,7 +58,7 @@ def _ids(jobs: Any) -> list[Any]:
     return [pair[0] if isinstance(pair, list) and pair else "" for pair in pairs]
 
 
-async def _by_jobs(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _by_jobs(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     """Each job where it is; answers in order."""
     spec = spec_of(arguments)
     ids = _ids(spec.get("jobs"))
@@ -54,7 +74,7 @@ async def _by_jobs(system: Partitions, operation: str, arguments: Sequence[Argum
     return answers
 
 
-async def _gone(system: Partitions, home: Engine, operation: str, spec: Spec) -> Any:
+async def _gone(system: Working, home: Engine, operation: str, spec: Spec) -> Any:
     """Nobody is there any more: what it had besides, wherever, fails as it does in its own partition."""
     held = await home.slots_of(str(spec.get("worker")))
     refused = {(job_id, token) for job_id, token in spec["jobs"]}
@@ -70,7 +90,7 @@ async def _gone(system: Partitions, home: Engine, operation: str, spec: Spec) ->
     return answers
 
 
-async def _refuse(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _refuse(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     """A worker's partition notes how it stands; jobs of others are given back where they are."""
     spec = spec_of(arguments)
     home = await _home(system, spec.get("worker"))
@@ -91,7 +111,7 @@ async def _refuse(system: Partitions, operation: str, arguments: Sequence[Argume
     return [by_index[index] for index in range(len(ids))]
 
 
-async def _heartbeat(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _heartbeat(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     """As others, with the arguments that notes name; what is asked of a worker is asked where it is listed."""
     spec = spec_of(arguments)
     ids, worker = _ids(spec.get("jobs")), spec.get("worker")
@@ -142,7 +162,7 @@ def _outcomes(arguments: Sequence[Argument]) -> Iterator[Sequence[Argument]]:
         at += size
 
 
-async def _finish(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _finish(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     """Outcomes where their jobs are, with what follows them."""
     outcomes = list(_outcomes(arguments))
     answers = await _finish_all(system, operation, arguments, outcomes)
@@ -152,7 +172,7 @@ async def _finish(system: Partitions, operation: str, arguments: Sequence[Argume
 
 
 async def _finish_all(
-    system: Partitions, operation: str, arguments: Sequence[Argument], outcomes: Sequence[Sequence[Argument]]
+    system: Working, operation: str, arguments: Sequence[Argument], outcomes: Sequence[Sequence[Argument]]
 ) -> Any:
     spec = spec_of(arguments)
     engines = await system.partitions()
@@ -195,7 +215,7 @@ async def _finish_all(
     return [*await system.grouped(ids, ask_and_pick, "outcomes"), *picked]
 
 
-async def _register(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _register(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     """One that announces itself is listed at the home of its name; one that is pushed to at that of its address, where
     it replaces its older self."""
     spec = spec_of(arguments)
@@ -203,23 +223,19 @@ async def _register(system: Partitions, operation: str, arguments: Sequence[Argu
         return await (await _home(system, spec.get("name"))).call(operation, *arguments)
     if "url" not in spec:
         raise not_yet(f"{operation} without announce or url")
-    await system.partitions()
-    assert system.record is not None
-    engines = await system.partitions()
-    home = engines[system.record.home(str(spec["url"]).encode(errors="surrogatepass"))]
-    worker = await home.call(operation, *arguments)
+    worker = await (await system.home(spec["url"])).call(operation, *arguments)
     system.rooms.stirred(replies.text(worker))
     return worker
 
 
-async def _worker(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _worker(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     worker = spec_of(arguments).get("worker")
     answer = await (await _home(system, worker)).call(operation, *arguments)
     system.rooms.stirred(worker)
     return answer
 
 
-async def _unregister(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _unregister(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     """What it has of other partitions goes back as well."""
     worker = spec_of(arguments).get("worker")
     home = await _home(system, worker)
@@ -231,7 +247,7 @@ async def _unregister(system: Partitions, operation: str, arguments: Sequence[Ar
     return given_back
 
 
-async def _bulk(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _bulk(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     """It is kept in one partition, which its id names, or partition 0. Whoever carries it on goes through all."""
     spec = spec_of(arguments)
     if "id" not in spec:
@@ -239,11 +255,11 @@ async def _bulk(system: Partitions, operation: str, arguments: Sequence[Argument
     return await (await system.of(str(spec["id"])[1:])).call(operation, *arguments)
 
 
-async def _kick(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _kick(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     """Jobs by their ids; or those of a queue or a worker, from partition to partition, as many as are asked for."""
     spec = spec_of(arguments)
     if "ids" in spec:
-        return await system.by_spec_ids(operation, arguments)
+        return await by_spec_ids(system, operation, arguments)
     if home_of(spec.get("worker")) is not None:
         return await _kick_registered(system, operation, spec, arguments)
     left = spec.get("count", COUNT)
@@ -263,7 +279,7 @@ async def _kick(system: Partitions, operation: str, arguments: Sequence[Argument
     return [total, 0]
 
 
-async def _kick_registered(system: Partitions, operation: str, spec: Spec, arguments: Sequence[Argument]) -> Any:
+async def _kick_registered(system: Working, operation: str, spec: Spec, arguments: Sequence[Argument]) -> Any:
     """What a worker has of its own partition, then of others."""
     home = await _home(system, spec["worker"])
     kicked, more = await home.call(operation, *arguments)
@@ -277,7 +293,7 @@ async def _kick_registered(system: Partitions, operation: str, spec: Spec, argum
     return [kicked, 1 if more or len(held) > left else 0]
 
 
-async def _pick(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _pick(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
     spec = spec_of(arguments)
     if "wait" in spec:
         raise not_yet(f"{operation} with wait")
@@ -285,7 +301,7 @@ async def _pick(system: Partitions, operation: str, arguments: Sequence[Argument
 
 
 _WISH = {"queues", "count", "order", "before", "settings", "request"}
-WAYS: Mapping[str, Way] = {
+WAYS: Mapping[str, Callable[[Working, str, Sequence[Argument]], Awaitable[Any]]] = {
     "bulk": _bulk,
     "finish": _finish,
     "heartbeat": _heartbeat,

@@ -19,12 +19,11 @@ from jqmaster.engine.scripts import Form
 from jqmaster.engine.work import Outcomes
 from jqmaster.errors import Invalid, JQError, Unavailable
 from jqmaster.system.balance import balance
+from jqmaster.system.bringing import keep_in_line
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
-from jqmaster.system.keeping import keep_in_line
 from jqmaster.system.picking import MISLED_S, Places
-from jqmaster.system.place import AWAY_S, LOOK_S, Place
-from jqmaster.system.quiet import Quiet
+from jqmaster.system.place import AWAY_S, LOOK_S, Place, Quiet
 from jqmaster.system.record import partition_of
 from jqmaster.worker.sources import POLL_S, STOP_TIMEOUT_S, default_name
 from jqmaster.worker.worker import Key, Outcome
