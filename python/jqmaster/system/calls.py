@@ -28,13 +28,16 @@ _PAGE = 1000
 T = TypeVar("T")
 
 
-async def all_of(asked: Iterable[Awaitable[T]]) -> list[T]:
-    """All answers. Raises the first problem, once all are through."""
+async def all_of(asked: Iterable[Awaitable[T]], *, but: type[JQError] | tuple[()] = ()) -> list[T]:
+    """All answers. Raises the first problem, once all are through: one of the kind ``but`` only if there is no
+    answer."""
     answers = await asyncio.gather(*asked, return_exceptions=True)
-    for one in answers:
-        if isinstance(one, BaseException):
-            raise one
-    return [one for one in answers if not isinstance(one, BaseException)]
+    found = [one for one in answers if not isinstance(one, BaseException)]
+    problems = [one for one in answers if isinstance(one, BaseException)]
+    severe = [one for one in problems if not isinstance(one, but)]
+    if problems and (severe or not found):
+        raise (severe or problems)[0]
+    return found
 
 
 async def or_problem(asked: Awaitable[T]) -> T | JQError:

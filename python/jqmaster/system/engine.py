@@ -13,7 +13,7 @@ from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.errors import Invalid
 from jqmaster.system import enqueueing, jobs, reading, settings, working
-from jqmaster.system.partitions import not_yet
+from jqmaster.system.partitions import Call, not_yet
 from jqmaster.system.routing import is_spec
 from jqmaster.system.working import Working
 
@@ -28,13 +28,14 @@ class SystemEngine(Working, Operations):
     """
 
     async def call(self, operation: str, *arguments: Argument) -> Any:
+        call = Call(operation, arguments)
         way = _WAYS.get(operation)
         if way is None:
             raise not_yet(operation)
         if _is_malformed(operation, arguments):
-            await (await self.partitions())[0].call(operation, *arguments)  # the script says what is wrong
+            await call.at((await self.partitions())[0])  # the script says what is wrong
             raise Invalid("expected one map, of valid UTF-8", "spec")
-        return _as_sent(await way(self, operation, arguments))
+        return _as_sent(await way(self, call))
 
     async def call_durably(
         self, operation: str, arguments: Sequence[Argument], durable: Durable
@@ -50,8 +51,8 @@ class SystemEngine(Working, Operations):
         return await enqueueing.enqueue(self, call, arguments), next(iter(lacking), None)
 
 
-async def _enqueue(system: Working, operation: str, arguments: Sequence[Argument]) -> Any:
-    return await enqueueing.enqueue(system, lambda engine, part: engine.call(operation, *part), arguments)
+async def _enqueue(system: Working, call: Call) -> Any:
+    return await enqueueing.enqueue(system, lambda engine, part: engine.call(call.operation, *part), call.arguments)
 
 
 def _as_sent(reply: Any) -> Any:
@@ -81,7 +82,7 @@ def _is_malformed(operation: str, arguments: Sequence[Argument]) -> bool:
     )
 
 
-_WAYS: dict[str, Callable[[SystemEngine, str, Sequence[Argument]], Awaitable[Any]]] = {
+_WAYS: dict[str, Callable[[SystemEngine, Call], Awaitable[Any]]] = {
     "enqueue": _enqueue,
     **jobs.WAYS,
     **reading.WAYS,

@@ -17,24 +17,24 @@ from typing import Any
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, pack
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import Invalid, JQError, NotFound, Outdated
+from jqmaster.errors import Invalid, NotFound, Outdated
 from jqmaster.system.calls import all_of
 from jqmaster.system.partitions import Partitions
 from jqmaster.system.record import System
-from jqmaster.system.routing import Moving, Part, belonging, split, unpacked, whole_path
+from jqmaster.system.routing import Moving, Part, belonging, part_of, split, unpacked
 
 _MOVES_S = 10.0  # how long a bucket may be about to move
 _MOVES_AGAIN_S = 0.1
 _LEARNS_S = 10.0  # until when a partition has to know the record; whoever changes it tells it at once
 _LEARNS_AGAIN_S = 0.05
 
-Call = Callable[[Engine, Sequence[Argument]], Awaitable[Any]]
+Ask = Callable[[Engine, Sequence[Argument]], Awaitable[Any]]
 """How a part of the call is made at its partition."""
 Made = dict[int, tuple[Any, Any]]
 """Jobs of a call, by their places in it: id, and whether it was created."""
 
 
-async def enqueue(system: Partitions, call: Call, arguments: Sequence[Argument]) -> Any:
+async def enqueue(system: Partitions, call: Ask, arguments: Sequence[Argument]) -> Any:
     """Enqueue, each partition by ``call``; the reply as the script gives it."""
     _, record = await system.known()
     try:
@@ -43,7 +43,9 @@ async def enqueue(system: Partitions, call: Call, arguments: Sequence[Argument])
         made = await _met(system, arguments)
         rest, left = _without(arguments, made)
         if left:
-            made |= zip(left, replies.pairs(await _enqueue_rest(system, call, rest, left)), strict=True)
+            with part_of("jobs", left):
+                reply = await _enqueue_parts(system, call, rest)
+            made |= zip(left, replies.pairs(reply), strict=True)
         return [one for index in sorted(made) for one in made[index]]
     except Outdated:
         if system.record is None or system.record.generation <= record.generation:
@@ -53,15 +55,7 @@ async def enqueue(system: Partitions, call: Call, arguments: Sequence[Argument])
     return await enqueue(system, call, arguments)
 
 
-async def _enqueue_rest(system: Partitions, call: Call, rest: Sequence[Argument], left: list[int]) -> Any:
-    try:
-        return await _enqueue_parts(system, call, rest)
-    except JQError as problem:
-        problem.path = whole_path(problem.path, "jobs", left)
-        raise
-
-
-async def _enqueue_parts(system: Partitions, call: Call, arguments: Sequence[Argument]) -> Any:
+async def _enqueue_parts(system: Partitions, call: Ask, arguments: Sequence[Argument]) -> Any:
     """Each where it belongs."""
     engines, record = await system.known()
     options, parts = split(arguments, record)
@@ -69,15 +63,12 @@ async def _enqueue_parts(system: Partitions, call: Call, arguments: Sequence[Arg
     async def ask(part: Part) -> Any:
         engine = engines[part.partition]
         told = [*options, *part.arguments]
-        try:
+        with part_of("jobs", part.indexes):
             try:
                 return await call(engine, told)
             except Outdated as problem:  # nothing has happened
                 await system.catch_up(engine, problem)
             return await enqueue(system, call, told)
-        except JQError as problem:
-            problem.path = whole_path(problem.path, "jobs", part.indexes)
-            raise
 
     answers = await all_of(ask(part) for part in parts)
     if len(parts) == 1:

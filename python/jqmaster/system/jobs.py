@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Spec, pack
+from jqmaster.engine.calls import Argument, Spec
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Invalid, NotFound
 from jqmaster.system.calls import ANSWER_S, all_of
-from jqmaster.system.partitions import Partitions, Way, next_of, place_of, spec_of
+from jqmaster.system.partitions import Call, Partitions, Way, next_of, place_of
 from jqmaster.system.record import partition_of
 from jqmaster.system.routes import value_of
 from jqmaster.system.routing import unpacked
@@ -20,73 +19,73 @@ from jqmaster.wire import packform
 _LOOKS = frozenset(("explain", "get", "history"))
 
 
-async def _by_id(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _by_id(system: Partitions, call: Call) -> Any:
     """Of one job, whose id is the argument."""
-    return await _asked(system, await system.of(arguments[0]), operation, *arguments)
+    return await _asked(system, await system.of(call.arguments[0]), call)
 
 
-async def _asked(system: Partitions, engine: Engine, operation: str, *arguments: Argument) -> Any:
+async def _asked(system: Partitions, engine: Engine, call: Call) -> Any:
     """What a partition says. Who only looks does not wait for long where it may be away."""
-    if not system.is_partial or operation not in _LOOKS:
-        return await engine.call(operation, *arguments)
+    if not system.is_partial or call.operation not in _LOOKS:
+        return await call.at(engine)
     number = list(await system.partitions()).index(engine)
-    return await system.patiently(number, lambda one: one.call(operation, *arguments), ANSWER_S)
+    return await system.patiently(number, call.at, ANSWER_S)
 
 
-async def _explain(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _explain(system: Partitions, call: Call) -> Any:
     """With the number of the job's partition."""
-    reply = await _by_id(system, operation, arguments)
-    return packform.extend_map(reply, {"partition": packform.pack(partition_of(arguments[0]))})
+    reply = await _by_id(system, call)
+    return packform.extend_map(reply, {"partition": packform.pack(partition_of(call.arguments[0]))})
 
 
-async def _depend(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _depend(system: Partitions, call: Call) -> Any:
     """Of one job, whose id is in the spec."""
-    return await (await system.of(spec_of(arguments).get("id", ""))).call(operation, *arguments)
+    return await call.at(await system.of(call.spec.get("id", "")))
 
 
-async def _by_ids(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _by_ids(system: Partitions, call: Call) -> Any:
     """An argument for each job: its id."""
 
     async def ask(engine: Engine, indexes: list[int]) -> Any:
-        return await _asked(system, engine, operation, *(arguments[index] for index in indexes))
+        return await _asked(system, engine, Call(call.operation, [call.arguments[index] for index in indexes]))
 
-    return await system.grouped(arguments, ask, "ids")
+    return await system.grouped(call.arguments, ask, "ids")
 
 
-async def _change(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _change(system: Partitions, call: Call) -> Any:
     """Two arguments for each job: a spec with its id, a blob."""
-    pairs = list(replies.pairs(list(arguments)))
+    pairs = list(replies.pairs(list(call.arguments)))
     await _refuse_change(system, pairs)
 
     async def ask(engine: Engine, indexes: list[int]) -> Any:
-        return await engine.call(operation, *(one for index in indexes for one in pairs[index]))
+        return await engine.call(call.operation, *(one for index in indexes for one in pairs[index]))
 
     return await system.grouped([unpacked(spec).get("id", "") for spec, _ in pairs], ask, "ids")
 
 
-async def by_spec_ids(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def by_spec_ids(system: Partitions, call: Call) -> Any:
     """A spec with the ids of jobs, or with conditions, step by step."""
-    spec = spec_of(arguments)
+    spec = call.spec
     await _refuse_queue(system, spec)
     if "where" in spec:
-        return await _steps(system, operation, spec)
+        return await _steps(system, call)
     ids = spec.get("ids")
     if not isinstance(ids, list) or not ids:  # the script says what is wrong
-        return await (await system.partitions())[0].call(operation, *arguments)
+        return await call.at((await system.partitions())[0])
     if spec.get("atomic") and len({partition_of(one) for one in ids}) > 1:
         raise Invalid("all or nothing is possible within one partition alone", "atomic")
 
     async def ask(engine: Engine, indexes: list[int]) -> Any:
-        return await engine.call(operation, pack({**spec, "ids": [ids[index] for index in indexes]}))
+        return await call.at(engine, ids=[ids[index] for index in indexes])
 
     return await system.grouped(ids, ask, "ids")
 
 
-async def _steps(system: Partitions, operation: str, spec: Spec) -> Any:
+async def _steps(system: Partitions, call: Call) -> Any:
     """One partition after the other; the cursor begins with the number of the one that it is in."""
     live = await system.live()
-    at, cursor = place_of(spec.get("cursor"), live)
-    reply = await live[at].call(operation, pack({**spec, "cursor": cursor}))
+    at, cursor = place_of(call.spec.get("cursor"), live)
+    reply = await call.at(live[at], cursor=cursor)
     if following := replies.text(reply[0]):
         reply[0] = f"{at}:{following}"
     elif (behind := next_of(at, live)) is not None:
@@ -94,26 +93,18 @@ async def _steps(system: Partitions, operation: str, spec: Spec) -> Any:
     return reply
 
 
-async def _free(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _free(system: Partitions, call: Call) -> Any:
     """By the bucket of the unique key, and of where that was; where queues have routes, wherever it is."""
     engines, record = await system.known()
-    key = str(spec_of(arguments).get("unique", ""))
+    key = str(call.spec.get("unique", ""))
     home, former = (engines[one.home(key)] for one in (record, record.before))
     others = [one for one in (await system.live()).values() if one is not home and (one is former or record.routes)]
-    asked = (one.call(operation, *arguments) for one in (home, *others))
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    problems = [one for one in answers if isinstance(one, BaseException)]
-    for one in problems:
-        if not isinstance(one, NotFound):
-            raise one
-    if len(problems) == len(answers):
-        raise problems[0]
-    return next(one for one in answers if not isinstance(one, BaseException))
+    return (await all_of(map(call.at, (home, *others)), but=NotFound))[0]
 
 
-async def _head(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _head(system: Partitions, call: Call) -> Any:
     """Of one answer each, or none, the least."""
-    return min(filter(None, await system.each(operation, arguments)), default=[])
+    return min(filter(None, await system.each(call)), default=[])
 
 
 # -- jobs of queues with a route stay where it led them --------------------------------------------------

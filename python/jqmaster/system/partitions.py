@@ -8,19 +8,21 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from redis.asyncio import Redis
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Spec, connect
+from jqmaster.engine.calls import Argument, connect, pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form, check_namespace
 from jqmaster.errors import Invalid, JQError, NotFound, Outdated, PartitionsAway, Unavailable, Vanished
 from jqmaster.system import calls
 from jqmaster.system.calls import all_of
 from jqmaster.system.record import OVER, System, partition_of
-from jqmaster.system.routing import unpacked, whole_path
+from jqmaster.system.routing import part_of, unpacked
 from jqmaster.system.settled import Settled
 
 LOOK_S = 2.0
@@ -32,6 +34,27 @@ _SILENT_S = 5.0  # how long one is not asked then
 log = logging.getLogger("jqmaster.system")
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation with its arguments, as it is to go over partitions."""
+
+    operation: str
+    arguments: Sequence[Argument]
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """Of a call that begins with one."""
+        return unpacked(self.arguments[0]) if self.arguments else {}
+
+    def changed(self, **fields: Any) -> Call:
+        """With some fields of the spec otherwise."""
+        return Call(self.operation, [pack({**self.spec, **fields}), *self.arguments[1:]])
+
+    async def at(self, engine: Engine, **fields: Any) -> Any:
+        """What a partition says to it, with some fields of the spec otherwise."""
+        return await engine.call(self.operation, *(self.changed(**fields) if fields else self).arguments)
 
 
 class Partitions:
@@ -179,11 +202,8 @@ class Partitions:
             groups.setdefault(await self.of(job_id, f"{path}[{index}]"), []).append(index)
 
         async def told(engine: Engine, indexes: list[int]) -> Any:
-            try:
+            with part_of(path, indexes):
                 return await ask(engine, indexes)
-            except JQError as problem:
-                problem.path = whole_path(problem.path, path, indexes)
-                raise
 
         answers = await all_of(told(engine, indexes) for engine, indexes in groups.items())
         found: list[Any] = [None] * len(ids)
@@ -194,9 +214,9 @@ class Partitions:
 
     # -- asking all, of which some may be away ------------------------------------------------------------
 
-    async def each(self, operation: str, arguments: Sequence[Argument]) -> list[Any]:
+    async def each(self, call: Call) -> list[Any]:
         """The answers of all. Raises the first problem once all are through."""
-        return await all_of(engine.call(operation, *arguments) for engine in (await self.live()).values())
+        return await all_of(map(call.at, (await self.live()).values()))
 
     def heard(self, number: int, *, answers: bool) -> None:
         """Whether a partition answered."""
@@ -218,21 +238,9 @@ class Partitions:
             return await all_of(map(ask, engines.values()))
         self._silent = {number: until for number, until in self._silent.items() if number in engines}
         asked = [number for number in engines if not self._is_left_out(number)]
-        answers = await asyncio.gather(
-            *(self.patiently(number, ask, within_s) for number in asked), return_exceptions=True
-        )
-        found: list[T] = []
-        problems: list[Unavailable] = []
-        for answer in answers:
-            if isinstance(answer, Unavailable):
-                problems.append(answer)
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                found.append(answer)
-        if not found:
-            raise problems[0] if problems else PartitionsAway(f"no partition of {self.root} answers")
-        return found
+        if not asked:
+            raise PartitionsAway(f"no partition of {self.root} answers")
+        return await all_of((self.patiently(number, ask, within_s) for number in asked), but=Unavailable)
 
     async def perhaps(self, number: int, ask: Callable[[Engine], Awaitable[T]]) -> T | None:
         """What one partition says; None where it does not answer, if listings may be partial."""
@@ -288,18 +296,13 @@ class Partitions:
         return answer
 
 
-Way = Callable[[Partitions, str, Sequence[Argument]], Awaitable[Any]]
-"""How an operation goes over partitions, of its name and arguments."""
+Way = Callable[[Partitions, Call], Awaitable[Any]]
+"""How an operation goes over partitions."""
 
 
 def not_yet(what: str) -> Invalid:
     """What is refused, by name."""
     return Invalid(f"{what} is not possible over the partitions of a system yet: ask one of them by its namespace")
-
-
-def spec_of(arguments: Sequence[Argument]) -> Spec:
-    """The spec of a call that begins with one."""
-    return unpacked(arguments[0]) if arguments else {}
 
 
 def place_of(cursor: Any, live: Mapping[int, Engine]) -> tuple[int, str]:

@@ -117,37 +117,36 @@ class System:
     @cached_property
     def before(self) -> System:
         """By which calls were routed before buckets moved, and before partitions drained."""
-        buckets = tuple(self.former.get(bucket, number) for bucket, number in enumerate(self.buckets))
-        partitions = tuple(replace(one, state="active") if one.state == "draining" else one for one in self.partitions)
-        return replace(self, partitions=partitions, buckets=buckets, former={}, moving=frozenset())
+        active = self._active("draining")
+        return replace(self, partitions=active, buckets=self._having(self.former), former={}, moving=frozenset())
 
     def joined_by(self, namespaces: Sequence[str]) -> System:
         """The next generation, with more partitions, which join."""
-        return self._next(self.partitions + tuple(Partition(one, "joining") for one in namespaces))
+        return self._next(partitions=self.partitions + tuple(Partition(one, "joining") for one in namespaces))
 
     def activated(self) -> System:
         """The next generation: those that joined are active."""
-        return self._next(
-            tuple(Partition(one.namespace, "active") if one.state == "joining" else one for one in self.partitions)
-        )
+        return self._next(partitions=self._active("joining"))
+
+    def in_state(self, number: int, state: str) -> System:
+        """The next generation, with a partition in another state."""
+        one = replace(self.partitions[number], state=state)
+        return self._next(partitions=(*self.partitions[:number], one, *self.partitions[number + 1 :]))
 
     def routed(self, queue: str, path: str | None) -> System:
         """The next generation, with another route of a queue, or none."""
         others = {name: one for name, one in self.routes.items() if name != queue}
-        return replace(self, generation=self.generation + 1, routes=others | ({queue: path} if path else {}))
+        return self._next(routes=others | ({queue: path} if path else {}))
 
     def about_to_move(self, buckets: Iterable[int]) -> System:
         """The next generation: queues with routes take nothing for these."""
-        return replace(self, generation=self.generation + 1, moving=frozenset(buckets))
+        return self._next(moving=frozenset(buckets))
 
     def moved(self, buckets: Mapping[int, int], now_ms: int) -> System:
         """The next generation: buckets, by their partitions from now on. None is about to move any more."""
-        now = tuple(buckets.get(bucket, number) for bucket, number in enumerate(self.buckets))
         former = {bucket: self.buckets[bucket] for bucket, number in buckets.items() if self.buckets[bucket] != number}
-        return replace(
-            self,
-            generation=self.generation + 1,
-            buckets=now,
+        return self._next(
+            buckets=self._having(buckets),
             former={**self.former, **former},
             moving=frozenset(),
             moved_ms=now_ms if former else self.moved_ms,
@@ -155,22 +154,23 @@ class System:
 
     def settled(self, number: int) -> System:
         """The next generation: a partition has nothing any more of the buckets that it had."""
-        former = {bucket: one for bucket, one in self.former.items() if one != number}
-        return replace(self, generation=self.generation + 1, former=former)
+        return self._next(former={bucket: one for bucket, one in self.former.items() if one != number})
 
     def forgotten(self, number: int, buckets: Mapping[int, int]) -> System:
         """The next generation without a partition that is lost, whose buckets go to others: nobody has what it had."""
-        now = tuple(buckets.get(bucket, place) for bucket, place in enumerate(self.buckets))
         former = {bucket: one for bucket, one in self.former.items() if one != number and bucket not in buckets}
-        return replace(self.in_state(number, "lost"), buckets=now, former=former)
+        return replace(self.in_state(number, "lost"), buckets=self._having(buckets), former=former)
 
-    def in_state(self, number: int, state: str) -> System:
-        """The next generation, with a partition in another state."""
-        one = replace(self.partitions[number], state=state)
-        return self._next((*self.partitions[:number], one, *self.partitions[number + 1 :]))
+    def _next(self, **changes: Any) -> System:
+        return replace(self, generation=self.generation + 1, **changes)
 
-    def _next(self, partitions: tuple[Partition, ...]) -> System:
-        return replace(self, generation=self.generation + 1, partitions=partitions)
+    def _active(self, state: str) -> tuple[Partition, ...]:
+        """The partitions, those of a state active."""
+        return tuple(replace(one, state="active") if one.state == state else one for one in self.partitions)
+
+    def _having(self, buckets: Mapping[int, int]) -> tuple[int, ...]:
+        """The partition of each bucket, with some that have another."""
+        return tuple(buckets.get(bucket, number) for bucket, number in enumerate(self.buckets))
 
     def packed(self) -> bytes:
         """As it is kept."""

@@ -5,26 +5,31 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgpack
 
 from jqmaster.engine.calls import Argument, pack
-from jqmaster.errors import Invalid, NotFound, Unavailable
+from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
 from jqmaster.system.record import System, bucket_of, partition_of
 from jqmaster.system.routes import value_of
 
 _PLACE = re.compile(r"(\w+)\[(\d+)\]")
 
 
-def whole_path(path: str | None, name: str, indexes: Sequence[int]) -> str | None:
-    """A path of a part's call as that of the whole call: what the part's list ``name`` begins with is at ``indexes``
-    there."""
-    found = _PLACE.match(path or "")
-    if path is None or found is None or found[1] != name:
-        return path
-    return f"{name}[{indexes[int(found[2])]}]{path[found.end() :]}"
+@contextmanager
+def part_of(name: str, indexes: Sequence[int]) -> Iterator[None]:
+    """Problems with a part of a call have the path in the whole call: what the part's list ``name`` begins with is at
+    ``indexes`` there."""
+    try:
+        yield
+    except JQError as problem:
+        found = _PLACE.match(problem.path or "")
+        if problem.path and found and found[1] == name:
+            problem.path = f"{name}[{indexes[int(found[2])]}]{problem.path[found.end() :]}"
+        raise
 
 
 class Moving(Unavailable):

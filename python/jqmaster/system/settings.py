@@ -12,7 +12,6 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Spec, pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid, JQError, NotFound, PartitionsAway, Stale, Unavailable
@@ -20,7 +19,7 @@ from jqmaster.system import merging
 from jqmaster.system.bringing import bring_to, front
 from jqmaster.system.calls import all_of
 from jqmaster.system.moving import bring_schedule
-from jqmaster.system.partitions import Partitions, Way, spec_of
+from jqmaster.system.partitions import Call, Partitions, Way
 from jqmaster.system.routes import check_place, needs_place
 from jqmaster.system.routing import is_spec, unpacked
 from jqmaster.system.settled import following, rank
@@ -35,44 +34,44 @@ _Move = tuple[str, str]
 """From which version of settings to which."""
 
 
-async def _everywhere(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _everywhere(system: Partitions, call: Call) -> Any:
     """Partition 0 first, then all others at once; its reply. Repeating completes what some did not get."""
-    return (await change(operation, system, arguments))[0]
+    return (await change(system, call))[0]
 
 
-async def change(operation: str, system: Partitions, arguments: Sequence[Argument]) -> list[Any]:
+async def change(system: Partitions, call: Call) -> list[Any]:
     """A change of settings: the answers. Partition 0 moves to the next version with it, then the others do. One that
     has missed another change is brought in line first. Raises what ``carried`` does."""
-    if "settings" in spec_of(arguments):  # it is for one version alone
-        return await carried(operation, system, lambda _: arguments)
+    if "settings" in call.spec:  # it is for one version alone
+        return await carried(system, call)
     for _ in range(_TRIES):
         try:
             version = await front(system)
-            return await carried(operation, system, lambda _: arguments, (version, following(version)))
+            return await carried(system, call, (version, following(version)))
         except Stale:  # another change was quicker
             await asyncio.sleep(_AGAIN_S * random.random())
     raise Unavailable("others change settings all the time: repeat it")
 
 
 async def carried(
-    operation: str, system: Partitions, arguments: Callable[[Any], Sequence[Argument]], move: _Move | None = None
+    system: Partitions, call: Call, move: _Move | None = None, told: Callable[[Any], Call] | None = None
 ) -> list[Any]:
-    """The answers. ``arguments`` of the others are made from the first's answer. What is to be removed need not be
+    """The answers. What the others are ``told`` is made from the first's answer. What is to be removed need not be
     everywhere. Raises Unavailable, which names those that did not answer, once all others are through; Stale where
     partition 0 has another version than the one to ``move`` from."""
     engines = list((await system.live()).values())
-    first = await _asked(engines[0], operation, arguments(None), move)
+    first = await _asked(engines[0], call, move)
     if move and not isinstance(first, NotFound):
         system.settled.heard(move[1])
     else:
         move = None
-    told = arguments(first)
+    call = told(first) if told else call
 
     async def ask(engine: Engine) -> Any:
-        answer = await _asked(engine, operation, told, move, is_first=False)
+        answer = await _asked(engine, call, move, is_first=False)
         if move is None or not isinstance(answer, Stale | NotFound):
             return answer
-        return await _completed(system, engines[0], engine, operation, told, move)
+        return await _completed(system, engines[0], engine, call, move)
 
     answers = [first, *await asyncio.gather(*map(ask, engines[1:]), return_exceptions=True)]
     while more := await system.come_since(engines):
@@ -85,34 +84,30 @@ async def carried(
     return found
 
 
-async def _asked(
-    engine: Engine, operation: str, told: Sequence[Argument], move: _Move | None, *, is_first: bool = True
-) -> Any:
+async def _asked(engine: Engine, call: Call, move: _Move | None, *, is_first: bool = True) -> Any:
     """The answer, also that there is nothing to remove, or of one that is not the first that it is of another
     version."""
-    if move is not None and told and is_spec(told[0]):  # else the script says what is wrong
-        told = [pack({**spec_of(told), "settings": move}), *told[1:]]
+    # Of what is no spec the script says what is wrong.
+    versions = {"settings": move} if move is not None and call.arguments and is_spec(call.arguments[0]) else {}
     try:
-        return await engine.call(operation, *told)
+        return await call.at(engine, **versions)
     except NotFound as problem:
-        if operation not in _REMOVING:
+        if call.operation not in _REMOVING:
             raise
         return problem
     except Stale as problem:
         if move and problem.message == move[1] != move[0]:  # it was carried out, and the answer was lost
-            answer = await _asked(engine, operation, told, (move[1], move[1]), is_first=is_first)
+            answer = await _asked(engine, call, (move[1], move[1]), is_first=is_first)
             return 1 if isinstance(answer, NotFound) else answer
         if is_first:
             raise
         return problem
 
 
-async def _completed(
-    system: Partitions, first: Engine, engine: Engine, operation: str, told: Sequence[Argument], move: _Move
-) -> Any:
+async def _completed(system: Partitions, first: Engine, engine: Engine, call: Call, move: _Move) -> Any:
     """Of a partition that has missed a change before: in line with the first it is where that is."""
     for _ in range(_TRIES):
-        answer = await _asked(engine, operation, told, (move[1], move[1]), is_first=False)
+        answer = await _asked(engine, call, (move[1], move[1]), is_first=False)
         if not isinstance(answer, Stale) or rank(answer.message) > rank(move[1]):
             return answer
         with suppress(Stale):  # somebody else brings it in line, too
@@ -136,31 +131,31 @@ def _check(engines: Sequence[Engine], answers: Sequence[Any]) -> None:
         raise PartitionsAway(f"{applied}; {', '.join(silent)} did not answer: repeat it", cause.cause) from cause
 
 
-async def _config(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _config(system: Partitions, call: Call) -> Any:
     """What is asked for is told as partition 0 has it."""
-    if spec_of(arguments).keys() & {"set", "unset"}:
-        return await _everywhere(system, operation, arguments)
-    return await system.root_or_another(lambda engine: engine.call(operation, *arguments))
+    if call.spec.keys() & {"set", "unset"}:
+        return await _everywhere(system, call)
+    return await system.root_or_another(call.at)
 
 
-async def _queue(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _queue(system: Partitions, call: Call) -> Any:
     """The document is that of all."""
-    if spec_of(arguments).keys() <= {"name", "actor"}:  # a look
-        answers = await carried(operation, system, lambda _: arguments)
+    if call.spec.keys() <= {"name", "actor"}:  # a look
+        answers = await carried(system, call)
     else:
-        answers = await change(operation, system, arguments)
+        answers = await change(system, call)
     return msgpack.packb(merging.queue([replies.plain_document(one) for one in answers]))
 
 
-async def _forget(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _forget(system: Partitions, call: Call) -> Any:
     """Partitions that have jobs of the queue are asked first: they refuse."""
     engines = list((await system.live()).values())
-    name: Any = spec_of(arguments).get("queue")
+    name: Any = call.spec.get("queue")
     with suppress(Invalid):  # of a name that cannot be, which is refused below
         for engine, page in zip(engines, await all_of(one.queues([name]) for one in engines), strict=True):
             if any(type(count) is int and count for field, count in _counts(page.documents)):
-                await engine.call(operation, *arguments)
-    return await _everywhere(system, operation, arguments)
+                await call.at(engine)
+    return await _everywhere(system, call)
 
 
 def _counts(documents: Sequence[Document]) -> Iterator[tuple[str, Any]]:
@@ -168,62 +163,57 @@ def _counts(documents: Sequence[Document]) -> Iterator[tuple[str, Any]]:
         yield from ((field, value) for field, value in document.items() if field not in ("max_waiting", "paused"))
 
 
-async def _mark(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _mark(system: Partitions, call: Call) -> Any:
     """The moment is that of partition 0, so that it is one mark."""
-    spec = spec_of(arguments)
 
-    def told(first: Any) -> Sequence[Argument]:
-        if not isinstance(first, bytes):
-            return arguments
-        return [pack({**spec, "time_ms": replies.plain_document(first)["time_ms"]})]
+    def told(first: Any) -> Call:
+        return call.changed(time_ms=replies.plain_document(first)["time_ms"]) if isinstance(first, bytes) else call
 
-    return (await carried(operation, system, told))[0]
+    return (await carried(system, call, told=told))[0]
 
 
-async def _schedule(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _schedule(system: Partitions, call: Call) -> Any:
     """At the home of its id."""
-    schedule_id = str(spec_of(arguments).get("id", ""))
+    schedule_id = str(call.spec.get("id", ""))
     home = await system.home(schedule_id)
     await bring_schedule(system, schedule_id)
-    return await home.call(operation, *arguments)
+    return await call.at(home)
 
 
 # -- limits: each partition has the constraint, and a share of it (module ``balance``), or all jobs of a key are in one
 # partition by routes (module ``routes``)
 
 
-async def _constrain(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _constrain(system: Partitions, call: Call) -> Any:
     """In partition 0 first, which refuses what is wrong; then in all others."""
     engines, record = await system.known()
-    spec = unpacked(arguments[0])
-    is_shared = needs_place(spec) is None
+    is_shared = needs_place(call.spec) is None
     if not is_shared:
-        await _check_place(engines[0], spec, arguments, record.routes)
-    if isinstance(spec.get("shared"), bool | None):  # else it is refused
-        spec["shared"] = is_shared
-    answers = await change(operation, system, [pack(spec), *arguments[1:]])
+        await _check_place(engines[0], call, record.routes)
+    is_refused = not isinstance(call.spec.get("shared"), bool | None)
+    answers = await change(system, call if is_refused else call.changed(shared=is_shared))
     documents = [replies.plain_document(each) for each in answers]
     sums = {name: sum(each.get(name, 0) for each in documents) for name in _ADDED if name in documents[0]}
     keys = max(each["keys"] for each in documents)
     return msgpack.packb({**{k: v for k, v in documents[0].items() if k not in _OF_ONE}, **sums, "keys": keys})
 
 
-async def _check_place(first: Engine, spec: Spec, arguments: Sequence[Argument], routes: Mapping[str, str]) -> None:
+async def _check_place(first: Engine, call: Call, routes: Mapping[str, str]) -> None:
     """What else is wrong with it is said first, as partition 0 says it, where it could not be shared either."""
     try:
-        check_place(spec, unpacked(arguments[1]) if len(arguments) > 1 else None, routes)
+        check_place(call.spec, unpacked(call.arguments[1]) if len(call.arguments) > 1 else None, routes)
     except Invalid as problem:
         try:
-            await first.call("constrain", pack({**spec, "shared": True}), *arguments[1:])
+            await call.at(first, shared=True)
         except Invalid as refusal:
             if "that the partitions of a system share" not in refusal.message:
                 raise
         raise problem
 
 
-async def _hold(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _hold(system: Partitions, call: Call) -> Any:
     """The latest of the moments until which partitions start nothing. It passes, and is no version of settings."""
-    return max(await carried(operation, system, lambda _: arguments))
+    return max(await carried(system, call))
 
 
 SETTINGS = frozenset({"config", "queue", "subscribe", "unsubscribe", "mark", "grant", "revoke", "forget"})
