@@ -7,7 +7,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from jqmaster.errors import Forbidden, JQError, NotFound, PartitionsAway, Stale,
 from jqmaster.system import settled
 from jqmaster.system.calls import ANSWER_S, all_of, answering, documents_of, or_problem, version_of, versions
 from jqmaster.system.partitions import Partitions
-from jqmaster.system.routes import is_placed, needs_place
+from jqmaster.system.routing import is_placed, needs_place
 
 _AT_ONCE = 16
 _LOOKS = 20
@@ -62,11 +62,11 @@ async def _settings(engine: Engine, routes: Mapping[str, str]) -> Settings:
     """All of one version."""
     for _ in range(_LOOKS):
         version = await version_of(engine)
-        queues = {one["name"]: _of_queue(one) async for one in documents_of(engine.queues)}
+        queues = {one["name"]: _PLAIN | _those(one, _PLAIN) async for one in documents_of(engine.queues)}
         keys = {one["id"]: one async for one in documents_of(engine.keys, digests=True)}
         webhooks = {one["id"]: one for one in await engine.webhooks(secrets=True)}
         constraints = {
-            one["id"]: _of_constraint(one)
+            one["id"]: _those(one, _OF_CONSTRAINT)
             async for one in documents_of(engine.constraints)
             if "share" in one or is_placed(one, routes)
         }
@@ -76,21 +76,12 @@ async def _settings(engine: Engine, routes: Mapping[str, str]) -> Settings:
     raise Unavailable(f"the settings of {engine.namespace} change all the time")
 
 
-def _of_queue(document: Document) -> Document:
-    return {
-        "paused": document["paused"], "max_waiting": document["max_waiting"], "fair": document.get("fair", []),
-        "settings": document.get("settings", {}),
-    }  # fmt: skip
-
-
+_PLAIN: Document = {"paused": False, "max_waiting": 0, "fair": [], "settings": {}}  # a queue
 _OF_CONSTRAINT = ("id", "match", "by", "concurrency", "rate", "cost", "order", "expires_ms", "hold_ms")
 
 
-def _of_constraint(document: Document) -> Document:
-    return {field: document[field] for field in _OF_CONSTRAINT if field in document}
-
-
-_PLAIN: Document = {"paused": False, "max_waiting": 0, "fair": [], "settings": {}}
+def _those(document: Document, fields: Iterable[str]) -> Document:
+    return {field: document[field] for field in fields if field in document}
 
 
 def _differing(right: Settings, its: Settings, now_ms: int) -> Iterator[Behind]:
@@ -117,7 +108,7 @@ def _differing(right: Settings, its: Settings, now_ms: int) -> Iterator[Behind]:
         if (key := right.keys.get(name)) is None:
             yield Behind(f"key {name}", "revoke", {"id": name})
             continue
-        spec = {field: key[field] for field in ("id", "digest", "name", "roles", "queues", "rate") if field in key}
+        spec = _those(key, ("id", "digest", "name", "roles", "queues", "rate"))
         left_s = (key["expires_ms"] - now_ms) / 1000 if "expires_ms" in key else None
         if left_s is None or left_s > 0:
             yield Behind(f"key {name}", "grant", spec | ({} if left_s is None else {"ttl": left_s}))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import random
 import secrets
@@ -23,7 +22,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.systems import Letters
 from jqmaster.errors import JQError, NotFound
 from jqmaster.system import calls
-from jqmaster.system.partitions import Partitions
+from jqmaster.system.partitions import Partitions, rendezvous
 
 log = logging.getLogger("jqmaster.courier")
 
@@ -42,9 +41,8 @@ class _Away:
         self._failures: dict[int, int] = defaultdict(int)
 
     def failed(self, number: int) -> None:
-        backoff = min(AWAY_CAP_S, backoff_s(0) * 2 ** min(self._failures[number], 16))
+        self._until[number] = time.monotonic() + backoff_s(self._failures[number], AWAY_CAP_S)
         self._failures[number] += 1
-        self._until[number] = time.monotonic() + backoff
 
     def answered(self, number: int) -> None:
         self._until.pop(number, None)
@@ -114,7 +112,7 @@ class _Round:
                     failures = 0
                 except (JQError, OSError) as problem:
                     log.info("partition %d gives no mail: %s", self.number, problem)
-                    await asyncio.sleep(min(AWAY_CAP_S, backoff_s(0) * 2 ** min(failures, 16)))
+                    await asyncio.sleep(backoff_s(failures, AWAY_CAP_S))
                     failures += 1
                     continue
                 # Answers wake only who sleeps: no await between this look at them and the sleep.
@@ -179,10 +177,8 @@ class Courier:
         """The numbers of the partitions whose letters it carries."""
         engines = await self._engine.live()
 
-        def weight(number: int) -> bytes:
-            return hashlib.blake2s(f"{self.name} {engines[number].namespace}".encode()).digest()
-
-        return sorted(sorted(engines, key=weight)[:MOST_SERVED])
+        nearest = rendezvous(self.name, engines.values())[:MOST_SERVED]
+        return [number for number, engine in engines.items() if engine in nearest]
 
     async def run(self) -> None:
         """Carry letters until it is cancelled. Raises what reading the system's record raises."""

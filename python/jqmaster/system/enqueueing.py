@@ -21,7 +21,7 @@ from jqmaster.errors import Invalid, NotFound, Outdated
 from jqmaster.system.calls import all_of
 from jqmaster.system.partitions import Partitions
 from jqmaster.system.record import System
-from jqmaster.system.routing import Moving, Part, belonging, part_of, split, unpacked
+from jqmaster.system.routing import Moving, Part, belonging, part_of, split, taken_apart, unpacked
 
 _MOVES_S = 10.0  # how long a bucket may be about to move
 _MOVES_AGAIN_S = 0.1
@@ -97,9 +97,8 @@ async def _met(system: Partitions, arguments: Sequence[Argument]) -> Made:
     """Those of a call of `enqueue` that the partitions know which had their buckets. Raises Outdated when the record
     is not the last, which has been read then; and what these partitions raise: one that does not answer may know."""
     _, record = await system.known()
-    first = len(arguments) % 2
-    pairs = [tuple(arguments[at : at + 2]) for at in range(first, len(arguments), 2)]
-    given = unpacked(arguments[0]) if first else {}
+    sent, pairs = taken_apart(arguments)
+    given = unpacked(sent[0]) if sent else {}
     request = {"request": given["request"]} if isinstance(given.get("request"), str) else {}
     options = pack({**request, "generation": record.generation})
     found: Made = {}
@@ -157,12 +156,11 @@ async def _ask(system: Partitions, place: int, arguments: Sequence[Argument]) ->
 def _without(arguments: Sequence[Argument], found: Made) -> tuple[list[Argument], list[int]]:
     """The rest of the call, and the places of its jobs in the whole. What depends on a job that is known names its
     id."""
-    first = len(arguments) % 2
-    count = (len(arguments) - first) // 2
-    left = [index for index in range(count) if index not in found]
-    rest: list[Argument] = list(arguments[:first])
+    sent, pairs = taken_apart(arguments)
+    left = [index for index in range(len(pairs)) if index not in found]
+    rest = list(sent)
     for index in left:
-        packed, argument = arguments[first + 2 * index : first + 2 * index + 2]
+        packed, argument = pairs[index]
         spec = unpacked(packed)
         if isinstance(spec.get("depends"), list):
             packed = pack({**spec, "depends": [_named(one, found, left) for one in spec["depends"]]})

@@ -12,8 +12,7 @@ from jqmaster.errors import Invalid, NotFound
 from jqmaster.system.calls import ANSWER_S, all_of
 from jqmaster.system.partitions import Call, Partitions, Way, next_of, place_of
 from jqmaster.system.record import partition_of
-from jqmaster.system.routes import value_of
-from jqmaster.system.routing import unpacked
+from jqmaster.system.routing import unpacked, value_of
 from jqmaster.wire import packform
 
 _LOOKS = frozenset(("explain", "get", "history"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -294,6 +295,11 @@ class Partitions:
             raise PartitionsAway(f"partition {number}, {engine.namespace}, does not answer", problem.cause) from problem
         self.heard(number, answers=True)
         return answer
+
+
+def rendezvous(name: str, engines: Iterable[Engine]) -> list[Engine]:
+    """The order in which somebody of this name chooses: with enough of those who choose each partition has some."""
+    return sorted(engines, key=lambda one: hashlib.sha1(f"{name} {one.namespace}".encode()).digest())
 
 
 Way = Callable[[Partitions, Call], Awaitable[Any]]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jqmaster.engine import replies
@@ -15,7 +14,7 @@ from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import channel_of
 from jqmaster.errors import Unavailable
-from jqmaster.system.partitions import Partitions
+from jqmaster.system.partitions import Partitions, rendezvous
 from jqmaster.system.place import Place, Quiet, Reply
 from jqmaster.system.record import DIGITS
 
@@ -55,7 +54,7 @@ class Places:
         """Know of all partitions, and which are no more. Who waits sleeps at those that are nearest, and goes on so
         where others are now."""
         engines, live = await self._system.partitions(), await self._system.live()
-        nearest = _nearest(self._name, live.values())
+        nearest = rendezvous(self._name, live.values())[:PLACES]
         quiet_s = max(NET_S, LOOKS_S * (len(live) - len(nearest))) * random.uniform(0.75, 1.25)
         self.all += [
             self._make(number, one, self._wish, self._system.settled, is_near=one in nearest, quiet_s=quiet_s)
@@ -278,8 +277,3 @@ def _worth_a_look(places: Sequence[Place], quiet: Quiet, request: Any = None) ->
     drawn = {one.number: chance.random() for one in places}
     order = sorted(places, key=lambda one: (not one.is_called, one.is_away, drawn[one.number]))
     return (one for one in order if one.is_worth_a_look(quiet))
-
-
-def _nearest(name: str, engines: Iterable[Engine]) -> list[Engine]:
-    """By rendezvous hashing: with enough of those who wait each partition has some."""
-    return sorted(engines, key=lambda one: hashlib.sha1(f"{name} {one.namespace}".encode()).digest())[:PLACES]

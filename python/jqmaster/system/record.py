@@ -57,9 +57,9 @@ class Partition:
 @dataclass(frozen=True)
 class System:
     """The record. ``buckets`` has the number of a partition for each bucket, ``routes`` for some queues the path to
-    the value whose bucket their jobs have (module ``routes``). ``former`` has for buckets that moved the partition that
-    may still have keys and request tokens of theirs; ``moved_ms``: when the last of them did. ``moving``: buckets that
-    are about to, for which queues with routes take nothing now. Raises Invalid when it cannot be."""
+    the value whose bucket their jobs have. ``former`` has for buckets that moved the partition that may still have keys
+    and request tokens of theirs; ``moved_ms``: when the last of them did. ``moving``: buckets that are about to, for
+    which queues with routes take nothing now. Raises Invalid when it cannot be."""
 
     generation: int
     partitions: tuple[Partition, ...]

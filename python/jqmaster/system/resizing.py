@@ -18,7 +18,7 @@ from jqmaster.system.engine import SystemEngine
 from jqmaster.system.layout import lay_out, spread
 from jqmaster.system.partitions import LOOK_S
 from jqmaster.system.record import OVER, System, check_count
-from jqmaster.system.routes import is_placed, segments_of
+from jqmaster.system.routing import is_placed, segments_of
 
 LEARNT_S = LOOK_S + 1.0
 """After which all processes know a record."""
@@ -158,7 +158,7 @@ async def forget(
 
 
 async def route(url: str, root: str, queue: str, path: str | None, *, form: scripts.Form = "auto") -> System:
-    """Give a queue a route (module ``routes``), or with None take it away; the record. Safe to repeat.
+    """Give a queue a route (module ``routing``), or with None take it away; the record. Safe to repeat.
 
     Jobs stay where they are, so the queue has to be without any that have not ended. Raises Invalid (path, queue),
     Conflict (it has jobs, a constraint needs the route that it has, or somebody changes the system at the same moment),

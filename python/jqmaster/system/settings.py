@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,15 +13,13 @@ import msgpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid, JQError, NotFound, PartitionsAway, Stale, Unavailable
 from jqmaster.system import merging
 from jqmaster.system.bringing import bring_to, front
 from jqmaster.system.calls import all_of
 from jqmaster.system.moving import bring_schedule
 from jqmaster.system.partitions import Call, Partitions, Way
-from jqmaster.system.routes import check_place, needs_place
-from jqmaster.system.routing import is_spec, unpacked
+from jqmaster.system.routing import check_place, is_spec, needs_place, unpacked
 from jqmaster.system.settled import following, rank
 
 _REMOVING = ("unsubscribe", "unconstrain", "revoke", "forget")
@@ -153,14 +151,10 @@ async def _forget(system: Partitions, call: Call) -> Any:
     name: Any = call.spec.get("queue")
     with suppress(Invalid):  # of a name that cannot be, which is refused below
         for engine, page in zip(engines, await all_of(one.queues([name]) for one in engines), strict=True):
-            if any(type(count) is int and count for field, count in _counts(page.documents)):
+            facts = [fact for document in page.documents for fact in document.items()]
+            if any(type(count) is int and count for field, count in facts if field != "max_waiting"):
                 await call.at(engine)
     return await _everywhere(system, call)
-
-
-def _counts(documents: Sequence[Document]) -> Iterator[tuple[str, Any]]:
-    for document in documents:
-        yield from ((field, value) for field, value in document.items() if field not in ("max_waiting", "paused"))
 
 
 async def _mark(system: Partitions, call: Call) -> Any:
@@ -181,7 +175,7 @@ async def _schedule(system: Partitions, call: Call) -> Any:
 
 
 # -- limits: each partition has the constraint, and a share of it (module ``balance``), or all jobs of a key are in one
-# partition by routes (module ``routes``)
+# partition by routes (module ``routing``)
 
 
 async def _constrain(system: Partitions, call: Call) -> Any:

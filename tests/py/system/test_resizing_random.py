@@ -17,7 +17,7 @@ import pytest
 from jqmaster.engine.calls import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, Unavailable
-from jqmaster.system import bringing, calls, partitions
+from jqmaster.system import bringing, calls, enqueueing, partitions
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import partition_of
@@ -74,7 +74,7 @@ class Program:
             reply = None
             while reply is None:
                 try:
-                    reply = await self.engine.enqueue_by(self._lossy, arguments)
+                    reply = await enqueueing.enqueue(self.engine, self._lossy, arguments)
                 except Unavailable:
                     await asyncio.sleep(0)
             ids = [one.decode() for one in reply[::2]]

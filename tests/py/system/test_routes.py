@@ -20,7 +20,7 @@ from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import partition_of, unpack
 from jqmaster.system.resizing import add, route
-from jqmaster.system.routes import segments_of, value_of
+from jqmaster.system.routing import segments_of, value_of
 from jqmaster.worker.run import WorkOptions, work
 from systems import walked
 
