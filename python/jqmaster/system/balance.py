@@ -136,10 +136,8 @@ class Balancer:
 
     async def leave(self) -> None:
         """Let another one go on at once."""
-        reign, self._reign = self._reign, None
-        if reign:
-            for task in reign.asked.values():
-                task.cancel()
+        if reign := self._reign:
+            self._end(reign)
             with suppress(JQError, TimeoutError):
                 async with asyncio.timeout(1):
                     await self._note(reign, reign.table, 1)

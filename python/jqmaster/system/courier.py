@@ -13,7 +13,7 @@ import random
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from redis.exceptions import RedisError
 
@@ -22,6 +22,8 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.systems import Letters
 from jqmaster.errors import JQError, NotFound
 from jqmaster.system import calls
+from jqmaster.system.balance import balance
+from jqmaster.system.bringing import keep_in_line
 from jqmaster.system.partitions import Partitions, rendezvous
 
 log = logging.getLogger("jqmaster.courier")
@@ -30,6 +32,7 @@ MOST_SERVED = 8  # partitions at which one courier sleeps
 NET_S = 5.0
 CARRY_S = 3.0  # letters are given out again after five seconds, and older ones are not to be brought
 AWAY_CAP_S = 10.0
+AGAIN_S = 5.0
 SOON_S = 0.05  # who has brought letters away looks again after this, if none is answered before
 
 
@@ -167,7 +170,7 @@ class Courier:
         with contextlib.suppress(JQError, TimeoutError, RedisError):  # the letter comes again
             async with asyncio.timeout(CARRY_S):
                 engines = [await self.at(number) for number in numbers]
-                found = [await calls.read_at(one.redis, one.namespace) for one in engines]
+                found = [await calls.read_at(one) for one in engines]
                 records = [one for one in found if one is not None]
                 for engine in engines:
                     for record in records:  # it keeps a later one than its own
@@ -218,3 +221,23 @@ class Courier:
             with contextlib.suppress(JQError, OSError):
                 await one.look()
                 await one.finish()
+
+
+async def tend(system: Partitions, name: str) -> None:
+    """Until it is cancelled: carry mail between the partitions, share limits out, and keep settings the same. Any
+    process may."""
+    await asyncio.gather(
+        again("mail is not carried", Courier(system, name).run),
+        again("limits are not shared", lambda: balance(system)),
+        keep_in_line(system),
+    )
+
+
+async def again(what: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run it until it is cancelled, whatever it raises."""
+    while True:
+        try:
+            await run()
+        except JQError as problem:
+            log.warning("%s, trying again: %s", what, problem)
+        await asyncio.sleep(AGAIN_S)

@@ -112,7 +112,7 @@ async def look(system: Partitions, *, within_s: float = ANSWER_S, known: Look | 
 
 async def _owners(engine: Engine, within_s: float) -> Sequence[str]:
     async with answering(engine.namespace, within_s):
-        return await owners_of(engine.redis)
+        return await owners_of(engine)
 
 
 async def _seen(number: int, partition: Partition, engine: Engine, record: System, within_s: float) -> Seen:
@@ -121,7 +121,7 @@ async def _seen(number: int, partition: Partition, engine: Engine, record: Syste
         return Seen(number, partition)
     try:
         async with asyncio.timeout(within_s):
-            copy = await read_at(engine.redis, engine.namespace, known=record)
+            copy = await read_at(engine, known=record)
     except TimeoutError:
         return Seen(number, partition, trouble=f"no answer within {within_s:g} s")
     except RedisError as problem:

@@ -146,7 +146,7 @@ class Partitions:
         engine = (await self.partitions())[number]
         self._looked = time.monotonic()
         async with calls.answering(engine.namespace):
-            found, version = await calls.look_at(engine.redis, engine.namespace)
+            found, version = await calls.look_at(engine)
         if self.settled.heard(version) or version != self.settled.version:
             self.settled.bring()
         return found is not None and self._adopt(found)

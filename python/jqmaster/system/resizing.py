@@ -37,7 +37,7 @@ async def add(url: str, root: str, count: int, *, form: scripts.Form = "auto") -
         if not system.joining:
             check_count(len(system.partitions) + count)
             there = [one.namespace for one in system.partitions]
-            owners = await calls.owners_of(change.engine.redis)
+            owners = await calls.owners_of(change.engine)
             await change.to(system.joined_by(lay_out(root, len(there) + count, owners, there)[len(there) :]))
         elif len(system.joining) != count:
             raise Conflict(f"{len(system.joining)} partitions are being added: repeat that first")
@@ -195,8 +195,8 @@ def check_goes(system: System, number: int) -> None:
 
 async def _answers(url: str, namespace: str) -> bool:
     try:
-        async with calls.answering(namespace, calls.ANSWER_S), calls.at(url, namespace) as client:
-            await calls.read_at(client, namespace)
+        async with calls.answering(namespace, calls.ANSWER_S), calls.at(url, namespace) as engine:
+            await calls.read_at(engine)
     except Unavailable:
         return False
     return True
@@ -206,34 +206,34 @@ async def _answers(url: str, namespace: str) -> bool:
 async def _changing(url: str, root: str, form: scripts.Form, *, without: int | None = None) -> AsyncIterator[_Change]:
     """Whoever changes a system begins with the latest record that a partition has, and partition 0 has it, too."""
     system = await calls.latest(url, root, without=without)
-    async with calls.at(url, root) as client:
-        await calls.put(client, root, system, form=form)
-        yield _Change(url, system, Engine(client, root, form=form), form, without)
+    async with calls.at(url, root, form=form) as engine:
+        await calls.put(engine, system)
+        yield _Change(url, system, engine, without)
 
 
 class _Change:
     """One who changes a system: at partition 0 first, each time from the record that is there; then in all."""
 
-    def __init__(self, url: str, system: System, engine: Engine, form: scripts.Form, without: int | None) -> None:
+    def __init__(self, url: str, system: System, engine: Engine, without: int | None) -> None:
         self.system = system
         self.engine = engine
-        self._url, self._root, self._form, self._without = url, system.root, form, without
+        self._url, self._without = url, without
 
     async def to(self, system: System) -> None:
         """The next generation. Raises Conflict where another has come, Unavailable once it holds, but a partition was
         not told."""
-        await calls.put(self.engine.redis, self._root, system, after=self.system.generation, form=self._form)
+        await calls.put(self.engine, system, after=self.system.generation)
         self.system = system
         await self.to_all()
 
     async def to_all(self) -> None:
         """Have all partitions know the record."""
-        await calls.tell(self._url, self.system, form=self._form, without=self._without)
+        await calls.tell(self._url, self.system, form=self.engine.form, without=self._without)
 
     @asynccontextmanager
     async def whole(self) -> AsyncIterator[SystemEngine]:
         """All partitions as one, by the record that is there now."""
-        engine = SystemEngine(self._url, self._root, form=self._form)
+        engine = SystemEngine(self._url, self.system.root, form=self.engine.form)
         try:
             yield engine
         finally:
