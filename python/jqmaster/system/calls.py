@@ -1,4 +1,4 @@
-"""Making a system, and reading what there is of it."""
+"""Making a system, reading what there is of it, and what all do who ask partitions."""
 
 from __future__ import annotations
 

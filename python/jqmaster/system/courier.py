@@ -130,12 +130,11 @@ class _Round:
 
     async def finish(self) -> None:
         """Wait for what is under way, and take its answers back."""
-        if self._under_way:
-            await asyncio.wait(set(self._under_way.values()))
-        while self._answered:
-            await self.look()
+        while self._under_way or self._answered:
             if self._under_way:
                 await asyncio.wait(set(self._under_way.values()))
+            else:
+                await self.look()
 
     def drop(self) -> None:
         """Give up what is under way."""
