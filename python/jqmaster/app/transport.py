@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
-from jqmaster.connection.coalesce import Coalescer
-from jqmaster.connection.together import Together
+from jqmaster.connection.together import Coalescer, Together
 from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, Operations, connect, pack

@@ -164,7 +164,7 @@ path VALUE?  such as argument.customer; or queue, which keeps all of them in one
 """
 )
 def _route(_client: Client, options: Options) -> Replies:
-    from jqmaster.system.rerouting import route
+    from jqmaster.system.resizing import route
 
     where = redis_place(options, "system route", of_system=True)
     if (options.path is None) == (not options.none):

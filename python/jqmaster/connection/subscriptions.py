@@ -28,21 +28,18 @@ class Messages:
     """What came for one listener. None stands for a gap: some may have been missed."""
 
     def __init__(self) -> None:
-        self._waiting: list[bytes | None] = []
-        self._came = asyncio.Event()
+        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_WAITING)
 
     async def get(self) -> bytes | None:
-        while not self._waiting:
-            self._came.clear()
-            await self._came.wait()
-        return self._waiting.pop(0)
+        return await self._waiting.get()
 
     def put(self, message: bytes | None) -> None:
-        if message is None or len(self._waiting) >= MOST_WAITING:
+        if message is None or self._waiting.full():
             # What came before is in what the listener will find when it looks for itself.
-            self._waiting, message = [], None
-        self._waiting.append(message)
-        self._came.set()
+            while not self._waiting.empty():
+                self._waiting.get_nowait()
+            message = None
+        self._waiting.put_nowait(message)
 
 
 class Subscriptions:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -25,25 +25,6 @@ REST_S = 0.1  # for those behind the majority
 MOST_NODES = 30
 
 
-class Topology(Protocol):
-    """Knows whom to ask."""
-
-    def serve(self, namespace: str) -> None: ...
-
-    async def find(self) -> Address:
-        """Where the namespace lives. Raises RedisError when nobody says."""
-
-
-def make(target: Target, kind: Any, settings: Mapping[str, Any]) -> Topology:
-    """For a URL. `kind` and `settings` are those of connections to its servers."""
-    left_out = {"place", "host", "port", "db"}
-    if target.kind == "cluster":
-        return Cluster(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
-    left_out |= {"username", "password"}
-    to_nodes = {name: settings[name] for name in settings.keys() - left_out}
-    return Sentinels(target.hosts, target.service, kind, {**to_nodes, **target.sentinel})
-
-
 class Sentinels:
     """`service` as those at `hosts` know it; the word of the latest failover counts."""
 
@@ -54,6 +35,7 @@ class Sentinels:
     def serve(self, _namespace: str) -> None: ...
 
     async def find(self) -> Address:
+        """Where it is now. Raises RedisError when nobody says."""
         commands = [("SENTINEL", what, self._service) for what in ("GET-MASTER-ADDR-BY-NAME", "MASTER")]
         said: list[tuple[int, Address]] = []
         for _, (address, facts) in await _ask(self._hosts, self._connection, self._settings, commands):
@@ -94,6 +76,20 @@ class Cluster:
             raise RedisConnectionError(f"nobody of {_listed(self._known)} knows who has slot {self._slot or 0}")
         self._known = tuple(nodes)[:MOST_NODES]
         return owners.most_common(1)[0][0]
+
+
+Topology = Sentinels | Cluster
+"""Knows whom to ask where a namespace lives."""
+
+
+def make(target: Target, kind: Any, settings: Mapping[str, Any]) -> Topology:
+    """For a URL. `kind` and `settings` are those of connections to its servers."""
+    left_out = {"place", "host", "port", "db"}
+    if target.kind == "cluster":
+        return Cluster(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
+    left_out |= {"username", "password"}
+    to_nodes = {name: settings[name] for name in settings.keys() - left_out}
+    return Sentinels(target.hosts, target.service, kind, {**to_nodes, **target.sentinel})
 
 
 async def _ask(

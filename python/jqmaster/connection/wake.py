@@ -36,9 +36,9 @@ Marker = tuple[bytes, float]
 """A marker as it was taken: member and score."""
 
 
-def backoff_s(failures: int) -> float:
+def backoff_s(failures: int, cap_s: float = RECONNECT_CAP_S) -> float:
     """How long to wait after failure number `failures` (from 0), with jitter so that processes spread out."""
-    most: float = min(RECONNECT_CAP_S, RECONNECT_FIRST_S * 2 ** min(failures, 16))
+    most: float = min(cap_s, RECONNECT_FIRST_S * 2 ** min(failures, 16))
     return most * random.uniform(0.5, 1.0)
 
 

@@ -120,8 +120,8 @@ class Show:
     async def _owners(self, engine: SystemEngine) -> dict[str, list[int]]:
         """By node the numbers of its partitions."""
         assert engine.record is not None
-        async with calls.at(engine.url, ROOT) as client:
-            owners = await calls.owners_of(client)
+        async with calls.at(engine.url, ROOT) as first:
+            owners = await calls.owners_of(first)
         found: dict[str, list[int]] = {}
         for number, one in enumerate(engine.record.partitions):
             found.setdefault(owners[one.slot], []).append(number)

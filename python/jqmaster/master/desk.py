@@ -16,11 +16,9 @@ from jqmaster.engine.engine import Engine, pack
 from jqmaster.engine.systems import Room
 from jqmaster.master import delivery
 from jqmaster.master.delivery import Assigned
-from jqmaster.system import quiet
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.picking import Places
-from jqmaster.system.place import Place
-from jqmaster.system.quiet import Quiet, Reply
+from jqmaster.system.place import Place, Quiet, Reply
 from jqmaster.system.record import partition_of
 from jqmaster.system.slots import home_of
 
@@ -130,11 +128,11 @@ class _Quiet(Quiet):
         self._desk = desk
         self._offered: dict[int, frozenset[tuple[bool, Pool]]] = {}
 
-    def until(self, place: quiet.Place) -> float:
+    def until(self, place: Place) -> float:
         is_known = self._desk.pools(place.number) <= self._offered.get(place.number, frozenset())
         return super().until(place) if is_known else 0.0
 
-    def note(self, place: quiet.Place, reply: Reply) -> None:
+    def note(self, place: Place, reply: Reply) -> None:
         super().note(place, reply)
         if isinstance(place, _PushPlace) and len(reply) == 1:
             self._offered[place.number] = place.offered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from jqmaster.connection.coalesce import Coalescer
+from jqmaster.connection.together import Coalescer
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from redis.asyncio import Redis
 
@@ -19,10 +19,8 @@ from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, NotFound, Unavailable
 from jqmaster.master.events import EventFeed
 from jqmaster.system import looking
-from jqmaster.system.balance import balance
-from jqmaster.system.courier import Courier
+from jqmaster.system.courier import again, tend
 from jqmaster.system.engine import SystemEngine
-from jqmaster.system.keeping import keep_in_line
 from jqmaster.system.looking import Look
 
 EVERY_S = 2.0
@@ -36,7 +34,6 @@ _SETTINGS_S = 10.0  # how often they are compared, and how long a partition has 
 _MOST_SETTINGS_REST_S = 300.0
 _FIRST_SETTINGS_S = 1.0
 _STOP_S = 2.0
-_AGAIN_S = 5.0
 SWEEP_S = 5.0
 """How often a master does what is due in the partitions, which workers do whenever they look for jobs."""
 _EACH_S = 0.5
@@ -152,10 +149,8 @@ class Upkeep:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        courier = Courier(self._engine, self._name)
-        for run in (courier.run, lambda: balance(self._engine), self._sweep):
-            self._tasks.append(asyncio.create_task(_again(run), name="mail and limits"))
-        self._tasks.append(asyncio.create_task(keep_in_line(self._engine), name="settings"))
+        for work in (tend(self._engine, self._name), again("what is due is not done", self._sweep)):
+            self._tasks.append(asyncio.create_task(work, name="upkeep of partitions"))
 
     async def _sweep(self) -> None:
         while True:
@@ -167,10 +162,3 @@ class Upkeep:
 
     async def stop(self) -> None:
         await end(self._tasks)
-
-
-async def _again(run: Any) -> None:
-    while True:
-        with suppress(JQError):  # which the doctor tells of as well
-            await run()
-        await asyncio.sleep(_AGAIN_S)

@@ -35,7 +35,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgpack
 
@@ -43,10 +43,8 @@ from jqmaster.engine import replies
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.systems import Shares
 from jqmaster.errors import Conflict, JQError, Outdated
+from jqmaster.system.partitions import Partitions
 from jqmaster.system.shares import Memory, Place, divide, grant
-
-if TYPE_CHECKING:
-    from jqmaster.system.engine import SystemEngine
 
 SHARE_S = 20.0
 """How long a share holds when nobody balances. So long nothing new starts in a partition that failed over."""
@@ -138,10 +136,8 @@ class Balancer:
 
     async def leave(self) -> None:
         """Let another one go on at once."""
-        reign, self._reign = self._reign, None
-        if reign:
-            for task in reign.asked.values():
-                task.cancel()
+        if reign := self._reign:
+            self._end(reign)
             with suppress(JQError, TimeoutError):
                 async with asyncio.timeout(1):
                     await self._note(reign, reign.table, 1)
@@ -353,16 +349,15 @@ def _by_number(table: Table, numbers: Sequence[int]) -> Table:
     return {id: (definition, all_of(one), all_of(other)) for id, (definition, one, other) in table.items()}
 
 
-async def balance(system: SystemEngine) -> None:
+async def balance(system: Partitions) -> None:
     """Share limits out over all partitions of a system, also those that come, until it is cancelled."""
     while True:
         live = await system.live()
-        assert system.record is not None
-        generation = system.record.generation
-        balancer = Balancer(list(live.values()), generation=generation, numbers=list(live))
+        _, record = await system.known()
+        balancer = Balancer(list(live.values()), generation=record.generation, numbers=list(live))
         balancing = asyncio.ensure_future(balancer.run())
         try:
-            await system.changed(generation)
+            await system.changed(record.generation)
         finally:
             balancing.cancel()
             await asyncio.wait({balancing})

@@ -4,30 +4,38 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgpack
 
-from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Spec, pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
-from jqmaster.errors import JQError, NotFound, PartitionsAway, Stale, Unavailable
+from jqmaster.errors import Forbidden, JQError, NotFound, PartitionsAway, Stale, Unavailable
 from jqmaster.system import settled
-from jqmaster.system.routes import is_placed, needs_place
-from jqmaster.system.settled import version_of
-from jqmaster.system.ways import Partitions, all_of
+from jqmaster.system.calls import ANSWER_S, all_of, answering, documents_of, or_problem, version_of, versions
+from jqmaster.system.partitions import Partitions
+from jqmaster.system.routing import is_placed, needs_place
 
-_PAGE = 1000
 _AT_ONCE = 16
 _LOOKS = 20
 _VERSION_S = 2.0
 _DEAD_S = (2.0, 6.0)  # who brings a partition in line is given so long, by chance, before another takes over
 _AGAIN_S = 0.05
+
+CHECK_S = 60.0  # how often each process compares them
+_EACH_S = 5.0  # for each partition, of which there may be many
+_RETURN_S = 3.0  # of a partition that is back, within
+_STALE_S = 0.5  # of one that starts nothing before that
+_PAUSE_S = 5.0  # however often one goes and comes back
+_LASTS_S = 1.0  # who sets something has told all within this, or they did not answer
+
+log = logging.getLogger("jqmaster.system")
 
 
 class Behind(NamedTuple):
@@ -50,27 +58,16 @@ class Settings(NamedTuple):
     constraints: dict[str, Document]
 
 
-async def _all(listing: Callable[..., Awaitable[replies.Page]], **more: Any) -> list[Document]:
-    found: list[Document] = []
-    cursor = ""
-    while True:
-        page = await listing(cursor=cursor, count=_PAGE, **more)
-        found += page.documents
-        cursor = page.cursor
-        if not cursor:
-            return found
-
-
 async def _settings(engine: Engine, routes: Mapping[str, str]) -> Settings:
     """All of one version."""
     for _ in range(_LOOKS):
         version = await version_of(engine)
-        queues = {one["name"]: _of_queue(one) for one in await _all(engine.queues)}
-        keys = {one["id"]: one for one in await _all(engine.keys, digests=True)}
+        queues = {one["name"]: _PLAIN | _those(one, _PLAIN) async for one in documents_of(engine.queues)}
+        keys = {one["id"]: one async for one in documents_of(engine.keys, digests=True)}
         webhooks = {one["id"]: one for one in await engine.webhooks(secrets=True)}
         constraints = {
-            one["id"]: _of_constraint(one)
-            for one in await _all(engine.constraints)
+            one["id"]: _those(one, _OF_CONSTRAINT)
+            async for one in documents_of(engine.constraints)
             if "share" in one or is_placed(one, routes)
         }
         config = await engine.config()
@@ -79,21 +76,12 @@ async def _settings(engine: Engine, routes: Mapping[str, str]) -> Settings:
     raise Unavailable(f"the settings of {engine.namespace} change all the time")
 
 
-def _of_queue(document: Document) -> Document:
-    return {
-        "paused": document["paused"], "max_waiting": document["max_waiting"], "fair": document.get("fair", []),
-        "settings": document.get("settings", {}),
-    }  # fmt: skip
-
-
+_PLAIN: Document = {"paused": False, "max_waiting": 0, "fair": [], "settings": {}}  # a queue
 _OF_CONSTRAINT = ("id", "match", "by", "concurrency", "rate", "cost", "order", "expires_ms", "hold_ms")
 
 
-def _of_constraint(document: Document) -> Document:
-    return {field: document[field] for field in _OF_CONSTRAINT if field in document}
-
-
-_PLAIN: Document = {"paused": False, "max_waiting": 0, "fair": [], "settings": {}}
+def _those(document: Document, fields: Iterable[str]) -> Document:
+    return {field: document[field] for field in fields if field in document}
 
 
 def _differing(right: Settings, its: Settings, now_ms: int) -> Iterator[Behind]:
@@ -120,7 +108,7 @@ def _differing(right: Settings, its: Settings, now_ms: int) -> Iterator[Behind]:
         if (key := right.keys.get(name)) is None:
             yield Behind(f"key {name}", "revoke", {"id": name})
             continue
-        spec = {field: key[field] for field in ("id", "digest", "name", "roles", "queues", "rate") if field in key}
+        spec = _those(key, ("id", "digest", "name", "roles", "queues", "rate"))
         left_s = (key["expires_ms"] - now_ms) / 1000 if "expires_ms" in key else None
         if left_s is None or left_s > 0:
             yield Behind(f"key {name}", "grant", spec | ({} if left_s is None else {"ttl": left_s}))
@@ -169,13 +157,10 @@ async def _look(
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def of(engine: Engine) -> Settings:
-        try:
-            async with turn, asyncio.timeout(within_s):
-                return await _settings(engine, routes)
-        except TimeoutError as problem:
-            raise PartitionsAway(f"{engine.namespace} did not tell its settings within {within_s:g} s") from problem
+        async with turn, answering(engine.namespace, within_s, "tell its settings"):
+            return await _settings(engine, routes)
 
-    known = await settled.versions(engines, within_s)
+    known = await versions(engines, within_s)
     latest = settled.latest(known)
     if are_versions_enough and {known[latest]} == set(known):
         return Settings(str(known[latest]), {}, {}, {}, {}, {}), [[] for _ in engines]
@@ -187,10 +172,9 @@ async def _look(
             return version
         if index == latest or (version == right.version and (latest or are_versions_enough)):
             return []
-        try:
-            its = await of(engine)
-        except JQError as problem:
-            return problem
+        its = await or_problem(of(engine))
+        if isinstance(its, JQError):
+            return its
         other = [Behind("version", "config", {})] if its.version != right.version else []
         return [*_differing(right, its, now_ms), *other]
 
@@ -223,12 +207,11 @@ async def _unclaimed(engine: Engine) -> str:
     return own
 
 
-async def front(system: Partitions, first: Engine) -> str:
+async def front(system: Partitions) -> str:
     """The version of partition 0's settings, from which the next one comes. It is brought in line before if it has lost
     some. Raises Stale where somebody else does that just now."""
-    engines = list((await system.live()).values())
-    assert system.record is not None
-    found = await settled.versions(engines, _VERSION_S)
+    first, *_ = engines = list((await system.live()).values())
+    found = await versions(engines, _VERSION_S)
     if isinstance(found[0], JQError):
         raise found[0]
     if found[latest := settled.latest(found)] == found[0]:
@@ -239,8 +222,8 @@ async def front(system: Partitions, first: Engine) -> str:
 
 async def bring_to(system: Partitions, engine: Engine, right: Engine) -> None:
     """Bring a partition in line with another. Raises as ``align`` does."""
-    assert system.record is not None
-    await align(engine, await _settings(right, system.record.routes), system.record.routes)
+    _, record = await system.known()
+    await align(engine, await _settings(right, record.routes), record.routes)
 
 
 async def bring(
@@ -250,8 +233,8 @@ async def bring(
     why that is not known. With ``lasting_s`` what differs now and so much later. Raises what the one with the latest
     does."""
     live = await system.live()
-    assert system.record is not None
-    engines, routes, known = list(live.values()), system.record.routes, system.settled.version
+    _, record = await system.known()
+    engines, routes, known = list(live.values()), record.routes, system.settled.version
     right, found = await _look(engines, routes, within_s, are_versions_enough=are_versions_enough)
     if lasting_s and any(isinstance(one, list) and one for one in found):
         await asyncio.sleep(lasting_s)
@@ -267,10 +250,7 @@ async def bring(
     async def brought(engine: Engine, found: list[Behind] | JQError) -> list[str] | JQError:
         if isinstance(found, JQError):
             return found
-        try:
-            return await align(engine, right, routes) if found else []
-        except JQError as problem:
-            return problem
+        return await or_problem(align(engine, right, routes)) if found else []
 
     answers = await asyncio.gather(*map(brought, engines, found))
     return dict(zip(live, answers, strict=True))
@@ -288,3 +268,42 @@ async def sync(system: Partitions) -> list[list[str]]:
     if silent:
         raise PartitionsAway(f"{', '.join(silent)} did not answer: repeat it; the others have the latest settings")
     return [["version"] if isinstance(one, JQError) else one for one in answers.values()]
+
+
+# -- whoever carries mail does so now and then -------------------------------------------------------------
+
+
+async def keep_in_line(system: Partitions) -> None:
+    """Until it is cancelled: now and then, and soon after a partition that did not answer does so again, or has older
+    settings, compare the settings of all, and bring what one misses. Ends where the user of Redis may not do so."""
+    while True:
+        try:
+            most_s = max(CHECK_S, _EACH_S * len(system.record.partitions if system.record else ()))
+            async with asyncio.timeout(most_s * random.uniform(0.75, 1.25)):
+                await system.settled.wrong.wait()
+            within_s = _STALE_S if system.settled.is_behind else _RETURN_S
+            await asyncio.sleep(within_s * random.random())  # others have seen it, too
+        except TimeoutError:
+            pass
+        is_behind, system.settled.is_behind = system.settled.is_behind, False
+        system.settled.wrong.clear()
+        try:
+            await _bring(system, is_behind)
+        except Forbidden as problem:
+            log.info("settings are compared by others: %s", problem)
+            return
+        except JQError as problem:
+            log.info("settings are not compared now: %s", problem)
+        await asyncio.sleep(_STALE_S if is_behind else _PAUSE_S)
+
+
+async def _bring(system: Partitions, is_behind: bool) -> None:
+    """What differs now and a moment later: a call that was under way meanwhile is left alone. So are those that do not
+    answer."""
+    lasting_s = _STALE_S if is_behind else _LASTS_S
+    answers = await bring(system, within_s=ANSWER_S, lasting_s=lasting_s, are_versions_enough=is_behind)
+    for number, one in answers.items():
+        if isinstance(one, Forbidden):
+            raise one
+        if one and not isinstance(one, JQError):
+            log.warning("partition %d was behind, and has now: %s", number, ", ".join(one))

@@ -1,20 +1,19 @@
-"""Making a system, and reading what there is of it."""
+"""Making a system, reading what there is of it, and what all do who ask partitions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from jqmaster.connection.place import place_of
 from jqmaster.engine import scripts
 from jqmaster.engine.calls import connect
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import Conflict, NotFound, Unavailable, from_redis
+from jqmaster.engine.replies import Document, Page
+from jqmaster.errors import Conflict, JQError, NotFound, PartitionsAway, Unavailable, from_redis
 from jqmaster.system.layout import SLOTS, lay_out
 from jqmaster.system.record import System, new, unpack
 from jqmaster.system.settled import NONE, version_key
@@ -22,15 +21,50 @@ from jqmaster.system.settled import NONE, version_key
 _AT_ONCE = 16
 ANSWER_S = 5.0
 _TOLD_S = 30.0
+_PAGE = 1000
+
+T = TypeVar("T")
+
+
+async def all_of(asked: Iterable[Awaitable[T]], *, but: type[JQError] | tuple[()] = ()) -> list[T]:
+    """All answers. Raises the first problem, once all are through: one of the kind ``but`` only if there is no
+    answer."""
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    found = [one for one in answers if not isinstance(one, BaseException)]
+    problems = [one for one in answers if isinstance(one, BaseException)]
+    severe = [one for one in problems if not isinstance(one, but)]
+    if problems and (severe or not found):
+        raise (severe or problems)[0]
+    return found
+
+
+async def or_problem(asked: Awaitable[T]) -> T | JQError:
+    """An answer, or why there is none."""
+    try:
+        return await asked
+    except JQError as problem:
+        return problem
 
 
 @asynccontextmanager
-async def at(url: str, namespace: str) -> AsyncIterator[Redis]:
-    """A client for one partition. Raises what JQ raises."""
+async def answering(namespace: str, within_s: float | None = ANSWER_S, what: str = "answer") -> AsyncIterator[None]:
+    """What a partition is asked here is to come so soon. Raises PartitionsAway, and for what redis-py raises what JQ
+    does."""
+    try:
+        async with asyncio.timeout(within_s):
+            yield
+    except TimeoutError as problem:
+        raise PartitionsAway(f"{namespace} did not {what} within {within_s:g} s") from problem
+    except RedisError as problem:
+        raise from_redis(problem) from problem
+
+
+@asynccontextmanager
+async def at(url: str, namespace: str, *, form: scripts.Form = "auto") -> AsyncIterator[Engine]:
+    """The engine of one partition. Raises what JQ raises."""
     async with connect(url) as client:
-        place_of(client).serve(scripts.check_namespace(namespace))
         try:
-            yield client
+            yield Engine(client, namespace, form=form)
         except RedisError as problem:
             raise from_redis(problem) from problem
 
@@ -39,26 +73,48 @@ def _key(namespace: str) -> str:
     return f"{namespace}:system"
 
 
-async def read_at(client: Redis, namespace: str, *, known: System | None = None) -> System | None:
+async def read_at(engine: Engine, *, known: System | None = None) -> System | None:
     """The record that a partition has; if that is the ``known`` one it is not taken apart again. Raises Version,
     RedisError."""
-    data: Any = await client.get(_key(namespace))
+    data: Any = await engine.redis.get(_key(engine.namespace))
     if known is not None and data == known.packed():
         return known
     return None if data is None else unpack(data)
 
 
-async def look_at(client: Redis, namespace: str) -> tuple[System | None, str]:
+async def look_at(engine: Engine) -> tuple[System | None, str]:
     """The record that a partition has, and the version of its settings. Raises Version, RedisError."""
-    found: Any = await client.mget(_key(namespace), version_key(namespace))
+    found: Any = await engine.redis.mget(_key(engine.namespace), version_key(engine.namespace))
     data, version = found
     return None if data is None else unpack(data), NONE if version is None else version.decode()
 
 
-async def owners_of(client: Redis) -> Sequence[str]:
+async def version_of(engine: Engine, within_s: float | None = None) -> str:
+    """Of a partition's settings. Raises Unavailable."""
+    async with answering(engine.namespace, within_s, "tell the version of its settings"):
+        found: Any = await engine.redis.get(version_key(engine.namespace))
+    return NONE if found is None else found.decode()
+
+
+async def versions(engines: Sequence[Engine], within_s: float | None = None) -> list[str | JQError]:
+    """Of each, or why that is not known."""
+    return await asyncio.gather(*(or_problem(version_of(one, within_s)) for one in engines))
+
+
+async def documents_of(listing: Callable[..., Awaitable[Page]], *given: Any, **more: Any) -> AsyncIterator[Document]:
+    """The documents of a listing, page by page."""
+    cursor: str | None = ""
+    while cursor is not None:
+        page = await listing(*given, cursor=cursor, count=_PAGE, **more)
+        for one in page.documents:
+            yield one
+        cursor = page.cursor or None
+
+
+async def owners_of(engine: Engine) -> Sequence[str]:
     """The node of each slot, `host:port`; "" where there is none. A server that is no cluster has them all."""
     try:
-        ranges = await client.execute_command("CLUSTER", "SLOTS")
+        ranges = await engine.redis.execute_command("CLUSTER", "SLOTS")
     except ResponseError as refusal:
         if "cluster support disabled" not in str(refusal):
             raise
@@ -78,16 +134,16 @@ async def create(url: str, root: str, count: int, *, form: scripts.Form = "auto"
     Raises Invalid (count, namespace), Conflict (there is a system of another size, or this is a partition of
     another), Version, Unavailable, ValueError.
     """
-    async with at(url, root) as client:
-        there = await read_at(client, root)
+    async with at(url, root, form=form) as engine:
+        there = await read_at(engine)
         if there is None:
-            system = new(lay_out(root, count, await owners_of(client)))
+            system = new(lay_out(root, count, await owners_of(engine)))
             # Before the record: a server that does not suit, or data of another schema, is told here.
-            await scripts.load(client, root, form=form)
+            await scripts.load(engine.redis, root, form=form)
             try:
-                await put(client, root, system, after=0, form=form)
+                await put(engine, system, after=0)
             except Conflict:
-                there = await read_at(client, root)
+                there = await read_at(engine)
         if there is not None:
             _check_same(there, root, count)
             system = there
@@ -95,12 +151,10 @@ async def create(url: str, root: str, count: int, *, form: scripts.Form = "auto"
     return system
 
 
-async def put(
-    client: Redis, namespace: str, system: System, *, after: int | None = None, form: scripts.Form = "auto"
-) -> int:
+async def put(engine: Engine, system: System, *, after: int | None = None) -> int:
     """Have a partition keep a record, if it is later than its own; the generation of what it then has. With ``after``
     it must follow the one of that generation: then raises Conflict where another is there."""
-    generation, _ = await Engine(client, namespace, form=form).system(system.packed(), after=after)
+    generation, _ = await engine.system(system.packed(), after=after)
     return generation
 
 
@@ -110,16 +164,15 @@ async def tell(url: str, system: System, *, without: int | None = None, form: sc
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def set_up(namespace: str) -> None:
-        async with turn, at(url, namespace) as client:
-            async with asyncio.timeout(_TOLD_S):
-                await scripts.load(client, namespace, form=form)
-                await put(client, namespace, system, form=form)
+        async with turn, at(url, namespace, form=form) as engine, answering(namespace, _TOLD_S):
+            await scripts.load(engine.redis, namespace, form=form)
+            await put(engine, system)
 
     names = [system.partitions[number].namespace for number in system.live if number != without]
     answers = await asyncio.gather(*map(set_up, names), return_exceptions=True)
     silent = {}
     for name, one in zip(names, answers, strict=True):
-        if isinstance(one, TimeoutError | Unavailable):
+        if isinstance(one, Unavailable):
             silent[name] = one
         elif isinstance(one, BaseException):
             raise one
@@ -139,13 +192,8 @@ def _check_same(there: System, root: str, count: int) -> None:
 
 async def read(url: str, namespace: str) -> System:
     """The record of the system that a namespace belongs to. Raises NotFound, Version, Unavailable, ValueError."""
-    async with at(url, namespace) as client:
-        return await record_of(client, namespace)
-
-
-async def record_of(client: Redis, namespace: str) -> System:
-    """The record that a partition has. Raises NotFound, Version, RedisError."""
-    system = await read_at(client, namespace)
+    async with at(url, namespace) as engine:
+        system = await read_at(engine)
     if system is None:
         raise NotFound(f"{namespace} is no system; `jqmaster system create` makes one of several partitions")
     return system
@@ -162,17 +210,8 @@ async def latest(url: str, root: str, *, without: int | None = None) -> System:
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def copy(namespace: str) -> System | None:
-        try:
-            async with turn, asyncio.timeout(ANSWER_S), at(url, namespace) as client:
-                return await read_at(client, namespace)
-        except TimeoutError as problem:
-            raise Unavailable(f"{namespace} did not answer within {ANSWER_S:g} s") from problem
+        async with turn, answering(namespace), at(url, namespace) as engine:
+            return await read_at(engine)
 
-    answers = await asyncio.gather(
-        *(copy(found.partitions[number].namespace) for number in found.live if number != without),
-        return_exceptions=True,
-    )
-    for one in answers:
-        if isinstance(one, BaseException):
-            raise one
-    return max((found, *(one for one in answers if isinstance(one, System))), key=lambda one: one.generation)
+    copies = await all_of(copy(found.partitions[number].namespace) for number in found.live if number != without)
+    return max((found, *filter(None, copies)), key=lambda one: one.generation)

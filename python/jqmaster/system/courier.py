@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import random
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from redis.exceptions import RedisError
 
@@ -23,7 +22,9 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.systems import Letters
 from jqmaster.errors import JQError, NotFound
 from jqmaster.system import calls
-from jqmaster.system.engine import SystemEngine
+from jqmaster.system.balance import balance
+from jqmaster.system.bringing import keep_in_line
+from jqmaster.system.partitions import Partitions, rendezvous
 
 log = logging.getLogger("jqmaster.courier")
 
@@ -31,6 +32,7 @@ MOST_SERVED = 8  # partitions at which one courier sleeps
 NET_S = 5.0
 CARRY_S = 3.0  # letters are given out again after five seconds, and older ones are not to be brought
 AWAY_CAP_S = 10.0
+AGAIN_S = 5.0
 SOON_S = 0.05  # who has brought letters away looks again after this, if none is answered before
 
 
@@ -42,9 +44,8 @@ class _Away:
         self._failures: dict[int, int] = defaultdict(int)
 
     def failed(self, number: int) -> None:
-        backoff = min(AWAY_CAP_S, backoff_s(0) * 2 ** min(self._failures[number], 16))
+        self._until[number] = time.monotonic() + backoff_s(self._failures[number], AWAY_CAP_S)
         self._failures[number] += 1
-        self._until[number] = time.monotonic() + backoff
 
     def answered(self, number: int) -> None:
         self._until.pop(number, None)
@@ -114,7 +115,7 @@ class _Round:
                     failures = 0
                 except (JQError, OSError) as problem:
                     log.info("partition %d gives no mail: %s", self.number, problem)
-                    await asyncio.sleep(min(AWAY_CAP_S, backoff_s(0) * 2 ** min(failures, 16)))
+                    await asyncio.sleep(backoff_s(failures, AWAY_CAP_S))
                     failures += 1
                     continue
                 # Answers wake only who sleeps: no await between this look at them and the sleep.
@@ -129,12 +130,11 @@ class _Round:
 
     async def finish(self) -> None:
         """Wait for what is under way, and take its answers back."""
-        if self._under_way:
-            await asyncio.wait(set(self._under_way.values()))
-        while self._answered:
-            await self.look()
+        while self._under_way or self._answered:
             if self._under_way:
                 await asyncio.wait(set(self._under_way.values()))
+            else:
+                await self.look()
 
     def drop(self) -> None:
         """Give up what is under way."""
@@ -149,7 +149,7 @@ class Courier:
     A partition that does not answer is tried again, ever more rarely, and holds up no other.
     """
 
-    def __init__(self, engine: SystemEngine, name: str = "") -> None:
+    def __init__(self, engine: Partitions, name: str = "") -> None:
         self.name = name or f"courier {secrets.token_hex(6)}"
         self.away = _Away()
         self._engine = engine
@@ -169,7 +169,7 @@ class Courier:
         with contextlib.suppress(JQError, TimeoutError, RedisError):  # the letter comes again
             async with asyncio.timeout(CARRY_S):
                 engines = [await self.at(number) for number in numbers]
-                found = [await calls.read_at(one.redis, one.namespace) for one in engines]
+                found = [await calls.read_at(one) for one in engines]
                 records = [one for one in found if one is not None]
                 for engine in engines:
                     for record in records:  # it keeps a later one than its own
@@ -179,10 +179,8 @@ class Courier:
         """The numbers of the partitions whose letters it carries."""
         engines = await self._engine.live()
 
-        def weight(number: int) -> bytes:
-            return hashlib.blake2s(f"{self.name} {engines[number].namespace}".encode()).digest()
-
-        return sorted(sorted(engines, key=weight)[:MOST_SERVED])
+        nearest = rendezvous(self.name, engines.values())[:MOST_SERVED]
+        return [number for number, engine in engines.items() if engine in nearest]
 
     async def run(self) -> None:
         """Carry letters until it is cancelled. Raises what reading the system's record raises."""
@@ -194,15 +192,14 @@ class Courier:
                 group.create_task(self._net(), name="mail of others")
                 while True:
                     engines = await self._engine.live()
-                    assert self._engine.record is not None
-                    generation = self._engine.record.generation
+                    _, record = await self._engine.known()
                     # Of those that it served before it goes on serving all: others may not know yet that they should.
                     for number in set(await self.served()) - rounds.keys():
                         rounds[number] = _Round(self, number, engines[number])
                         serving[number] = group.create_task(rounds[number].serve(), name=f"mail of {number}")
                     for number in rounds.keys() - engines.keys():
                         serving[number].cancel()
-                    await self._engine.changed(generation)
+                    await self._engine.changed(record.generation)
         finally:
             for one in rounds.values():
                 one.drop()
@@ -223,3 +220,23 @@ class Courier:
             with contextlib.suppress(JQError, OSError):
                 await one.look()
                 await one.finish()
+
+
+async def tend(system: Partitions, name: str) -> None:
+    """Until it is cancelled: carry mail between the partitions, share limits out, and keep settings the same. Any
+    process may."""
+    await asyncio.gather(
+        again("mail is not carried", Courier(system, name).run),
+        again("limits are not shared", lambda: balance(system)),
+        keep_in_line(system),
+    )
+
+
+async def again(what: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run it until it is cancelled, whatever it raises."""
+    while True:
+        try:
+            await run()
+        except JQError as problem:
+            log.warning("%s, trying again: %s", what, problem)
+        await asyncio.sleep(AGAIN_S)

@@ -1,11 +1,12 @@
-"""Names for partitions, such that a cluster's nodes have equally many of them."""
+"""How a system is laid out: names of partitions, such that a cluster's nodes have equally many of them, and buckets,
+such that the partitions have."""
 
 from __future__ import annotations
 
 import re
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from redis.crc import key_slot
 
@@ -59,3 +60,28 @@ def _name(head: str, owners: Sequence[str], load: Counter[str], taken: set[int])
     if best is None:
         raise Invalid("the cluster has no free slot that a node serves", "partitions")
     return best[1:]
+
+
+def spread(buckets: Sequence[int], takers: Sequence[int], fixed: Iterable[int] = ()) -> dict[int, int]:
+    """The buckets that are to move, each with its partition from then on.
+
+    ``buckets``: the partition of each. ``takers``: those that are to have some, all others none. ``fixed``: buckets
+    that stay where they are.
+    """
+    stay = set(fixed)
+    load = Counter(dict.fromkeys(takers, 0))
+    load.update(number for number in buckets if number in load)
+    most = -(-len(buckets) // len(takers))
+    least = len(buckets) // len(takers)
+    moves: dict[int, int] = {}
+    # Those that must go come first, so that what is left evens out the rest.
+    for bucket, at in sorted(enumerate(buckets), key=lambda one: (one[1] in load, one[0])):
+        to = min(load, key=lambda number: (load[number], number))
+        is_due = at not in load or load[at] > most or (load[at] > least and load[to] < least)
+        if bucket in stay or not is_due:
+            continue
+        if at in load:
+            load[at] -= 1
+        load[to] += 1
+        moves[bucket] = to
+    return moves

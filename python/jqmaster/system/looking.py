@@ -16,11 +16,10 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, PartitionsAway, Unavailable, from_redis
 from jqmaster.system import bringing
-from jqmaster.system.calls import owners_of, read_at
-from jqmaster.system.engine import SystemEngine
+from jqmaster.system.calls import ANSWER_S, answering, owners_of, read_at
+from jqmaster.system.partitions import Partitions
 from jqmaster.system.record import OVER, Partition, System
 
-ANSWER_S = 5.0
 _PAGES = 10  # of queues, that are added up of each partition: some hundred each, as far as a call's budget goes
 _AT_ONCE = 16
 _MINUTE_MS = 60_000
@@ -87,12 +86,10 @@ class Look:
         }  # fmt: skip
 
 
-async def look(system: SystemEngine, *, within_s: float = ANSWER_S, known: Look | None = None) -> Look:
+async def look(system: Partitions, *, within_s: float = ANSWER_S, known: Look | None = None) -> Look:
     """All partitions as they are now; each has ``within_s`` to answer. With a ``known`` look jobs are told as they were
     then. Raises what reading the record does, and Unavailable where none answers."""
-    engines = await system.partitions()
-    record = system.record
-    assert record is not None
+    engines, record = await system.known()
     now_ms = int(time.time() * 1000)
     found = await asyncio.gather(
         *(_seen(number, one, engines[number], record, within_s) for number, one in enumerate(record.partitions))
@@ -114,13 +111,8 @@ async def look(system: SystemEngine, *, within_s: float = ANSWER_S, known: Look 
 
 
 async def _owners(engine: Engine, within_s: float) -> Sequence[str]:
-    try:
-        async with asyncio.timeout(within_s):
-            return await owners_of(engine.redis)
-    except RedisError as problem:
-        raise from_redis(problem) from problem
-    except TimeoutError as problem:
-        raise PartitionsAway(f"{engine.namespace} did not answer within {within_s:g} s") from problem
+    async with answering(engine.namespace, within_s):
+        return await owners_of(engine)
 
 
 async def _seen(number: int, partition: Partition, engine: Engine, record: System, within_s: float) -> Seen:
@@ -129,7 +121,7 @@ async def _seen(number: int, partition: Partition, engine: Engine, record: Syste
         return Seen(number, partition)
     try:
         async with asyncio.timeout(within_s):
-            copy = await read_at(engine.redis, engine.namespace, known=record)
+            copy = await read_at(engine, known=record)
     except TimeoutError:
         return Seen(number, partition, trouble=f"no answer within {within_s:g} s")
     except RedisError as problem:
@@ -179,7 +171,7 @@ async def _jobs(engine: Engine, now_ms: int) -> Document:
     return {**found, "more": bool(cursor), "rates": rates}
 
 
-async def compare(system: SystemEngine, found: Look, *, within_s: float) -> dict[int, list[str]]:
+async def compare(system: Partitions, found: Look, *, within_s: float) -> dict[int, list[str]]:
     """Which settings a partition has otherwise than the latest, by its number; without those of which that is not
     known, and of none where partition 0 does not tell. Each has ``within_s``."""
     there = [one.number for one in found.partitions if one.answers and one.copy is not None]

@@ -7,17 +7,17 @@ import hashlib
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Protocol
-
-from redis.exceptions import RedisError
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import pack
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.replies import Document, Page
-from jqmaster.errors import Conflict, NotFound, Unavailable, from_redis
+from jqmaster.engine.replies import Document
+from jqmaster.errors import Conflict, NotFound, Unavailable
+from jqmaster.system.calls import answering, documents_of
+from jqmaster.system.partitions import Partitions
 from jqmaster.system.record import System, bucket_of
 from jqmaster.system.routing import belonging, value_for
 
@@ -34,30 +34,13 @@ _MADE = frozenset(("made", "next_ms", "last_ms", "last_id", "on_its_way_ms", "ne
 """What of a schedule's document nobody has given."""
 
 
-class _System(Protocol):
-    record: System | None
-
-    async def partitions(self) -> Sequence[Engine]: ...
-
-
-async def all_of(listing: Callable[..., Awaitable[Page]], *given: Any, **more: Any) -> AsyncIterator[Document]:
-    """The documents of a listing, page by page."""
-    cursor: str | None = ""
-    while cursor is not None:
-        page = await listing(*given, cursor=cursor, count=_PAGE, **more)
-        for one in page.documents:
-            yield one
-        cursor = page.cursor or None
-
-
 # -- schedules -------------------------------------------------------------------------------------------
 
 
-async def bring_schedule(system: _System, schedule_id: str) -> None:
+async def bring_schedule(system: Partitions, schedule_id: str) -> None:
     """Have a schedule whose bucket has moved where it belongs, if there is one. Raises Unavailable."""
-    engines, record = await system.partitions(), system.record
-    assert record is not None
-    bucket = bucket_of(schedule_id.encode(errors="surrogatepass"))
+    engines, record = await system.known()
+    bucket = bucket_of(schedule_id)
     if bucket in record.former:
         source = engines[record.former[bucket]]
         await _learnt(source, record.generation)
@@ -65,16 +48,15 @@ async def bring_schedule(system: _System, schedule_id: str) -> None:
             await _bring(one, source, engines[record.buckets[bucket]])
 
 
-async def bring_schedules(system: _System) -> int:
+async def bring_schedules(system: Partitions) -> int:
     """The same for all of them; how many."""
-    engines, record = await system.partitions(), system.record
-    assert record is not None
+    engines, record = await system.known()
     count = 0
     for number in set(record.former.values()):
         source = engines[number]
         await _learnt(source, record.generation)
-        async for one in all_of(source.schedules, runs=_RUNS):
-            bucket = bucket_of(one["id"].encode(errors="surrogatepass"))
+        async for one in documents_of(source.schedules, runs=_RUNS):
+            bucket = bucket_of(one["id"])
             if record.former.get(bucket) == number:
                 await _bring(one, source, engines[record.buckets[bucket]])
                 count += 1
@@ -85,7 +67,7 @@ async def _learnt(engine: Engine, generation: int) -> None:
     """Until a partition knows a record: from then on it makes no jobs of schedules whose buckets went."""
     deadline = time.monotonic() + _LEARNS_S
     while True:
-        async with _answering(engine):
+        async with answering(engine.namespace, _ANSWER_S):
             known = int(await engine.redis.get(f"{engine.namespace}:generation") or 0)
         if known >= generation:
             return
@@ -119,7 +101,7 @@ async def busy_buckets(engines: Mapping[int, Engine], record: System) -> Counter
     found = Counter[int]()
     for engine in engines.values():
         for queue in record.routes:
-            async for one in all_of(engine.jobs, {"queue": queue, "status": list(OPEN)}):
+            async for one in documents_of(engine.jobs, {"queue": queue, "status": list(OPEN)}):
                 by = value_for({"queue": queue}, one["argument"], record)
                 assert by is not None
                 found[bucket_of(by[0])] += 1
@@ -135,7 +117,7 @@ async def keys_left(engine: Engine, number: int, record: System) -> int:
     prefix = f"{engine.namespace}:unique:".encode()
     pattern = _SPECIAL.sub(rb"\\\1", prefix) + b"*"
     while True:
-        async with _answering(engine):
+        async with answering(engine.namespace, _ANSWER_S):
             found: Any = await engine.redis.scan(cursor, match=pattern, count=_PAGE)
         cursor, names = found
         for name in names:
@@ -147,7 +129,7 @@ async def keys_left(engine: Engine, number: int, record: System) -> int:
 async def _is_left(engine: Engine, number: int, record: System, key: bytes) -> bool:
     if not record.routes:
         return record.former.get(bucket_of(key)) == number
-    async with _answering(engine):
+    async with answering(engine.namespace, _ANSWER_S):
         ids = await engine.redis.get(f"{engine.namespace}:unique:".encode() + key)
     [job] = await engine.get(replies.text(ids).split(" ")[0]) if ids else [None]
     if job is None:
@@ -166,7 +148,7 @@ def settles_s(record: System, request_ttl_s: float) -> float:
 async def jobs_left(engine: Engine) -> tuple[int, int]:
     """How many jobs of a partition have not ended, and how many have."""
     unended = ended = 0
-    async for one in all_of(engine.queues):
+    async for one in documents_of(engine.queues):
         unended += sum(one[state] for state in OPEN)
         ended += sum(one[state] for state in ("done", "error", "cancelled"))
     return unended, ended
@@ -177,19 +159,7 @@ async def has_mail(number: int, engines: Mapping[int, Engine]) -> bool:
     own = engines[number]
     sets = [(one, f"{one.namespace}:onward:{number:02x}") for one in engines.values()]
     for engine, key in [(own, f"{own.namespace}:outboxes"), *sets]:
-        async with _answering(engine):
+        async with answering(engine.namespace, _ANSWER_S):
             if await engine.redis.zcard(key):
                 return True
     return False
-
-
-@asynccontextmanager
-async def _answering(engine: Engine) -> AsyncIterator[None]:
-    """Raises Unavailable for what is read without a script and does not come in time."""
-    try:
-        async with asyncio.timeout(_ANSWER_S):
-            yield
-    except TimeoutError as problem:
-        raise Unavailable(f"{engine.namespace} did not answer within {_ANSWER_S:g} s") from problem
-    except RedisError as problem:
-        raise from_redis(problem) from problem

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import channel_of
 from jqmaster.errors import Unavailable
-from jqmaster.system.place import Place
-from jqmaster.system.quiet import Quiet, Reply
-from jqmaster.system.record import DIGITS, System
-from jqmaster.system.settled import Settled
+from jqmaster.system.partitions import Partitions, rendezvous
+from jqmaster.system.place import Place, Quiet, Reply
+from jqmaster.system.record import DIGITS
 
 PLACES = 8  # partitions at which who waits sleeps in any case: a blocked connection to each
 MOST_PLACES = 24  # and at most, where nobody else sleeps there
@@ -27,20 +25,6 @@ NET_S = 5.0  # how often one that sleeps looks at each of the others, of which t
 LOOKS_S = 0.2  # with many it looks at one of them so often
 SLACK_MS = 2  # a partition is not left for one whose head is older by less
 MISLED_S = 1.0  # how long a partition is left alone whose head promised a job that a pick did not find
-
-
-class Partitions(Protocol):
-    """What picking needs of `SystemEngine`."""
-
-    root: str
-    record: System | None
-    settled: Settled
-
-    async def partitions(self) -> Sequence[Engine]: ...
-
-    async def live(self) -> dict[int, Engine]: ...
-
-    async def changed(self, generation: int) -> None: ...
 
 
 class Places:
@@ -70,7 +54,7 @@ class Places:
         """Know of all partitions, and which are no more. Who waits sleeps at those that are nearest, and goes on so
         where others are now."""
         engines, live = await self._system.partitions(), await self._system.live()
-        nearest = _nearest(self._name, live.values())
+        nearest = rendezvous(self._name, live.values())[:PLACES]
         quiet_s = max(NET_S, LOOKS_S * (len(live) - len(nearest))) * random.uniform(0.75, 1.25)
         self.all += [
             self._make(number, one, self._wish, self._system.settled, is_near=one in nearest, quiet_s=quiet_s)
@@ -85,8 +69,8 @@ class Places:
         """Take partitions in that are added, until it is cancelled."""
         while True:
             await self.take_in_new()
-            assert self._system.record is not None
-            await self._system.changed(self._system.record.generation)
+            _, record = await self._system.known()
+            await self._system.changed(record.generation)
 
     async def take_in_new(self) -> None:
         """Know of partitions that the system has learnt of, and of those that are no more."""
@@ -293,8 +277,3 @@ def _worth_a_look(places: Sequence[Place], quiet: Quiet, request: Any = None) ->
     drawn = {one.number: chance.random() for one in places}
     order = sorted(places, key=lambda one: (not one.is_called, one.is_away, drawn[one.number]))
     return (one for one in order if one.is_worth_a_look(quiet))
-
-
-def _nearest(name: str, engines: Iterable[Engine]) -> list[Engine]:
-    """By rendezvous hashing: with enough of those who wait each partition has some."""
-    return sorted(engines, key=lambda one: hashlib.sha1(f"{name} {one.namespace}".encode()).digest())[:PLACES]

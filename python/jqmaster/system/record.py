@@ -23,9 +23,10 @@ STATES = ("joining", "active", "draining", "closed", "lost")
 OVER = ("closed", "lost")
 
 
-def bucket_of(value: bytes) -> int:
+def bucket_of(value: bytes | str) -> int:
     """The bucket of a value, 0 to 1023: the last ten bits of the first two bytes of its SHA-1."""
-    return int.from_bytes(hashlib.sha1(value, usedforsecurity=False).digest()[:2], "big") % BUCKETS
+    packed = value.encode(errors="surrogatepass") if isinstance(value, str) else value
+    return int.from_bytes(hashlib.sha1(packed, usedforsecurity=False).digest()[:2], "big") % BUCKETS
 
 
 def partition_of(job_id: bytes | str | int) -> int:
@@ -56,9 +57,9 @@ class Partition:
 @dataclass(frozen=True)
 class System:
     """The record. ``buckets`` has the number of a partition for each bucket, ``routes`` for some queues the path to
-    the value whose bucket their jobs have (module ``routes``). ``former`` has for buckets that moved the partition that
-    may still have keys and request tokens of theirs; ``moved_ms``: when the last of them did. ``moving``: buckets that
-    are about to, for which queues with routes take nothing now. Raises Invalid when it cannot be."""
+    the value whose bucket their jobs have. ``former`` has for buckets that moved the partition that may still have keys
+    and request tokens of theirs; ``moved_ms``: when the last of them did. ``moving``: buckets that are about to, for
+    which queues with routes take nothing now. Raises Invalid when it cannot be."""
 
     generation: int
     partitions: tuple[Partition, ...]
@@ -90,7 +91,7 @@ class System:
         """The namespace of partition 0, after which the system is called."""
         return self.partitions[0].namespace
 
-    def home(self, value: bytes) -> int:
+    def home(self, value: bytes | str) -> int:
         """The number of the partition that has a value's bucket."""
         return self.buckets[bucket_of(value)]
 
@@ -116,37 +117,36 @@ class System:
     @cached_property
     def before(self) -> System:
         """By which calls were routed before buckets moved, and before partitions drained."""
-        buckets = tuple(self.former.get(bucket, number) for bucket, number in enumerate(self.buckets))
-        partitions = tuple(replace(one, state="active") if one.state == "draining" else one for one in self.partitions)
-        return replace(self, partitions=partitions, buckets=buckets, former={}, moving=frozenset())
+        active = self._active("draining")
+        return replace(self, partitions=active, buckets=self._having(self.former), former={}, moving=frozenset())
 
     def joined_by(self, namespaces: Sequence[str]) -> System:
         """The next generation, with more partitions, which join."""
-        return self._next(self.partitions + tuple(Partition(one, "joining") for one in namespaces))
+        return self._next(partitions=self.partitions + tuple(Partition(one, "joining") for one in namespaces))
 
     def activated(self) -> System:
         """The next generation: those that joined are active."""
-        return self._next(
-            tuple(Partition(one.namespace, "active") if one.state == "joining" else one for one in self.partitions)
-        )
+        return self._next(partitions=self._active("joining"))
+
+    def in_state(self, number: int, state: str) -> System:
+        """The next generation, with a partition in another state."""
+        one = replace(self.partitions[number], state=state)
+        return self._next(partitions=(*self.partitions[:number], one, *self.partitions[number + 1 :]))
 
     def routed(self, queue: str, path: str | None) -> System:
         """The next generation, with another route of a queue, or none."""
         others = {name: one for name, one in self.routes.items() if name != queue}
-        return replace(self, generation=self.generation + 1, routes=others | ({queue: path} if path else {}))
+        return self._next(routes=others | ({queue: path} if path else {}))
 
     def about_to_move(self, buckets: Iterable[int]) -> System:
         """The next generation: queues with routes take nothing for these."""
-        return replace(self, generation=self.generation + 1, moving=frozenset(buckets))
+        return self._next(moving=frozenset(buckets))
 
     def moved(self, buckets: Mapping[int, int], now_ms: int) -> System:
         """The next generation: buckets, by their partitions from now on. None is about to move any more."""
-        now = tuple(buckets.get(bucket, number) for bucket, number in enumerate(self.buckets))
         former = {bucket: self.buckets[bucket] for bucket, number in buckets.items() if self.buckets[bucket] != number}
-        return replace(
-            self,
-            generation=self.generation + 1,
-            buckets=now,
+        return self._next(
+            buckets=self._having(buckets),
             former={**self.former, **former},
             moving=frozenset(),
             moved_ms=now_ms if former else self.moved_ms,
@@ -154,22 +154,23 @@ class System:
 
     def settled(self, number: int) -> System:
         """The next generation: a partition has nothing any more of the buckets that it had."""
-        former = {bucket: one for bucket, one in self.former.items() if one != number}
-        return replace(self, generation=self.generation + 1, former=former)
+        return self._next(former={bucket: one for bucket, one in self.former.items() if one != number})
 
     def forgotten(self, number: int, buckets: Mapping[int, int]) -> System:
         """The next generation without a partition that is lost, whose buckets go to others: nobody has what it had."""
-        now = tuple(buckets.get(bucket, place) for bucket, place in enumerate(self.buckets))
         former = {bucket: one for bucket, one in self.former.items() if one != number and bucket not in buckets}
-        return replace(self.in_state(number, "lost"), buckets=now, former=former)
+        return replace(self.in_state(number, "lost"), buckets=self._having(buckets), former=former)
 
-    def in_state(self, number: int, state: str) -> System:
-        """The next generation, with a partition in another state."""
-        one = replace(self.partitions[number], state=state)
-        return self._next((*self.partitions[:number], one, *self.partitions[number + 1 :]))
+    def _next(self, **changes: Any) -> System:
+        return replace(self, generation=self.generation + 1, **changes)
 
-    def _next(self, partitions: tuple[Partition, ...]) -> System:
-        return replace(self, generation=self.generation + 1, partitions=partitions)
+    def _active(self, state: str) -> tuple[Partition, ...]:
+        """The partitions, those of a state active."""
+        return tuple(replace(one, state="active") if one.state == state else one for one in self.partitions)
+
+    def _having(self, buckets: Mapping[int, int]) -> tuple[int, ...]:
+        """The partition of each bucket, with some that have another."""
+        return tuple(buckets.get(bucket, number) for bucket, number in enumerate(self.buckets))
 
     def packed(self) -> bytes:
         """As it is kept."""

@@ -1,4 +1,5 @@
-"""Changing which partitions a system has, while everything runs. docs/partitions.md, "Resizing", has the rules."""
+"""Changing the record of a system, while everything runs: which partitions it has, which buckets they have, and routes.
+docs/partitions.md, "Resizing", has the rules."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, Invalid, Unavailable
 from jqmaster.system import bringing, calls, moving
 from jqmaster.system.balance import SHARE_S
-from jqmaster.system.engine import LOOK_S, SystemEngine
-from jqmaster.system.layout import lay_out
+from jqmaster.system.engine import SystemEngine
+from jqmaster.system.layout import lay_out, spread
+from jqmaster.system.partitions import LOOK_S
 from jqmaster.system.record import OVER, System, check_count
-from jqmaster.system.spreading import spread
+from jqmaster.system.routing import is_placed, segments_of
 
 LEARNT_S = LOOK_S + 1.0
 """After which all processes know a record."""
@@ -35,7 +37,7 @@ async def add(url: str, root: str, count: int, *, form: scripts.Form = "auto") -
         if not system.joining:
             check_count(len(system.partitions) + count)
             there = [one.namespace for one in system.partitions]
-            owners = await calls.owners_of(change.engine.redis)
+            owners = await calls.owners_of(change.engine)
             await change.to(system.joined_by(lay_out(root, len(there) + count, owners, there)[len(there) :]))
         elif len(system.joining) != count:
             raise Conflict(f"{len(system.joining)} partitions are being added: repeat that first")
@@ -155,6 +157,32 @@ async def forget(
         return change.system
 
 
+async def route(url: str, root: str, queue: str, path: str | None, *, form: scripts.Form = "auto") -> System:
+    """Give a queue a route (module ``routing``), or with None take it away; the record. Safe to repeat.
+
+    Jobs stay where they are, so the queue has to be without any that have not ended. Raises Invalid (path, queue),
+    Conflict (it has jobs, a constraint needs the route that it has, or somebody changes the system at the same moment),
+    NotFound, Version, Unavailable (a partition does not answer: all are needed), ValueError.
+    """
+    if path is not None:
+        segments_of(path)
+    async with _changing(url, root, form) as change:
+        system = change.system
+        if system.routes.get(queue) == path:
+            await change.to_all()  # also those that did not hear of it last time
+            return system
+        async with change.whole() as whole:
+            unended = sum(one[state] for one in (await whole.queues([queue])).documents for state in moving.OPEN)
+            if unended:
+                raise Conflict(f"{queue} has {unended} jobs that have not ended, and they stay where they are", "queue")
+        routed = system.routed(queue, path)
+        async for one in calls.documents_of(change.engine.constraints):
+            if is_placed(one, system.routes) and not is_placed(one, routed.routes):
+                raise Conflict(f"constraint {one['id']} needs the route that {queue} has", "path")
+        await change.to(routed)
+        return change.system
+
+
 def check_goes(system: System, number: int) -> None:
     """Raise Invalid or Conflict for a partition that a system cannot do without."""
     if not 0 <= number < len(system.partitions):
@@ -167,9 +195,9 @@ def check_goes(system: System, number: int) -> None:
 
 async def _answers(url: str, namespace: str) -> bool:
     try:
-        async with asyncio.timeout(calls.ANSWER_S), calls.at(url, namespace) as client:
-            await calls.read_at(client, namespace)
-    except (Unavailable, TimeoutError):
+        async with calls.answering(namespace, calls.ANSWER_S), calls.at(url, namespace) as engine:
+            await calls.read_at(engine)
+    except Unavailable:
         return False
     return True
 
@@ -178,34 +206,34 @@ async def _answers(url: str, namespace: str) -> bool:
 async def _changing(url: str, root: str, form: scripts.Form, *, without: int | None = None) -> AsyncIterator[_Change]:
     """Whoever changes a system begins with the latest record that a partition has, and partition 0 has it, too."""
     system = await calls.latest(url, root, without=without)
-    async with calls.at(url, root) as client:
-        await calls.put(client, root, system, form=form)
-        yield _Change(url, system, Engine(client, root, form=form), form, without)
+    async with calls.at(url, root, form=form) as engine:
+        await calls.put(engine, system)
+        yield _Change(url, system, engine, without)
 
 
 class _Change:
     """One who changes a system: at partition 0 first, each time from the record that is there; then in all."""
 
-    def __init__(self, url: str, system: System, engine: Engine, form: scripts.Form, without: int | None) -> None:
+    def __init__(self, url: str, system: System, engine: Engine, without: int | None) -> None:
         self.system = system
         self.engine = engine
-        self._url, self._root, self._form, self._without = url, system.root, form, without
+        self._url, self._without = url, without
 
     async def to(self, system: System) -> None:
         """The next generation. Raises Conflict where another has come, Unavailable once it holds, but a partition was
         not told."""
-        await calls.put(self.engine.redis, self._root, system, after=self.system.generation, form=self._form)
+        await calls.put(self.engine, system, after=self.system.generation)
         self.system = system
         await self.to_all()
 
     async def to_all(self) -> None:
         """Have all partitions know the record."""
-        await calls.tell(self._url, self.system, form=self._form, without=self._without)
+        await calls.tell(self._url, self.system, form=self.engine.form, without=self._without)
 
     @asynccontextmanager
     async def whole(self) -> AsyncIterator[SystemEngine]:
         """All partitions as one, by the record that is there now."""
-        engine = SystemEngine(self._url, self._root, form=self._form)
+        engine = SystemEngine(self._url, self.system.root, form=self.engine.form)
         try:
             yield engine
         finally:

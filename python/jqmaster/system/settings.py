@@ -5,74 +5,74 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgpack
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, pack
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid, JQError, NotFound, PartitionsAway, Stale, Unavailable
 from jqmaster.system import merging
 from jqmaster.system.bringing import bring_to, front
+from jqmaster.system.calls import all_of
 from jqmaster.system.moving import bring_schedule
-from jqmaster.system.routing import is_spec
+from jqmaster.system.partitions import Call, Partitions, Way
+from jqmaster.system.routing import check_place, is_spec, needs_place, unpacked
 from jqmaster.system.settled import following, rank
-from jqmaster.system.ways import Partitions, Way, all_of, come_since, spec_of
 
 _REMOVING = ("unsubscribe", "unconstrain", "revoke", "forget")
 _TRIES = 50  # of which each is one more change that another makes at the same moment
 _AGAIN_S = 0.05
+_ADDED = ("running", "starts", "held", "lanes")  # of a constraint
+_OF_ONE = ("share", "opens_ms", "next")
 
 _Move = tuple[str, str]
 """From which version of settings to which."""
 
 
-async def _everywhere(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _everywhere(system: Partitions, call: Call) -> Any:
     """Partition 0 first, then all others at once; its reply. Repeating completes what some did not get."""
-    return (await change(operation, system, arguments))[0]
+    return (await change(system, call))[0]
 
 
-async def change(operation: str, system: Partitions, arguments: Sequence[Argument]) -> list[Any]:
+async def change(system: Partitions, call: Call) -> list[Any]:
     """A change of settings: the answers. Partition 0 moves to the next version with it, then the others do. One that
     has missed another change is brought in line first. Raises what ``carried`` does."""
-    if "settings" in spec_of(arguments):  # it is for one version alone
-        return await carried(operation, system, lambda _: arguments)
+    if "settings" in call.spec:  # it is for one version alone
+        return await carried(system, call)
     for _ in range(_TRIES):
         try:
-            first = next(iter((await system.live()).values()))
-            version = await front(system, first)
-            return await carried(operation, system, lambda _: arguments, (version, following(version)))
+            version = await front(system)
+            return await carried(system, call, (version, following(version)))
         except Stale:  # another change was quicker
             await asyncio.sleep(_AGAIN_S * random.random())
     raise Unavailable("others change settings all the time: repeat it")
 
 
 async def carried(
-    operation: str, system: Partitions, arguments: Callable[[Any], Sequence[Argument]], move: _Move | None = None
+    system: Partitions, call: Call, move: _Move | None = None, told: Callable[[Any], Call] | None = None
 ) -> list[Any]:
-    """The answers. ``arguments`` of the others are made from the first's answer. What is to be removed need not be
+    """The answers. What the others are ``told`` is made from the first's answer. What is to be removed need not be
     everywhere. Raises Unavailable, which names those that did not answer, once all others are through; Stale where
     partition 0 has another version than the one to ``move`` from."""
     engines = list((await system.live()).values())
-    first = await _asked(engines[0], operation, arguments(None), move)
+    first = await _asked(engines[0], call, move)
     if move and not isinstance(first, NotFound):
         system.settled.heard(move[1])
     else:
         move = None
-    told = arguments(first)
+    call = told(first) if told else call
 
     async def ask(engine: Engine) -> Any:
-        answer = await _asked(engine, operation, told, move, is_first=False)
+        answer = await _asked(engine, call, move, is_first=False)
         if move is None or not isinstance(answer, Stale | NotFound):
             return answer
-        return await _completed(system, engines[0], engine, operation, told, move)
+        return await _completed(system, engines[0], engine, call, move)
 
     answers = [first, *await asyncio.gather(*map(ask, engines[1:]), return_exceptions=True)]
-    while more := await come_since(system, engines):
+    while more := await system.come_since(engines):
         answers += await asyncio.gather(*map(ask, more), return_exceptions=True)
         engines = [*engines, *more]
     _check(engines, answers)
@@ -82,34 +82,30 @@ async def carried(
     return found
 
 
-async def _asked(
-    engine: Engine, operation: str, told: Sequence[Argument], move: _Move | None, *, is_first: bool = True
-) -> Any:
+async def _asked(engine: Engine, call: Call, move: _Move | None, *, is_first: bool = True) -> Any:
     """The answer, also that there is nothing to remove, or of one that is not the first that it is of another
     version."""
-    if move is not None and told and is_spec(told[0]):  # else the script says what is wrong
-        told = [pack({**spec_of(told), "settings": move}), *told[1:]]
+    # Of what is no spec the script says what is wrong.
+    versions = {"settings": move} if move is not None and call.arguments and is_spec(call.arguments[0]) else {}
     try:
-        return await engine.call(operation, *told)
+        return await call.at(engine, **versions)
     except NotFound as problem:
-        if operation not in _REMOVING:
+        if call.operation not in _REMOVING:
             raise
         return problem
     except Stale as problem:
         if move and problem.message == move[1] != move[0]:  # it was carried out, and the answer was lost
-            answer = await _asked(engine, operation, told, (move[1], move[1]), is_first=is_first)
+            answer = await _asked(engine, call, (move[1], move[1]), is_first=is_first)
             return 1 if isinstance(answer, NotFound) else answer
         if is_first:
             raise
         return problem
 
 
-async def _completed(
-    system: Partitions, first: Engine, engine: Engine, operation: str, told: Sequence[Argument], move: _Move
-) -> Any:
+async def _completed(system: Partitions, first: Engine, engine: Engine, call: Call, move: _Move) -> Any:
     """Of a partition that has missed a change before: in line with the first it is where that is."""
     for _ in range(_TRIES):
-        answer = await _asked(engine, operation, told, (move[1], move[1]), is_first=False)
+        answer = await _asked(engine, call, (move[1], move[1]), is_first=False)
         if not isinstance(answer, Stale) or rank(answer.message) > rank(move[1]):
             return answer
         with suppress(Stale):  # somebody else brings it in line, too
@@ -133,65 +129,94 @@ def _check(engines: Sequence[Engine], answers: Sequence[Any]) -> None:
         raise PartitionsAway(f"{applied}; {', '.join(silent)} did not answer: repeat it", cause.cause) from cause
 
 
-async def _config(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _config(system: Partitions, call: Call) -> Any:
     """What is asked for is told as partition 0 has it."""
-    if spec_of(arguments).keys() & {"set", "unset"}:
-        return await _everywhere(system, operation, arguments)
-    return await system.root_or_another(lambda engine: engine.call(operation, *arguments))
+    if call.spec.keys() & {"set", "unset"}:
+        return await _everywhere(system, call)
+    return await system.root_or_another(call.at)
 
 
-async def _queue(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _queue(system: Partitions, call: Call) -> Any:
     """The document is that of all."""
-    if spec_of(arguments).keys() <= {"name", "actor"}:  # a look
-        answers = await carried(operation, system, lambda _: arguments)
+    if call.spec.keys() <= {"name", "actor"}:  # a look
+        answers = await carried(system, call)
     else:
-        answers = await change(operation, system, arguments)
+        answers = await change(system, call)
     return msgpack.packb(merging.queue([replies.plain_document(one) for one in answers]))
 
 
-async def _forget(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _forget(system: Partitions, call: Call) -> Any:
     """Partitions that have jobs of the queue are asked first: they refuse."""
     engines = list((await system.live()).values())
-    name: Any = spec_of(arguments).get("queue")
+    name: Any = call.spec.get("queue")
     with suppress(Invalid):  # of a name that cannot be, which is refused below
         for engine, page in zip(engines, await all_of(one.queues([name]) for one in engines), strict=True):
-            if any(type(count) is int and count for field, count in _counts(page.documents)):
-                await engine.call(operation, *arguments)
-    return await _everywhere(system, operation, arguments)
+            facts = [fact for document in page.documents for fact in document.items()]
+            if any(type(count) is int and count for field, count in facts if field != "max_waiting"):
+                await call.at(engine)
+    return await _everywhere(system, call)
 
 
-def _counts(documents: Sequence[Document]) -> Iterator[tuple[str, Any]]:
-    for document in documents:
-        yield from ((field, value) for field, value in document.items() if field not in ("max_waiting", "paused"))
-
-
-async def _mark(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _mark(system: Partitions, call: Call) -> Any:
     """The moment is that of partition 0, so that it is one mark."""
-    spec = spec_of(arguments)
 
-    def told(first: Any) -> Sequence[Argument]:
-        if not isinstance(first, bytes):
-            return arguments
-        return [pack({**spec, "time_ms": replies.plain_document(first)["time_ms"]})]
+    def told(first: Any) -> Call:
+        return call.changed(time_ms=replies.plain_document(first)["time_ms"]) if isinstance(first, bytes) else call
 
-    return (await carried(operation, system, told))[0]
+    return (await carried(system, call, told=told))[0]
 
 
-async def _schedule(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _schedule(system: Partitions, call: Call) -> Any:
     """At the home of its id."""
-    spec = spec_of(arguments)
-    engines = await system.partitions()
-    assert system.record is not None
-    home = system.record.home(str(spec.get("id", "")).encode(errors="surrogatepass"))
-    await bring_schedule(system, str(spec.get("id", "")))
-    return await engines[home].call(operation, *arguments)
+    schedule_id = str(call.spec.get("id", ""))
+    home = await system.home(schedule_id)
+    await bring_schedule(system, schedule_id)
+    return await call.at(home)
+
+
+# -- limits: each partition has the constraint, and a share of it (module ``balance``), or all jobs of a key are in one
+# partition by routes (module ``routing``)
+
+
+async def _constrain(system: Partitions, call: Call) -> Any:
+    """In partition 0 first, which refuses what is wrong; then in all others."""
+    engines, record = await system.known()
+    is_shared = needs_place(call.spec) is None
+    if not is_shared:
+        await _check_place(engines[0], call, record.routes)
+    is_refused = not isinstance(call.spec.get("shared"), bool | None)
+    answers = await change(system, call if is_refused else call.changed(shared=is_shared))
+    documents = [replies.plain_document(each) for each in answers]
+    sums = {name: sum(each.get(name, 0) for each in documents) for name in _ADDED if name in documents[0]}
+    keys = max(each["keys"] for each in documents)
+    return msgpack.packb({**{k: v for k, v in documents[0].items() if k not in _OF_ONE}, **sums, "keys": keys})
+
+
+async def _check_place(first: Engine, call: Call, routes: Mapping[str, str]) -> None:
+    """What else is wrong with it is said first, as partition 0 says it, where it could not be shared either."""
+    try:
+        check_place(call.spec, unpacked(call.arguments[1]) if len(call.arguments) > 1 else None, routes)
+    except Invalid as problem:
+        try:
+            await call.at(first, shared=True)
+        except Invalid as refusal:
+            if "that the partitions of a system share" not in refusal.message:
+                raise
+        raise problem
+
+
+async def _hold(system: Partitions, call: Call) -> Any:
+    """The latest of the moments until which partitions start nothing. It passes, and is no version of settings."""
+    return max(await carried(system, call))
 
 
 SETTINGS = frozenset({"config", "queue", "subscribe", "unsubscribe", "mark", "grant", "revoke", "forget"})
 WAYS: Mapping[str, Way] = {
-    **dict.fromkeys(SETTINGS, _everywhere),
+    **dict.fromkeys((*SETTINGS, "unconstrain"), _everywhere),
     "config": _config,
+    "constrain": _constrain,
     "forget": _forget,
+    "hold": _hold,
     "mark": _mark,
     "queue": _queue,
     "schedule": _schedule,

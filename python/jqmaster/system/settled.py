@@ -7,12 +7,8 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-from redis.exceptions import RedisError
-
-from jqmaster.engine.engine import Engine
-from jqmaster.errors import JQError, PartitionsAway, from_redis
+from jqmaster.errors import JQError
 
 PATIENCE_S = 30.0  # then a partition with older settings is taken as it is: nobody can mend them, or may
 NONE = "0"  # where nothing was set in all partitions
@@ -43,30 +39,6 @@ def is_unsettled(version: str) -> bool:
 def version_key(namespace: str) -> str:
     """Where a partition has it."""
     return f"{namespace}:settings-version"
-
-
-async def version_of(engine: Engine) -> str:
-    """Of a partition's settings."""
-    try:
-        found: Any = await engine.redis.get(version_key(engine.namespace))
-    except RedisError as problem:
-        raise from_redis(problem) from problem
-    return NONE if found is None else found.decode()
-
-
-async def versions(engines: Sequence[Engine], within_s: float | None = None) -> list[str | JQError]:
-    """Of each, or why that is not known."""
-
-    async def of(engine: Engine) -> str | JQError:
-        try:
-            async with asyncio.timeout(within_s):
-                return await version_of(engine)
-        except TimeoutError:
-            return PartitionsAway(f"{engine.namespace} did not tell the version of its settings within {within_s:g} s")
-        except JQError as problem:
-            return problem
-
-    return await asyncio.gather(*map(of, engines))
 
 
 def latest(found: Sequence[str | JQError]) -> int:

@@ -7,13 +7,12 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.engine import Engine
 from jqmaster.engine.systems import Room
 from jqmaster.errors import JQError, Unavailable
+from jqmaster.system.partitions import Partitions
 from jqmaster.system.record import partition_of
 
 log = logging.getLogger("jqmaster.system")
@@ -25,12 +24,6 @@ _REGISTERED = re.compile("w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 
 Slot = tuple[str, str, str]
 """A worker, a job, and the token of its attempt."""
-
-
-class Partitions(Protocol):
-    """What is needed of `SystemEngine`."""
-
-    async def partitions(self) -> Sequence[Engine]: ...
 
 
 def home_of(worker: object) -> int | None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from jqmaster.connection.subscriptions import Subscriptions
@@ -18,13 +18,10 @@ from jqmaster.engine.replies import Beat, Finished, Job, Note
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.work import Outcomes
 from jqmaster.errors import Invalid, JQError, Unavailable
-from jqmaster.system.balance import balance
-from jqmaster.system.courier import Courier
+from jqmaster.system.courier import tend
 from jqmaster.system.engine import SystemEngine
-from jqmaster.system.keeping import keep_in_line
 from jqmaster.system.picking import MISLED_S, Places
-from jqmaster.system.place import AWAY_S, LOOK_S, Place
-from jqmaster.system.quiet import Quiet
+from jqmaster.system.place import LOOK_S, Place, Quiet
 from jqmaster.system.record import partition_of
 from jqmaster.worker.sources import POLL_S, STOP_TIMEOUT_S, default_name
 from jqmaster.worker.worker import Key, Outcome
@@ -103,16 +100,9 @@ class SystemSource:
         await asyncio.gather(*(self._listen(one, engine.namespace, told) for one, engine in pairs))
 
     async def carry(self) -> None:
-        """Until it is cancelled: carry mail between the partitions, share limits out, and keep settings the same. Any
-        process may."""
+        """Until it is cancelled: do what keeps partitions together, and know of those that are added."""
         await self._insist_on_opening()
-        courier = Courier(self._engine, self.name)
-        await asyncio.gather(
-            _again("mail is not carried", courier.run),
-            _again("limits are not shared", lambda: balance(self._engine)),
-            keep_in_line(self._engine),
-            self._places.widen(),
-        )
+        await asyncio.gather(tend(self._engine, self.name), self._places.widen())
 
     async def release(
         self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None, message: str = ""
@@ -163,8 +153,8 @@ class SystemSource:
 
     async def _home(self) -> Place:
         partitions = await self._places.open()
-        assert self._engine.record is not None
-        return partitions[self._engine.record.home(self.name.encode(errors="surrogatepass"))]
+        _, record = await self._engine.known()
+        return partitions[record.home(self.name)]
 
     async def _finish(self, home: Place, said: Outcomes, pick: dict[str, Any]) -> Finished:
         """With a pick, whose slots others have jobs for when the answer takes long: what comes then is given back."""
@@ -184,13 +174,3 @@ class SystemSource:
             while True:
                 message = await messages.get()
                 told("" if message is None else message.decode(errors="replace"))
-
-
-async def _again(what: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Run it until it is cancelled, whatever it raises."""
-    while True:
-        try:
-            await run()
-        except JQError as problem:
-            log.warning("%s, trying again: %s", what, problem)
-        await asyncio.sleep(AWAY_S)

@@ -100,7 +100,7 @@ async def test_who_is_far_behind_gets_a_gap(redis: Redis, subscriptions: Subscri
         assert await messages.get() is None
         for number in range(MOST_WAITING + 5):
             await redis.execute_command("SPUBLISH", "{t}:a", str(number))
-        await eventually(lambda: messages._waiting[-1:] == [str(MOST_WAITING + 4).encode()])
+        await eventually(lambda: list(messages._waiting._queue)[-1:] == [str(MOST_WAITING + 4).encode()])
         assert await messages.get() is None
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from jqmaster.system import calls, moving, resizing
 from jqmaster.system.engine import SystemEngine
+from jqmaster.system.layout import spread
 from jqmaster.system.record import System, bucket_of
 from jqmaster.system.resizing import add, rebalance
-from jqmaster.system.spreading import spread
 
 COUNT = 2
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import pack
-from jqmaster.system import bringing, settled
+from jqmaster.system import bringing, calls, settled
+from jqmaster.system.bringing import keep_in_line
 from jqmaster.system.engine import SystemEngine
-from jqmaster.system.keeping import keep_in_line
 from jqmaster.worker.run import WorkOptions, work
 from parts import LONG_S
 
 
 async def versions(system: SystemEngine) -> list[str]:
     """Of all partitions."""
-    return [await settled.version_of(one) for one in await system.partitions()]
+    return [await calls.version_of(one) for one in await system.partitions()]
 
 
 async def are_in_line(system: SystemEngine) -> bool:
@@ -29,7 +29,7 @@ async def are_in_line(system: SystemEngine) -> bool:
 async def missed(system: SystemEngine, number: int, operation: str, **spec: Any) -> str:
     """A change that all partitions get but one; the version since then."""
     engines = await system.partitions()
-    move = (await settled.version_of(engines[0]), settled.following(await settled.version_of(engines[0])))
+    move = (await calls.version_of(engines[0]), settled.following(await calls.version_of(engines[0])))
     for at, one in enumerate(engines):
         if at != number:
             await one.call(operation, pack({**spec, "settings": move}))

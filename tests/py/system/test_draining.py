@@ -15,8 +15,7 @@ import pytest
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
 from jqmaster.errors import Conflict, Invalid, JQError, NotFound, Unavailable
-from jqmaster.system import calls, looking, moving, resizing
-from jqmaster.system import engine as system_engine
+from jqmaster.system import calls, looking, moving, partitions, resizing
 from jqmaster.system.balance import Balancer
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
@@ -36,7 +35,7 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moving, "CLOCKS_S", 0.0)
     monkeypatch.setattr(resizing, "LEARNT_S", 0.3)
     monkeypatch.setattr(resizing, "SHARE_S", 0.1)
-    monkeypatch.setattr(system_engine, "LOOK_S", 0.1)
+    monkeypatch.setattr(partitions, "LOOK_S", 0.1)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster.errors import Conflict, NotFound, Unavailable
-from jqmaster.system import moving, resizing
+from jqmaster.system import calls, moving, resizing
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import bucket_of, partition_of
@@ -284,7 +284,7 @@ class TestSchedules:
 
 
 async def everything(engine: SystemEngine) -> list[Any]:
-    return [one async for one in moving.all_of(engine.jobs)]
+    return [one async for one in calls.documents_of(engine.jobs)]
 
 
 async def test_while_partitions_are_added_none_moves(

@@ -13,8 +13,7 @@ from jqmaster.errors import Unavailable
 from jqmaster.system import enqueueing, moving
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import bucket_of, partition_of
-from jqmaster.system.rerouting import route
-from jqmaster.system.resizing import add, rebalance
+from jqmaster.system.resizing import add, rebalance, route
 from moves import clocks, engine, forget_tokens, will_move  # noqa: F401 (fixtures)
 
 NIL = msgpack.packb(None)

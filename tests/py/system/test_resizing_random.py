@@ -17,7 +17,7 @@ import pytest
 from jqmaster.engine.calls import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, Unavailable
-from jqmaster.system import bringing, calls, engine
+from jqmaster.system import bringing, calls, enqueueing, partitions
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import partition_of
@@ -74,7 +74,7 @@ class Program:
             reply = None
             while reply is None:
                 try:
-                    reply = await self.engine.enqueue_by(self._lossy, arguments)
+                    reply = await enqueueing.enqueue(self.engine, self._lossy, arguments)
                 except Unavailable:
                     await asyncio.sleep(0)
             ids = [one.decode() for one in reply[::2]]
@@ -172,7 +172,7 @@ async def test_whoever_dies(redis_url: str, namespace: str, monkeypatch: pytest.
     await calls.create(redis_url, namespace, 2)
     first = SystemEngine(redis_url, namespace)
     await first.config(set={"done_max": 100_000, "done_ttl": 3600})
-    monkeypatch.setattr(engine, "LOOK_S", 3600.0)
+    monkeypatch.setattr(partitions, "LOOK_S", 3600.0)
     programs = [Program(redis_url, namespace, chance, number) for number in range(4)]
     for one in programs:
         await one.engine.partitions()

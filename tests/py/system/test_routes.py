@@ -18,10 +18,9 @@ from jqmaster.errors import Conflict, Invalid, NotFound
 from jqmaster.system import bringing, calls
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
-from jqmaster.system.record import partition_of
-from jqmaster.system.rerouting import route
-from jqmaster.system.resizing import add
-from jqmaster.system.routes import segments_of, value_of
+from jqmaster.system.record import partition_of, unpack
+from jqmaster.system.resizing import add, route
+from jqmaster.system.routing import segments_of, value_of
 from jqmaster.worker.run import WorkOptions, work
 from systems import walked
 
@@ -202,6 +201,19 @@ async def test_a_route_changes_while_there_are_no_jobs(engine: SystemEngine) -> 
     assert record.routes == {} and record.generation == 3
     with pytest.raises(Invalid, match="path"):
         await route(engine.url, engine.root, "mail", "customer")
+
+
+async def test_a_route_comes_behind_those_that_partition_0_lost(engine: SystemEngine) -> None:
+    """As after a failover: of two records of one generation partitions would keep either."""
+    first = (await engine.partitions())[0]
+    before: Any = await first.redis.get(f"{first.namespace}:system")
+    await route(engine.url, engine.root, "a", PATH)
+    await first.redis.mset({f"{first.namespace}:system": before, f"{first.namespace}:generation": 2})
+    record = await route(engine.url, engine.root, "b", PATH)
+    assert record.generation == 4 and record.routes == dict.fromkeys(("mail", "a", "b"), PATH)
+    for one in await engine.partitions():
+        kept: Any = await one.redis.get(f"{one.namespace}:system")
+        assert unpack(kept) == record
 
 
 # -- limits --------------------------------------------------------------------------------------------

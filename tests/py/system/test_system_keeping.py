@@ -13,7 +13,7 @@ import pytest
 
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import PartitionsAway
-from jqmaster.system import bringing, calls, keeping
+from jqmaster.system import bringing, calls
 from jqmaster.system.engine import SystemEngine
 from jqmaster.worker.run import WorkOptions, work
 from parts import eventually
@@ -49,8 +49,8 @@ async def _are_the_same(engine: SystemEngine) -> bool:
 async def test_what_a_partition_missed_is_brought_by_a_worker(
     system: SystemEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "CHECK_S", 0.1)
-    monkeypatch.setattr(keeping, "_EACH_S", 0.0)
+    monkeypatch.setattr(bringing, "CHECK_S", 0.1)
+    monkeypatch.setattr(bringing, "_EACH_S", 0.0)
     first, second, third = await system.partitions()
     await first.queue("b", paused=True)
     await third.config({"done_max": 7})
@@ -86,7 +86,7 @@ async def test_what_is_under_way_is_left_to_who_sets_it(system: SystemEngine, mo
 
 @pytest.mark.faults
 async def test_a_partition_that_comes_back_learns_of_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "CHECK_S", 600.0)
+    monkeypatch.setattr(bringing, "CHECK_S", 600.0)
     with cluster(primaries=3, timeout_ms=60_000) as nodes:  # who hangs is not given up
         await calls.create(nodes.url, "{jq}", 3)
         engine = SystemEngine(nodes.url, "{jq}")

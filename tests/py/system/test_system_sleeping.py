@@ -14,7 +14,7 @@ from jqmaster.engine.waiting import channel_of
 from jqmaster.system import calls, picking
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.picking import PLACES, Places
-from jqmaster.system.quiet import Quiet
+from jqmaster.system.place import Quiet
 from jqmaster.worker.run import WorkOptions, work
 from parts import eventually
 
