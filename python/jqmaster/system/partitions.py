@@ -53,7 +53,7 @@ class Call:
         """With some fields of the spec otherwise."""
         return Call(self.operation, [pack({**self.spec, **fields}), *self.arguments[1:]])
 
-    async def at(self, engine: Engine, **fields: Any) -> Any:
+    async def at(self, engine: Engine, /, **fields: Any) -> Any:
         """What a partition says to it, with some fields of the spec otherwise."""
         return await engine.call(self.operation, *(self.changed(**fields) if fields else self).arguments)
 

@@ -100,9 +100,8 @@ class Places:
                 for one in _worth_a_look(places, quiet, wish.get("request")):
                     asked = wish if "request" in wish else {**wish, "request": new_request()}
                     reply = await one.look(worker, asked)
-                    if not one.is_away and not one.is_stale:
-                        quiet.note(one, reply)
-                        is_more = is_more or not reply[0]
+                    quiet.note(one, reply)
+                    is_more = is_more or not reply[0]
                     if len(reply) > 1:
                         return [0, *reply[1:]]  # others may have more
                     if reply[0] == 0 and "request" in wish:

@@ -223,9 +223,10 @@ class Quiet:
         return self._until.get(place.number, 0.0)
 
     def note(self, place: Place, reply: Reply) -> None:
-        """What it answered: if jobs, it may have more; else when there may be some."""
+        """What it answered: if jobs, it may have more; else when there may be some. One that does not answer, or starts
+        nothing, may have some as well: who looked there does not count as asleep."""
         next_ms = reply[0]
-        if len(reply) > 1 or not next_ms:  # 0: there may be some at once
+        if place.is_away or place.is_stale or len(reply) > 1 or not next_ms:  # 0: there may be some at once
             self.over(place)
             return
         now = time.monotonic()

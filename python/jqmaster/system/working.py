@@ -105,7 +105,7 @@ async def _refuse(system: Working, call: Call) -> Any:
     jobs = spec["jobs"]
     told = await call.at(home, jobs=[jobs[index] for index in ours])
     others = [index for index in range(len(ids)) if index not in ours]
-    back = {field: spec[field] for field in ("worker", "message") if field in spec}
+    back: dict[str, Any] = {field: spec[field] for field in ("worker", "message") if field in spec}
     back |= {"jobs": [jobs[index] for index in others]}
     given_back = await _by_jobs(system, Call("release", [pack(back)]))
     by_index = dict(zip((*ours, *others), (*told, *given_back), strict=True))

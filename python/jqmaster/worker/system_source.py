@@ -82,7 +82,9 @@ class SystemSource:
             self._quiet.over(home)  # it may have more
         elif other is not None:
             with contextlib.suppress(JQError):
-                jobs = replies.picked(await other.look(self.worker, other.wish(want))).jobs
+                reply = await other.look(self.worker, other.wish(want))
+                self._quiet.note(other, reply)
+                jobs = replies.picked(reply).jobs
             if not jobs:
                 other.led_until = time.monotonic() + MISLED_S
         return finished.states, jobs

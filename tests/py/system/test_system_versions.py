@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
-from jqmaster.engine.calls import pack
+from jqmaster.engine.calls import new_request, pack
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.waiting import channel_of
 from jqmaster.master.desk import SystemDesk
-from jqmaster.system import settled
+from jqmaster.system import bringing, settled
 from jqmaster.system.engine import SystemEngine
+from jqmaster.worker.ending import Outcome
+from jqmaster.worker.system_source import SystemSource
 from parts import LONG_S, eventually
 from systems import NIL, put, system
 from versions import are_in_line, ids, kept_in_line, missed, other, status, versions, working
@@ -86,6 +89,31 @@ async def test_a_worker_runs_nothing_of_it_and_brings_it_itself(system: SystemEn
             assert queue["paused"] and await status(system, paused) == "queued"
             await system.cancel([paused])
             await system.queue("a", paused=False)
+
+
+async def test_who_is_refused_beside_a_report_is_not_asleep_there(
+    system: SystemEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines = await system.partitions()
+    source = SystemSource(system.url, system.root, ["b"])
+    try:
+        picking = asyncio.create_task(source.fetch(1))
+        asleep = f":asleep:{channel_of(['b'], 'priority')}"
+        for one in engines:
+            await eventually(lambda one=one: one.redis.zcard(one.namespace + asleep))
+        await put(engines[1], queue="b")
+        [job] = await picking
+        await missed(system, 2, "queue", name="a", paused=True)
+        [waiting] = await put(engines[2], queue="b")
+        monkeypatch.setattr("random.choice", lambda places: places[-1])
+        report = Outcome(job, {"type": "success"}, NIL)
+        assert await source.finish([report], 1, new_request()) == (["done"], [])
+        assert await engines[2].redis.zcard(engines[2].namespace + asleep) == 0
+        await bringing.sync(system)
+        [job] = await source.fetch(1)
+        assert job.id == waiting
+    finally:
+        await source.stop()
 
 
 async def test_a_master_pushes_nothing_of_it(system: SystemEngine) -> None:
