@@ -15,7 +15,7 @@ from jqmaster.cli.status import CODES, EPILOG, EXIT_FAILED, EXIT_USAGE, Refused
 # Modules in the order of the help; what they declare as commands is found.
 MODULES = (
     "processes enqueue jobs why find change queues bulks failures limits schedules webhooks workers stats marks top "
-    "doctor bench copying settings system resizing access made acl completion"
+    "doctor bench copying settings system access made acl completion"
 ).split()
 _INTERRUPTED, _PIPE = 130, 141
 _WHERE = ("--url", "--redis", "--namespace", "--system", "--form", "--key-file")
