@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from jqmaster.cli.options import Misused, Options, Parser, check_environment, is_yes
 from jqmaster.cli.reach import client_of, complain, place, tell
 from jqmaster.cli.status import CODES, EPILOG, EXIT_FAILED, EXIT_USAGE, Refused
+from jqmaster.errors import JQError
 
 # Modules in the order of the help; what they declare as commands is found.
 MODULES = (
@@ -85,8 +86,6 @@ def build() -> Parser:
 
 def failed(error: Exception, *, as_json: bool = False) -> int:
     """Say what went wrong, and give its exit code. Raises what can only be a fault of ours."""
-    from jqmaster.errors import JQError
-
     path, message = None, str(error)
     if isinstance(error, JQError):
         code, path = error.code, error.path

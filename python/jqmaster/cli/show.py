@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STATES = ("queued", "scheduled", "blocked", "retrying", "running", "done", "error", "cancelled")
+ENDED = ("done", "error", "cancelled")
 COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
 COLOURS |= {"dim": "2", "bold": "1", "inverse": "7"}
 OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green"}

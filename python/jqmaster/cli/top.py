@@ -20,6 +20,7 @@ from jqmaster.cli.options import Client, Coded, Options, asks
 from jqmaster.cli.queues import WAITING, rates, standings
 from jqmaster.cli.reach import place
 from jqmaster.cli.status import EXIT_OK, Refused
+from jqmaster.errors import JQError
 
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _LEAST_ROWS = 8
@@ -81,8 +82,6 @@ class Screen:
                     snapshot = self._look(watch, snapshot)
 
     def _look(self, watch: Watch, before: Snapshot) -> Snapshot:
-        from jqmaster.errors import JQError
-
         try:
             found = watch.look()
         except JQError as error:
