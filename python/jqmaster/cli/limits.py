@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from jqmaster.cli import kinds, show, values
@@ -212,7 +211,7 @@ def _rate(options: Options) -> dict[str, Any] | None:
             "limit": kinds.positive(number),
             "period": kinds.span(period if period[:1].isdigit() or not period else f"1{period}"),
         }
-    except argparse.ArgumentTypeError:
+    except ValueError:
         raise Refused(f"--rate {options.rate}: expected N/TIME, such as 100/60s, 20/s or 5/1h", "INVALID") from None
     return rate | ({"smooth": True} if options.smooth else {})
 
