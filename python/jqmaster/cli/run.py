@@ -15,7 +15,7 @@ from jqmaster.errors import JQError
 
 # Modules in the order of the help; what they declare as commands is found.
 MODULES = (
-    "processes enqueue jobs why find change queues bulks failures limits schedules webhooks workers stats marks top "
+    "processes enqueue jobs why find change queues bulks failures limits schedules webhooks workers stats top "
     "doctor bench copying settings system access made acl completion"
 ).split()
 _INTERRUPTED, _PIPE = 130, 141

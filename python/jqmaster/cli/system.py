@@ -191,7 +191,7 @@ def _route(_client: Client, options: Options) -> Replies:
     yield made, f"{options.queue} has {told}, generation {system.generation}"
 
 
-# -- which partitions there are --------------------------------------------------------------------
+# -- which partitions there are -------------------------------------------------------------------
 
 
 @asks(
