@@ -92,18 +92,14 @@ def _took(job: dict[str, Any]) -> str | None:
     return show.milliseconds(job["ended_ms"] - job["started_ms"])
 
 
-def _progress(job: dict[str, Any]) -> str | None:
-    if job.get("progress") is None and not job.get("progress_message"):
-        return None
-    number = job.get("progress")
-    return " ".join(str(one) for one in (number, job.get("progress_message")) if one not in (None, ""))
+def _progress(job: dict[str, Any]) -> str:
+    return " ".join(str(one) for one in (job.get("progress"), job.get("progress_message")) if one not in (None, ""))
 
 
 def _value(value: Any) -> str:
-    shown = value
-    if isinstance(value, dict) and "traceback" in value:
-        shown = {key: one for key, one in value.items() if key != "traceback"}
-    return values.as_json(shown)
+    if isinstance(value, dict):
+        value = {key: one for key, one in value.items() if key != "traceback"}
+    return values.as_json(value)
 
 
 # -- results --------------------------------------------------------------------------------------

@@ -29,15 +29,10 @@ def is_terminal(stream: Any = None) -> bool:
     return bool(out.isatty())
 
 
-def coloured(stream: Any = None) -> bool:
-    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def paint(text: str, colour: str | None) -> str:
     """`text` in a colour, on a terminal that wants any."""
-    if not colour or not coloured():
-        return text
-    return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m"
+    wants_any = is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if colour and wants_any else text
 
 
 def screen_width() -> int | None:
