@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Change = Callable[[list[str]], list[str]]
 _BATCH = 1000
 _MOST_COUNTED = 100_000
-_ENDED = ("done", "error", "cancelled")
 _CHANGED = [field for field in FIELDS if field.changed]
 _CHANGES = "\n".join(option_of(field).partition(" (default")[0] for field in _CHANGED)
 
@@ -186,7 +185,7 @@ def _named(ids: list[str], options: Options, change: Change, *, at_once: bool = 
 
 def _told(what: str, answer: str) -> str:
     # What was finished is left alone, and answers with its state.
-    if what == "cancel" and answer in _ENDED:
+    if what == "cancel" and answer in show.ENDED:
         return f"had ended: {answer}"
     if answer == "queued" and what != "change":
         return _DONE[what]

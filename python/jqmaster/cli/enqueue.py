@@ -8,9 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
+from jqmaster.cli.jobs import await_end, outcome
 from jqmaster.cli.options import Client, Options, Replies, asks
 from jqmaster.cli.progress import Progress
 from jqmaster.cli.status import Refused
+from jqmaster.errors import JQError
 from jqmaster.wire.fields import FIELDS, Field
 
 if TYPE_CHECKING:
@@ -68,8 +70,6 @@ argument ARGUMENT?   JSON, @FILE or - (default: nil)
     creates=True,
 )
 def _enqueue(client: Client, options: Options) -> Replies:
-    from jqmaster.cli.jobs import await_end, outcome
-
     spec = {"name": options.name} | told_of(options, FIELDS)
     if options.lines:
         for name in ("wait", "request"):
@@ -112,8 +112,6 @@ def _enqueue_lines(client: Client, options: Options, spec: dict[str, Any]) -> Re
 
 
 def _send(client: Client, jobs: list[tuple[dict[str, Any], bytes]], request: str | None) -> list[Enqueued]:
-    from jqmaster.errors import JQError
-
     try:
         # The arguments go as they were packed: binary data and the like would not survive being unpacked.
         return client.ask(lambda it: it.enqueue(jobs, request=request))

@@ -108,19 +108,13 @@ def _search(client: Client, options: Options) -> Replies:
     table = show.Table("KIND | NAME~1 | WHAT~2", empty=f"nothing is called so (jobs looked at: {found['looked']})")
     for kind in ("queues", "names", "constraints", "schedules", "tags", "groups"):
         for name in found[kind]:
-            table.add(_KINDS[kind], name, "")
+            table.add("failures" if kind == "groups" else kind.removesuffix("s"), name, "")
     for worker in found["workers"]:
         table.add("worker", worker["name"], worker["id"])
     for job in found["jobs"]:
         table.add("job", job["id"], f"{job['name']} {show.state(job['status'])}")
     table.more = f"… and more {', '.join(found['more'])}" if found["more"] else ""
     yield found, table
-
-
-_KINDS = {
-    "queues": "queue", "names": "name", "constraints": "constraint", "schedules": "schedule", "tags": "tag",
-    "groups": "failures",
-}  # fmt: skip
 
 
 @asks("""tags

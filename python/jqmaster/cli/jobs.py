@@ -10,9 +10,8 @@ from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Coded, Options, Replies, asks
 from jqmaster.cli.reach import complain
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Refused
+from jqmaster.errors import Expired, NotFound
 from jqmaster.wire.fields import FIELDS
-
-_ENDED = ("done", "error", "cancelled")
 
 
 @asks("""get
@@ -21,8 +20,6 @@ show all there is to know about jobs
 ids ID...
 """)
 def _get(client: Client, options: Options) -> Coded:
-    from jqmaster.errors import NotFound
-
     code = EXIT_OK
     for number, job_id in enumerate(options.ids):
         try:
@@ -95,18 +92,14 @@ def _took(job: dict[str, Any]) -> str | None:
     return show.milliseconds(job["ended_ms"] - job["started_ms"])
 
 
-def _progress(job: dict[str, Any]) -> str | None:
-    if job.get("progress") is None and not job.get("progress_message"):
-        return None
-    number = job.get("progress")
-    return " ".join(str(one) for one in (number, job.get("progress_message")) if one not in (None, ""))
+def _progress(job: dict[str, Any]) -> str:
+    return " ".join(str(one) for one in (job.get("progress"), job.get("progress_message")) if one not in (None, ""))
 
 
 def _value(value: Any) -> str:
-    shown = value
-    if isinstance(value, dict) and "traceback" in value:
-        shown = {key: one for key, one in value.items() if key != "traceback"}
-    return values.as_json(shown)
+    if isinstance(value, dict):
+        value = {key: one for key, one in value.items() if key != "traceback"}
+    return values.as_json(value)
 
 
 # -- results --------------------------------------------------------------------------------------
@@ -140,11 +133,9 @@ def await_end(client: Client, job_id: str, timeout_s: float | None) -> None:
 
 def outcome(client: Client, job_id: str) -> Any:
     """The result of a job that is done. Raises Refused, NotFound."""
-    from jqmaster.errors import Expired
-
     document = client.get(job_id)
     status = document["status"]
-    if status not in _ENDED:
+    if status not in show.ENDED:
         raise Refused(f"job {job_id} has not ended, it is {status}; --wait waits for it", "CONFLICT")
     if status == "cancelled":
         raise Refused(f"job {job_id} was cancelled", "CANCELLED")

@@ -1,9 +1,9 @@
-"""Kinds of values on the command line: each reads a text, and raises ArgumentTypeError for one that is none."""
+"""Kinds of values on the command line: each reads a text, and raises ValueError for one that is none."""
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
 from collections.abc import Callable
+from math import nan
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 def namespace(text: str) -> str:
     from jqmaster.engine.scripts import check_namespace
 
-    try:
-        return check_namespace(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
+    return check_namespace(text)
 
 
 def choice(*words: str) -> Callable[[str], str]:
@@ -27,7 +24,7 @@ def choice(*words: str) -> Callable[[str], str]:
     def one_of(text: str) -> str:
         if text not in words:
             known = " or ".join(one for one in (", ".join(words[:-1]), words[-1]) if one)
-            raise ArgumentTypeError(f"expected {known}, got {text!r}")
+            raise ValueError(f"expected {known}, got {text!r}")
         return text
 
     one_of.__dict__["words"] = words
@@ -41,13 +38,13 @@ def names(text: str) -> list[str]:
     """Several, with commas between."""
     found = text.split(",")
     if not all(found):
-        raise ArgumentTypeError(f"expected names with commas between, got {text!r}")
+        raise ValueError(f"expected names with commas between, got {text!r}")
     return found
 
 
 def port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
+        raise ValueError(f"expected a port from 0 to 65535, got {text!r}")
     return int(text)
 
 
@@ -55,37 +52,33 @@ def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     """Addresses, or networks such as 10.0.0.0/8, with commas between."""
     from ipaddress import ip_network
 
-    try:
-        return tuple(ip_network(one.strip()) for one in text.split(","))
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
+    return tuple(ip_network(one.strip()) for one in text.split(","))
 
 
 def secrets(text: str) -> tuple[str, ...]:
     from jqmaster.wire.signing import secrets_of
 
-    try:
-        return secrets_of(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
+    return secrets_of(text)
 
 
 def reach(text: str) -> Reach:
     from jqmaster.master.reach import Reach
 
+    return Reach.of(text)
+
+
+def _number(text: str) -> float:
+    """NaN, which is in no bounds, for what is none."""
     try:
-        return Reach.of(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
+        return float(text)
+    except ValueError:
+        return nan
 
 
 def rate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
+    value = _number(text)
     if not 0 < value <= 1e6:
-        raise ArgumentTypeError(f"expected a number above 0, got {text!r}")
+        raise ValueError(f"expected a number above 0, got {text!r}")
     return value
 
 
@@ -95,9 +88,9 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         digits = text.removeprefix("-")
         if not digits.isascii() or not digits.isdigit() or int(text) < least:
-            raise ArgumentTypeError(f"expected a whole number of at least {least}, got {text!r}")
+            raise ValueError(f"expected a whole number of at least {least}, got {text!r}")
         if int(text) > most:
-            raise ArgumentTypeError(f"expected a whole number of at most {most}, got {text!r}")
+            raise ValueError(f"expected a whole number of at most {most}, got {text!r}")
         return int(text)
 
     return number
@@ -114,12 +107,9 @@ def duration(text: str) -> float:
     stripped = text.strip()
     number = stripped.rstrip("abcdefghijklmnopqrstuvwxyz ")
     unit = stripped[len(number) :].strip() or "s"
-    try:
-        seconds = float(number) * _UNITS[unit]
-    except (ValueError, KeyError):
-        seconds = -1.0
+    seconds = _number(number) * _UNITS.get(unit, nan)
     if not 0 <= seconds <= 1e10:
-        raise ArgumentTypeError(f"expected seconds, or a number with ms, s, m, h, d or w, got {text!r}")
+        raise ValueError(f"expected seconds, or a number with ms, s, m, h, d or w, got {text!r}")
     return seconds
 
 
@@ -127,7 +117,7 @@ def span(text: str) -> float:
     """A duration of more than 0."""
     seconds = duration(text)
     if not seconds:
-        raise ArgumentTypeError(f"expected more than 0 seconds, got {text!r}")
+        raise ValueError(f"expected more than 0 seconds, got {text!r}")
     return seconds
 
 
@@ -142,16 +132,13 @@ def moment(text: str) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
-        raise ArgumentTypeError(
+        raise ValueError(
             f"expected a moment such as 2030-01-31T18:00 or 2030-01-31T18:00Z, or Unix seconds, got {text!r}"
         ) from None
 
 
 def fraction(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
+    value = _number(text)
     if not 0 <= value <= 1:
-        raise ArgumentTypeError(f"expected a number from 0 to 1, got {text!r}")
+        raise ValueError(f"expected a number from 0 to 1, got {text!r}")
     return value

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from jqmaster.cli import kinds, show, values
 from jqmaster.cli.options import Client, Misused, Options, Replies, asks
 from jqmaster.cli.status import Refused
+from jqmaster.errors import Invalid, NotFound
 
 _BUSIEST = 100  # keys of a constraint that one call tells, at most
 
@@ -160,8 +160,6 @@ match MATCH
 --expires-in TIME   it is deleted after so long
 """)
 def _set(client: Client, options: Options) -> Replies:
-    from jqmaster.errors import Invalid, NotFound
-
     if options.concurrency is None and options.rate is None:
         raise Misused(options.parser.prog, "give --concurrency or --rate, or both")
     if options.smooth and options.rate is None:
@@ -213,7 +211,7 @@ def _rate(options: Options) -> dict[str, Any] | None:
             "limit": kinds.positive(number),
             "period": kinds.span(period if period[:1].isdigit() or not period else f"1{period}"),
         }
-    except argparse.ArgumentTypeError:
+    except ValueError:
         raise Refused(f"--rate {options.rate}: expected N/TIME, such as 100/60s, 20/s or 5/1h", "INVALID") from None
     return rate | ({"smooth": True} if options.smooth else {})
 
@@ -246,8 +244,6 @@ seconds TIME  90, 5m, 2h; 0 opens it
 --by JSON     which key of it: 4711, '"text"', a list of values
 """)
 def _hold(client: Client, options: Options) -> Replies:
-    from jqmaster.errors import Invalid
-
     by = {} if options.by is None else {"by": values.parsed(options.by, "--by")}
     try:
         until_ms = client.hold(options.id, options.seconds, **by)

@@ -167,6 +167,13 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(None, f"no such {action.dest}: {value}{meant}")
         super()._check_value(action, value)
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        # argparse's own would say of a ValueError only that the value is invalid.
+        try:
+            return _typed(action, arg_string)
+        except ValueError as error:
+            raise argparse.ArgumentError(action, str(error)) from None
+
     def add(self, one: Command) -> None:
         """Add a command, or the verb of one, `queues pause`. Without a verb the command itself runs."""
         first, _, verb = one.name.partition(" ")
@@ -285,7 +292,10 @@ def _add_variable(parser: Any, action: argparse.Action, words: tuple[str, ...]) 
     else:
         # A text: argparse reads it with the option's type, and refuses it as on the command line. It does
         # not for lists.
-        action.default = [_typed(action, given)] if isinstance(action, Several) else given
+        try:
+            action.default = [_typed(action, given)] if isinstance(action, Several) else given
+        except ValueError as error:
+            action.default = [_Wrong(f"{name}: {error}")]
     parser.set_defaults(**{action.dest: action.default})
 
 
@@ -295,10 +305,7 @@ def is_yes(text: str) -> bool:
 
 
 def _typed(action: argparse.Action, text: str) -> Any:
-    try:
-        return action.type(text) if callable(action.type) else text
-    except argparse.ArgumentTypeError as error:
-        return _Wrong(f"{action.__dict__['variable']}: {error}")
+    return action.type(text) if callable(action.type) else text
 
 
 class _Wrong(str):

@@ -13,7 +13,7 @@ from jqmaster.cli.places import NAMESPACE
 from jqmaster.cli.reach import said_key_file, said_namespace, system_of, url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
-from jqmaster.errors import brought_by
+from jqmaster.errors import JQError, brought_by
 
 _MIGRATE = """\
 --migrate $JQ_MIGRATE  bring data of an older schema up to this one; older scripts refuse it from then on
@@ -104,7 +104,6 @@ load the scripts into Redis and set the namespace up
 def _load(options: Options) -> int:
     from jqmaster.engine import scripts
     from jqmaster.engine.engine import connect
-    from jqmaster.errors import JQError
 
     if options.redis is None and is_redis(os.environ.get("JQ_URL", "")):
         options.redis = os.environ["JQ_URL"]

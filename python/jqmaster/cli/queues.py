@@ -12,6 +12,7 @@ from jqmaster.cli.progress import Progress
 from jqmaster.cli.reach import agreed
 from jqmaster.cli.settings import assignments
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Refused
+from jqmaster.errors import NotFound
 
 RATE_MINUTES = 5
 _WEIGHTS = 10
@@ -256,8 +257,6 @@ def _fair(text: str) -> list[Any]:
 
 def _check_there(client: Client, options: Options) -> None:
     """Raises Refused for a queue that is not there: most likely a slip of the finger."""
-    from jqmaster.errors import NotFound
-
     try:
         client.there("queues", options.queue)
     except NotFound:

@@ -15,6 +15,7 @@ from jqmaster.cli.options import Options, Replies
 from jqmaster.cli.places import LOCAL, NAMESPACE, Place
 from jqmaster.cli.status import EXIT_OK, Refused
 from jqmaster.connection import url as redis_url
+from jqmaster.errors import Unavailable
 
 if TYPE_CHECKING:
     from jqmaster.cli.clients import Client
@@ -94,7 +95,6 @@ def redis_place(options: Options, command: str, *, of_system: bool = False) -> P
 def client_of(where: Place, *, creates: bool = False) -> Iterator[Client]:
     """A client of this server."""
     from jqmaster.cli.clients import Client
-    from jqmaster.errors import Unavailable
 
     client = Client(where, creates=creates)
     try:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from jqmaster.cli.options import Misused, Options, Parser, check_environment, is_yes
 from jqmaster.cli.reach import client_of, complain, place, tell
 from jqmaster.cli.status import CODES, EPILOG, EXIT_FAILED, EXIT_USAGE, Refused
+from jqmaster.errors import JQError
 
 # Modules in the order of the help; what they declare as commands is found.
 MODULES = (
-    "processes enqueue jobs why find change queues bulks failures limits schedules webhooks workers stats marks top "
-    "doctor bench copying settings system resizing access made acl completion"
+    "processes enqueue jobs why find change queues bulks failures limits schedules webhooks workers stats top "
+    "doctor bench copying settings system access made acl completion"
 ).split()
 _INTERRUPTED, _PIPE = 130, 141
 _WHERE = ("--url", "--redis", "--namespace", "--system", "--form", "--key-file")
@@ -85,8 +86,6 @@ def build() -> Parser:
 
 def failed(error: Exception, *, as_json: bool = False) -> int:
     """Say what went wrong, and give its exit code. Raises what can only be a fault of ours."""
-    from jqmaster.errors import JQError
-
     path, message = None, str(error)
     if isinstance(error, JQError):
         code, path = error.code, error.path

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STATES = ("queued", "scheduled", "blocked", "retrying", "running", "done", "error", "cancelled")
+ENDED = ("done", "error", "cancelled")
 COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
 COLOURS |= {"dim": "2", "bold": "1", "inverse": "7"}
 OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green"}
@@ -28,15 +29,10 @@ def is_terminal(stream: Any = None) -> bool:
     return bool(out.isatty())
 
 
-def coloured(stream: Any = None) -> bool:
-    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def paint(text: str, colour: str | None) -> str:
     """`text` in a colour, on a terminal that wants any."""
-    if not colour or not coloured():
-        return text
-    return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m"
+    wants_any = is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if colour and wants_any else text
 
 
 def screen_width() -> int | None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Options, Replies, asks
+from jqmaster.errors import NotFound
 from jqmaster.system.record import partition_of
 
 _RETRYING_LOOKED_AT = 20
-_ENDED = ("done", "error", "cancelled")
 
 
 @asks("""explain
@@ -42,8 +42,6 @@ def _print(told: dict[str, Any], document: dict[str, Any], strict: dict[str, dic
 def _strict(client: Client, told: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
     """By ids of the constraints without room whose order is strict: the job that keeps the place until its
     retry, where it is found."""
-    from jqmaster.errors import NotFound
-
     found: dict[str, dict[str, Any] | None] = {}
     for one in told.get("constraints") or []:
         if not one.get("open") and one.get("concurrency") == 1:
@@ -56,8 +54,6 @@ def _strict(client: Client, told: dict[str, Any]) -> dict[str, dict[str, Any] | 
 
 
 def _keeper(client: Client, wanted: dict[str, Any]) -> dict[str, Any] | None:
-    from jqmaster.errors import NotFound
-
     for job in itertools.islice(client.jobs(status="retrying", brief=True), _RETRYING_LOOKED_AT):
         try:
             entries = client.handle(job["id"]).explain().get("constraints") or []
@@ -74,7 +70,7 @@ def reasons(
 ) -> list[str]:
     """What is said of a job, a line each. `strict`: see `_strict`."""
     status = told["status"]
-    if status in _ENDED:
+    if status in show.ENDED:
         return [f"it ended {show.when(document.get('ended_ms'), now)} and waits for nothing"]
     if status == "running":
         lease = show.when(document.get("due_ms"), now)

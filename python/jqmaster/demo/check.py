@@ -10,7 +10,6 @@ from typing import Any
 from jqmaster.demo.journal import Entry
 from jqmaster.demo.plan import Sent
 
-SHOWN_PROBLEMS = 20
 FINAL = ("done", "error")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from jqmaster.app.app import JQ
 from jqmaster.app.handle import Handle
 from jqmaster.demo.nodes import Nodes
-from jqmaster.demo.processes import DidNotStart, Processes, run_show
+from jqmaster.demo.processes import DidNotStart, Processes, conclude, run_show
 from jqmaster.errors import JQError
 from jqmaster.system import calls
 from jqmaster.system.engine import SystemEngine
@@ -178,12 +178,7 @@ class Show:
         if not problems:
             took_s = time.monotonic() - self._began
             self._say(f"all {len(self._sent)} jobs are done, with the right results; {took_s:.1f} s in all")
-            print("Nothing that was acknowledged was lost, though a node died and the system grew.")
-            return True
-        print(f"\n{len(problems)} things are NOT as they should be:")
-        for problem in problems[:20]:
-            print(f"  {problem}")
-        return False
+        return conclude(problems, "Nothing that was acknowledged was lost, though a node died and the system grew.")
 
     def _say(self, text: str) -> None:
         print(f"{time.monotonic() - self._began:5.1f} s  {text}", flush=True)

@@ -64,25 +64,18 @@ class Nodes:
             self._ask(port, "CLUSTER", "MEET", "127.0.0.1", self.ports[0], self._buses[self.ports[0]])
         _until(lambda: all(self._known(port) == len(self.ports) for port in self.ports))
         for primary, replica in zip(self.ports, self.ports[self.count :], strict=False):
-            self._ask(replica, "CLUSTER", "REPLICATE", self._said(primary, "CLUSTER", "MYID"))
-        _until(lambda: all("cluster_state:ok" in self._said(port, "CLUSTER", "INFO") for port in self.ports))
+            self._ask(replica, "CLUSTER", "REPLICATE", self._ask(primary, "CLUSTER", "MYID"))
+        _until(lambda: all("cluster_state:ok" in self._ask(port, "CLUSTER", "INFO") for port in self.ports))
         replicas = self.ports[self.count :]
-        _until(lambda: all("master_link_status:up" in self._said(port, "INFO", "replication") for port in replicas))
+        _until(lambda: all("master_link_status:up" in self._ask(port, "INFO", "replication") for port in replicas))
 
     def _known(self, port: int) -> int:
-        return sum("handshake" not in line for line in self._said(port, "CLUSTER", "NODES").splitlines())
+        return sum("handshake" not in line for line in self._ask(port, "CLUSTER", "NODES").splitlines())
 
-    def _said(self, port: int, *command: str) -> str:
-        return _text(self._ask(port, *command))
-
-    def _ask(self, port: int, *command: Any) -> Any:
-        with redis.Redis(port=port) as client:
+    def _ask(self, port: int, *command: Any) -> str:
+        with redis.Redis(port=port, decode_responses=True) as client:
             client.response_callbacks.clear()  # as it came
-            return client.execute_command(*command)
-
-
-def _text(reply: Any) -> str:
-    return reply.decode() if isinstance(reply, bytes) else str(reply)
+            return str(client.execute_command(*command))
 
 
 def _until(fact: Callable[[], bool]) -> None:

@@ -17,6 +17,7 @@ from jqmaster.errors import JQError
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 12.0
+_SHOWN_PROBLEMS = 20
 
 
 class DidNotStart(Exception):
@@ -101,6 +102,17 @@ def run_show(show: Callable[[Path, Processes], Coroutine[Any, Any, bool]]) -> in
         except KeyboardInterrupt:
             print("\ndemo: stopped", file=sys.stderr)
             return 130
+
+
+def conclude(problems: Sequence[str], well: str) -> bool:
+    """Say that all went `well`, or what did not; whether it did."""
+    if not problems:
+        print(well)
+        return True
+    print(f"\n{len(problems)} things are NOT as they should be:")
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        print(f"  {problem}")
+    return False
 
 
 def _environment() -> dict[str, str]:

@@ -17,7 +17,7 @@ from typing import Any
 from jqmaster.app.app import JQ
 from jqmaster.demo import check, cluster, journal, limits
 from jqmaster.demo.plan import FLOODING, Sent, make_plan
-from jqmaster.demo.processes import Processes, run_show
+from jqmaster.demo.processes import Processes, conclude, run_show
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import FORMS, Form
 
@@ -195,13 +195,7 @@ class Show:
         )
         print(f"\nfinished by {finished}; {self._progress.elapsed_s:.1f} s in all")
         print(*lines, sep="\n")
-        if verdict.holds:
-            print("Nothing was lost, nothing was finished twice, every result is right.")
-            return True
-        print(f"\n{len(verdict.problems)} things are NOT as they should be:")
-        for problem in verdict.problems[: check.SHOWN_PROBLEMS]:
-            print(f"  {problem}")
-        return False
+        return conclude(verdict.problems, "Nothing was lost, nothing was finished twice, every result is right.")
 
 
 def _batches(sent: Sequence[Sent]) -> list[Sequence[Sent]]:

@@ -30,8 +30,8 @@ async def examine(source: Source, server: Any = None) -> list[Finding]:
     """All findings, the worst first. `server`: what `redis_side.look` found; None where Redis itself cannot
     be asked. Raises what the source does."""
     facts = await gather(source, None if server is None else server.now_ms)
-    found = [] if server is None else list(redis_side.check(server))
-    found += check(facts)
+    found = [] if server is None else list(redis_side.check.of(server))
+    found += check.of(facts)
     return sorted(found, key=lambda finding: ORDER.index(finding.level))
 
 
@@ -39,7 +39,7 @@ async def look(engine: Operations) -> list[Finding]:
     """All findings, straight on Redis or by way of a master, which tells nothing of its Redis."""
     server = await redis_side.look(engine) if isinstance(engine, Caller) else None
     if server is not None and server.trouble:
-        return sorted(redis_side.check(server), key=lambda finding: ORDER.index(finding.level))
+        return sorted(redis_side.check.of(server), key=lambda finding: ORDER.index(finding.level))
     return await examine(Source(engine), server)
 
 
@@ -47,15 +47,10 @@ def is_wrong(findings: list[Finding]) -> bool:
     return any(finding.level in ("problem", "warning") for finding in findings)
 
 
-_check: Checks[Facts] = Checks()
+check: Checks[Facts] = Checks()
 
 
-def check(facts: Facts) -> Iterator[Finding]:
-    """The checks of the namespace; one that finds nothing says so."""
-    return _check.of(facts)
-
-
-@_check("sweeping", "what is due is done in time")
+@check("sweeping", "what is due is done in time")
 def _sweeping(facts: Facts) -> Iterator[Found]:
     means = "Nobody sweeps: neither a master nor a worker that pulls is there, or none of them gets through."
     do = "Start a master (`jqmaster serve`) or a worker."
@@ -79,7 +74,7 @@ def _waiting(facts: Facts, least_ms: int, *, served: bool) -> Iterator[tuple[str
             yield head.queue["name"], age_ms, head
 
 
-@_check("unserved", "every queue with waiting jobs is served")
+@check("unserved", "every queue with waiting jobs is served")
 def _unserved(facts: Facts) -> Iterator[Found]:
     for queue, age_ms, head in _waiting(facts, UNSERVED_MS, served=False):
         queued = head.queue["queued"]
@@ -89,7 +84,7 @@ def _unserved(facts: Facts) -> Iterator[Found]:
         yield "problem", title, means, do, queue, {"queued": queued, "waits_ms": age_ms}, head.since_ms
 
 
-@_check("late", "no queue is far behind")
+@check("late", "no queue is far behind")
 def _late(facts: Facts) -> Iterator[Found]:
     for queue, age_ms, head in _waiting(facts, LATE_MS, served=True):
         told = head.explained
@@ -102,7 +97,7 @@ def _late(facts: Facts) -> Iterator[Found]:
         yield "warning", title, means, do, queue, {"waits_ms": age_ms, "cause": cause}, head.since_ms
 
 
-@_check("paused", "no paused queue has waiting jobs")
+@check("paused", "no paused queue has waiting jobs")
 def _paused(facts: Facts) -> Iterator[Found]:
     for queue in facts.queues:
         name, waiting = queue["name"], queue["queued"]
@@ -111,7 +106,7 @@ def _paused(facts: Facts) -> Iterator[Found]:
             yield "warning", title, means, f"`jqmaster queues resume {quote(name)}`", name, {"queued": waiting}
 
 
-@_check("full", "no queue is full")
+@check("full", "no queue is full")
 def _full(facts: Facts) -> Iterator[Found]:
     for queue in facts.queues:
         name, most = queue["name"], queue["max_waiting"]
@@ -122,7 +117,7 @@ def _full(facts: Facts) -> Iterator[Found]:
             yield "problem", title, "Whoever enqueues there is refused.", do, name, {"max_waiting": most}
 
 
-@_check("blocked", "no job waits for one that failed")
+@check("blocked", "no job waits for one that failed")
 def _blocked(facts: Facts) -> Iterator[Found]:
     for job, failed in facts.stuck:
         title = f"job {job['id']} ({job['name']}) waits for {failed['id']}: {failed['status']}"
@@ -131,7 +126,7 @@ def _blocked(facts: Facts) -> Iterator[Found]:
         yield "problem", title, means, do, job["id"], {"queue": job["queue"]}, failed.get("ended_ms")
 
 
-@_check("constraints", "no constraint is closed for long")
+@check("constraints", "no constraint is closed for long")
 def _constraints(facts: Facts) -> Iterator[Found]:
     for constraint, key in facts.keys:
         name = constraint["id"] + (f" (key {key['by']})" if "by" in key else "")
@@ -154,7 +149,7 @@ def _constraints(facts: Facts) -> Iterator[Found]:
             yield "warning", f"constraint {constraint_id}: {waits}", means, do, constraint_id, {"job": job["id"]}
 
 
-@_check("keys", "every constraint finds values for its keys")
+@check("keys", "every constraint finds values for its keys")
 def _keys(facts: Facts) -> Iterator[Found]:
     found: dict[str, tuple[list[str], list[list[Any]]]] = {}
     for constraint, key in facts.keys:
@@ -176,7 +171,7 @@ def _keys(facts: Facts) -> Iterator[Found]:
                 yield "note", title, means, do, constraint_id, {"path": path, "keys": len(keys)}
 
 
-@_check("paths", "every constraint finds values for its conditions and costs")
+@check("paths", "every constraint finds values for its conditions and costs")
 def _paths(facts: Facts) -> Iterator[Found]:
     for constraint, where, path, jobs in facts.nowhere:
         title = f"constraint {constraint['id']}: {path} ({where}) leads nowhere in {jobs} of the newest jobs"
@@ -185,7 +180,7 @@ def _paths(facts: Facts) -> Iterator[Found]:
         yield "note", title, means, do, constraint["id"], {"field": where, "path": path, "jobs": jobs}
 
 
-@_check("schedules", "every schedule comes again")
+@check("schedules", "every schedule comes again")
 def _schedules(facts: Facts) -> Iterator[Found]:
     for schedule in facts.schedules:
         name = schedule["id"]
@@ -196,7 +191,7 @@ def _schedules(facts: Facts) -> Iterator[Found]:
             yield "note" if reached else "warning", f"schedule {name} never comes again", means, do, name
 
 
-@_check("lapsed", "no lease lapsed in the last hour")
+@check("lapsed", "no lease lapsed in the last hour")
 def _lapsed(facts: Facts) -> Iterator[Found]:
     means = "A worker died, hung or lost its network while it ran a job; the job runs again elsewhere."
     do = "Look at the workers' logs (memory, crashes), or give long jobs a longer timeout."
@@ -206,7 +201,7 @@ def _lapsed(facts: Facts) -> Iterator[Found]:
             yield "warning", title, means, do, queue, {"lapsed": lapsed}
 
 
-@_check("overran", "no job ran for its max_runtime in the last hour")
+@check("overran", "no job ran for its max_runtime in the last hour")
 def _overran(facts: Facts) -> Iterator[Found]:
     means = "An attempt that lasts so long ends; the job is tried again, as long as it has retries."
     for queue, overran in sorted(facts.overran.items()):
@@ -216,7 +211,7 @@ def _overran(facts: Facts) -> Iterator[Found]:
         yield "warning", title, means, do, queue, {"overran": overran}
 
 
-@_check("workers", "all registered workers can be reached")
+@check("workers", "all registered workers can be reached")
 def _workers(facts: Facts) -> Iterator[Found]:
     do = "See whether it runs, and whether the masters' hosts can reach that address."
     for worker in facts.workers:
@@ -225,7 +220,7 @@ def _workers(facts: Facts) -> Iterator[Found]:
             yield "warning", title, f"Masters cannot deliver jobs to {worker.get('url')}.", do, worker["id"]
 
 
-@_check("failures", "no group of failures grows")
+@check("failures", "no group of failures grows")
 def _failures(facts: Facts) -> Iterator[Found]:
     for group, recent, more in facts.failing:
         name, count = group["group"], group["count"]
@@ -253,7 +248,7 @@ _PARTS = {
 }
 
 
-@_check("whole", "all was looked at")
+@check("whole", "all was looked at")
 def _whole(facts: Facts) -> Iterator[Found]:
     if facts.left_out:
         title = "not all was looked at: it would have taken too long"

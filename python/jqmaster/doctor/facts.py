@@ -139,7 +139,7 @@ async def gather(source: Source, now_ms: int | None = None, *, part_s: float = P
         await _add_head(facts, source, queue)
     await _add_due(facts, source)
     constraints = (await _every(facts, source, "constraints"))[:MOST_CONSTRAINTS]
-    await _add_keys(facts, source, constraints)
+    facts.keys = await _in_time(facts, "keys", _keys(source, constraints))
     await _add_nowhere(facts, source, constraints)
     await _add_keepers(facts, source)
     await _add_lapsed(facts, source)
@@ -148,14 +148,18 @@ async def gather(source: Source, now_ms: int | None = None, *, part_s: float = P
 
 
 async def _every(facts: Facts, source: Source, what: What, **period: Any) -> list[Document]:
-    """As many as there is time for."""
-    found: list[Document] = []
+    return await _in_time(facts, what, source.every(what, **period))
+
+
+async def _in_time(facts: Facts, what: str, things: AsyncIterator[Thing]) -> list[Thing]:
+    """As `_timed`."""
+    found: list[Thing] = []
     ends = time.monotonic() + facts.part_s
-    async for document in source.every(what, **period):
+    async for thing in things:
         if found and time.monotonic() >= ends:
             facts.left_out[what] = len(found)
             break
-        found.append(document)
+        found.append(thing)
     return found
 
 
@@ -168,21 +172,16 @@ async def _add_due(facts: Facts, source: Source) -> None:
             await _add_stuck(facts, source, queue["name"])
 
 
-async def _add_keys(facts: Facts, source: Source, constraints: list[Document]) -> None:
-    ends, done = time.monotonic() + facts.part_s, 0
+async def _keys(source: Source, constraints: list[Document]) -> AsyncIterator[tuple[Document, Document]]:
     for constraint in constraints:
-        if not (constraint["keys"] or constraint.get("opens_ms")):
-            continue
-        keys = 0
-        with contextlib.suppress(NotFound):
-            async for key in source.keys(constraint["id"]):
-                if done and time.monotonic() >= ends:
-                    facts.left_out["keys"] = done
-                    return
-                facts.keys.append((constraint, key))
-                keys, done = keys + 1, done + 1
-                if keys == MOST_KEYS:
-                    break
+        if constraint["keys"] or constraint.get("opens_ms"):
+            keys = 0
+            with contextlib.suppress(NotFound):
+                async for key in source.keys(constraint["id"]):
+                    yield constraint, key
+                    keys += 1
+                    if keys == MOST_KEYS:
+                        break
 
 
 async def _add_lapsed(facts: Facts, source: Source) -> None:

@@ -12,7 +12,7 @@ import redis.exceptions
 from redis.asyncio import Redis
 
 from jqmaster.bundle.build import version_of
-from jqmaster.doctor.finding import Checks, Finding, Found
+from jqmaster.doctor.finding import Checks, Found
 from jqmaster.engine.calls import Caller
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, from_redis
@@ -96,15 +96,10 @@ async def _slow(client: Redis, namespace: str, now_ms: int) -> list[tuple[int, f
 # -- checks ---------------------------------------------------------------------------------------
 
 
-_check: Checks[Server] = Checks()
+check: Checks[Server] = Checks()
 
 
-def check(server: Server) -> Iterator[Finding]:
-    """One finding at least for each check."""
-    return _check.of(server)
-
-
-@_check("redis")
+@check("redis")
 def _version(server: Server) -> Iterator[Found]:
     version = str(server.info.get("redis_version", ""))
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
@@ -117,7 +112,7 @@ def _version(server: Server) -> Iterator[Found]:
         yield "ok", f"Redis {version}", "", "", None, {"version": version}
 
 
-@_check("eviction", "maxmemory-policy is noeviction")
+@check("eviction", "maxmemory-policy is noeviction")
 def _eviction(server: Server) -> Iterator[Found]:
     policy = server.info.get("maxmemory_policy")
     if policy is None:
@@ -128,7 +123,7 @@ def _eviction(server: Server) -> Iterator[Found]:
         yield "problem", f"maxmemory-policy is {policy}", means, do
 
 
-@_check("memory")
+@check("memory")
 def _memory(server: Server) -> Iterator[Found]:
     used = int(server.info.get("used_memory", 0))
     limit = int(server.info.get("maxmemory") or 0)
@@ -155,7 +150,7 @@ _WRITING = {
 }
 
 
-@_check("persistence")
+@check("persistence")
 def _persistence(server: Server) -> Iterator[Found]:
     info = server.info
     if "aof_enabled" not in info:
@@ -174,14 +169,14 @@ def _persistence(server: Server) -> Iterator[Found]:
         yield "note", "only snapshots are written to disk", means, do
 
 
-@_check("role")
+@check("role")
 def _role(server: Server) -> Iterator[Found]:
     if server.info.get("role") == "slave":
         do = "Name the primary in --redis and JQ_REDIS."
         yield "problem", "this Redis is a replica", "It refuses every write.", do
 
 
-@_check("clock", "Redis's clock and this host's agree")
+@check("clock", "Redis's clock and this host's agree")
 def _clock(server: Server) -> Iterator[Found]:
     off = abs(server.ahead_ms)
     if off >= FAR_MS:
@@ -195,7 +190,7 @@ def _clock(server: Server) -> Iterator[Found]:
         yield level, title, means, do, None, {"ahead_ms": round(server.ahead_ms)}
 
 
-@_check("namespace")
+@check("namespace")
 def _namespace(server: Server) -> Iterator[Found]:
     if server.taken:
         title = f"there is a key named {server.taken}, which no namespace may have"
@@ -203,7 +198,7 @@ def _namespace(server: Server) -> Iterator[Found]:
         yield "problem", title, means, f"See what wrote it, then UNLINK '{server.taken}'."
 
 
-@_check("scripts")
+@check("scripts")
 def _scripts(server: Server) -> Iterator[Found]:
     if server.trouble:
         do = "`jqmaster load` sets a namespace up; with --migrate it brings an older one up to date."
@@ -220,7 +215,7 @@ def _scripts(server: Server) -> Iterator[Found]:
         yield "ok", f"scripts {server.own} are loaded and current"
 
 
-@_check("form")
+@check("form")
 def _form(server: Server) -> Iterator[Found]:
     title, values = f"operations are called as {server.form}", {"form": server.form}
     if server.form == "functions" or server.wants == "scripts":
@@ -231,7 +226,7 @@ def _form(server: Server) -> Iterator[Found]:
     yield "problem" if server.wants == "functions" else "note", title, means, do, None, values
 
 
-@_check("slow", "no slow calls in the last hour")
+@check("slow", "no slow calls in the last hour")
 def _slowness(server: Server) -> Iterator[Found]:
     if server.slow:
         count, worst = len(server.slow), max(took for _, took, _ in server.slow)

@@ -25,7 +25,7 @@ NIL = b"\xc0"
 async def found(engine: SettableEngine) -> dict[str, Finding]:
     """What is wrong, or noteworthy, by check; the last of each."""
     facts = await gather(Source(engine), engine.now_ms)
-    return {one.check: one for one in doctor.check(facts) if one.level != "ok"}
+    return {one.check: one for one in doctor.check.of(facts) if one.level != "ok"}
 
 
 async def test_a_fresh_namespace_is_well(settable: SettableEngine) -> None:
@@ -60,7 +60,7 @@ async def test_a_job_that_starts_while_it_is_looked_at_is_none_that_nobody_serve
     source.explain = late  # type: ignore[assignment]
     facts = await gather(source, settable.now_ms)
     assert looks == 2 and [head.explained["status"] for head in facts.heads] == ["queued"]
-    assert "unserved" not in {one.check for one in doctor.check(facts) if one.level != "ok"}  # another is running
+    assert "unserved" not in {one.check for one in doctor.check.of(facts) if one.level != "ok"}  # another is running
 
 
 async def test_a_queue_whose_worker_is_between_two_jobs_is_served(settable: SettableEngine) -> None:
@@ -116,7 +116,7 @@ async def test_leases_and_delays_that_nobody_attends_to(settable: SettableEngine
     await settable.pick("w", "a")
     await settable.advance(60)
     facts = await gather(Source(settable), settable.now_ms)
-    titles = " ".join(one.title for one in doctor.check(facts) if one.check == "sweeping")
+    titles = " ".join(one.title for one in doctor.check.of(facts) if one.check == "sweeping")
     assert "queue a: a lapsed lease" in titles and "queue b: a scheduled job" in titles
     await settable.tick()
     wrong = await found(settable)
@@ -165,7 +165,7 @@ async def test_a_constraint_whose_path_leads_nowhere(settable: SettableEngine) -
     await settable.enqueue([({"name": "mail"}, argument)] * 2)
     await settable.pick("w", "mail")
     facts = await gather(Source(settable), settable.now_ms)
-    [one, other] = [finding for finding in doctor.check(facts) if finding.level == "note"]
+    [one, other] = [finding for finding in doctor.check.of(facts) if finding.level == "note"]
     assert one.title == "constraint c: argument.custmer leads nowhere, all its keys are null"
     assert other.title == "constraint pair: argument.to leads nowhere, its part of all keys is null"
     assert one.check == "keys" and one.values == {"path": "argument.custmer", "keys": 1}
@@ -184,7 +184,7 @@ async def test_a_constraint_that_never_finds_what_it_asks_for(settable: Settable
     assert await found(settable) == {}, "of two jobs one cannot tell"
     await settable.enqueue([({"name": "mail"}, argument), ({"name": "mail"}, NIL)])
     facts = await gather(Source(settable), settable.now_ms)
-    notes = [finding for finding in doctor.check(facts) if finding.level == "note"]
+    notes = [finding for finding in doctor.check.of(facts) if finding.level == "note"]
     assert [(one.check, one.about, one.values) for one in notes] == [
         ("paths", "wrong", {"field": "match", "path": "argument.to.1.country", "jobs": 4}),
         ("paths", "wrong", {"field": "cost", "path": "argument.sice", "jobs": 4}),
@@ -239,7 +239,7 @@ WELL = Server(
 
 
 def test_a_redis_that_is_well() -> None:
-    assert {one.level for one in redis_side.check(WELL)} == {"ok"}
+    assert {one.level for one in redis_side.check.of(WELL)} == {"ok"}
 
 
 async def test_very_many_of_everything_are_looked_at_in_part_and_it_says_so(settable: SettableEngine) -> None:
@@ -250,7 +250,7 @@ async def test_very_many_of_everything_are_looked_at_in_part_and_it_says_so(sett
     settable.observe = lambda script, _code, _seconds: calls.append(script)
     facts = await gather(Source(settable), settable.now_ms, part_s=0)  # time for one of each
     assert len(facts.queues) == 1 == len(facts.heads) and len(calls) < 15
-    whole = {one.check: one for one in doctor.check(facts)}["whole"]
+    whole = {one.check: one for one in doctor.check.of(facts)}["whole"]
     assert whole.level == "note" and whole.values == {"queues": 1} and "only 1 queues" in whole.means
     facts = await gather(Source(settable), settable.now_ms, part_s=60)
     assert len(facts.queues) == 3000 and not facts.left_out
@@ -287,16 +287,16 @@ async def test_leases_are_not_looked_for_queue_by_queue_where_none_lapsed(settab
 )
 def test_a_redis_that_is_not(changes: dict, check: str, level: str) -> None:
     info = {**WELL.info, **changes.pop("info", {})}
-    [finding] = [one for one in redis_side.check(replace(WELL, info=info, **changes)) if one.level != "ok"]
+    [finding] = [one for one in redis_side.check.of(replace(WELL, info=info, **changes)) if one.level != "ok"]
     assert (finding.check, finding.level) == (check, level)
     assert finding.do and finding.means
 
 
 async def test_a_key_that_is_named_as_the_namespace(engine: Engine) -> None:
-    assert not [one for one in redis_side.check(await redis_side.look(engine)) if one.check == "namespace"]
+    assert not [one for one in redis_side.check.of(await redis_side.look(engine)) if one.check == "namespace"]
     await engine.redis.set(engine.namespace, "x")
     try:
-        [finding] = [one for one in redis_side.check(await redis_side.look(engine)) if one.check == "namespace"]
+        [finding] = [one for one in redis_side.check.of(await redis_side.look(engine)) if one.check == "namespace"]
     finally:
         await engine.redis.unlink(engine.namespace)
     assert finding.level == "problem"
@@ -317,7 +317,7 @@ async def test_redis_forbids_to_be_looked_at(engine: Engine, redis_server: objec
     await engine.redis.execute_command("ACL", "SETUSER", "blind", *rules)
     async with connect(f"unix://blind:pw@{redis_server.socket}") as client:  # type: ignore[attr-defined]
         server = await redis_side.look(Engine(client, engine.namespace))
-    assert {one.level for one in redis_side.check(server)} <= {"note", "ok"}
+    assert {one.level for one in redis_side.check.of(server)} <= {"note", "ok"}
 
 
 def test_the_command(straight: Cli) -> None:

@@ -11,7 +11,7 @@ import pytest
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster.cli.clients import Client
 from jqmaster.cli.places import Place
-from jqmaster.cli.top_data import Watch
+from jqmaster.cli.top import Watch
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.system import calls
 from jqmaster.system.record import System
