@@ -152,11 +152,13 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
             )  # fmt: skip
             listens = await host.start()
             url = options.advertise or listens
-            if not await _register(source, stop, options, url, secrets):
+            register = partial(source.register, url, options.concurrency, secrets, **_about(options))
+            if not await _registered(register, stop):
                 return
             _say(f"worker {_named(source)} listens on {listens}" + (f" as {url}" if url != listens else ""))
         else:
-            if options.register and not await _register(source, stop, options):
+            register = partial(source.register, None, options.concurrency, **_about(options))
+            if options.register and not await _registered(register, stop):
                 return
             _say(f"worker {_named(source)} is ready")
         beside = [asyncio.create_task(work) for work in _beside(source, worker, options)]
@@ -221,15 +223,12 @@ async def _announce(source: EngineSource, worker: Worker, options: WorkOptions) 
         await asyncio.sleep(_ANNOUNCED_EVERY_S)
 
 
-async def _register(
-    source: EngineSource, stop: asyncio.Event, options: WorkOptions, url: str | None = None,
-    secrets: list[str] | None = None,
-) -> bool:  # fmt: skip
+async def _registered(register: Callable[[], Awaitable[None]], stop: asyncio.Event) -> bool:
     """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
     failures = 0
     while not stop.is_set():
         try:
-            await source.register(url, options.concurrency, secrets, **_about(options))
+            await register()
             return True
         except Unavailable as error:
             if not failures:
