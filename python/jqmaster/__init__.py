@@ -22,18 +22,9 @@ if TYPE_CHECKING:
     from jqmaster.engine.replies import Job
     from jqmaster.engine.scripts import load
     from jqmaster.errors import JQError
-    from jqmaster.worker.worker import (
-        FollowUp,
-        JobFailed,
-        JobReleased,
-        JobStopped,
-        Move,
-        ResumeAfter,
-        Worker,
-        checkpoint,
-        current_job,
-        progress,
-    )
+    from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, ResumeAfter
+    from jqmaster.worker.notes import JobStopped, checkpoint, current_job, progress
+    from jqmaster.worker.worker import Worker
 
 __all__ = [
     "JQ",
@@ -68,37 +59,24 @@ __all__ = [
     "progress",
 ]
 
-_MODULES = {
-    "Call": "app.task",
-    "checkpoint": "worker.worker",
-    "connect": "engine.engine",
-    "current_job": "worker.worker",
-    "Directory": "app.storing",
-    "Encrypted": "app.sealing",
-    "Engine": "engine.engine",
-    "Flow": "app.flow",
-    "FollowUp": "worker.worker",
-    "Handle": "app.handle",
-    "Job": "engine.replies",
-    "JobCancelled": "app.handle",
-    "JobError": "app.handle",
-    "JobFailed": "worker.worker",
-    "JobReleased": "worker.worker",
-    "JobStopped": "worker.worker",
-    "JQ": "app.app",
-    "JQError": "errors",
-    "load": "engine.scripts",
-    "MessagePack": "app.calling",
-    "Move": "worker.worker",
-    "NoResult": "app.handle",
-    "Progress": "app.flow",
-    "progress": "worker.worker",
-    "ResumeAfter": "worker.worker",
-    "State": "app.live",
-    "Stored": "app.storing",
-    "Task": "app.task",
-    "Worker": "worker.worker",
+_NAMES = {
+    "app.app": "JQ",
+    "app.calling": "MessagePack",
+    "app.flow": "Flow Progress",
+    "app.handle": "Handle JobCancelled JobError NoResult",
+    "app.live": "State",
+    "app.sealing": "Encrypted",
+    "app.storing": "Directory Stored",
+    "app.task": "Call Task",
+    "engine.engine": "Engine connect",
+    "engine.replies": "Job",
+    "engine.scripts": "load",
+    "errors": "JQError",
+    "worker.ending": "FollowUp JobFailed JobReleased Move ResumeAfter",
+    "worker.notes": "JobStopped checkpoint current_job progress",
+    "worker.worker": "Worker",
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 if not TYPE_CHECKING:  # so that type checkers know the names, and refuse others

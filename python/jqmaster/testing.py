@@ -18,8 +18,8 @@ import os
 import secrets
 import shutil
 import tempfile
-import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -95,35 +95,22 @@ def jq_worker(jq: JQ) -> Iterator[None]:
 def working(jq: JQ, **options: Any) -> Iterator[None]:
     """Within it a worker works in a thread of its own; `options` as those of `JQ.worker`. What ends it early
     is raised at the end."""
-    stop: asyncio.Event | None = None
-    loop: asyncio.AbstractEventLoop | None = None
-    started = threading.Event()
-    errors: list[BaseException] = []
+    started: Future[asyncio.AbstractEventLoop] = Future()
+    stop = asyncio.Event()
 
     async def main() -> None:
-        nonlocal stop, loop
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        started.set()
+        started.set_result(asyncio.get_running_loop())
         await jq.worker(**options).serve(stop)
 
-    def run() -> None:
+    with ThreadPoolExecutor(1, "worker") as thread:
+        ended = thread.submit(lambda: asyncio.run(main()))
+        loop = started.result()
         try:
-            asyncio.run(main())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="worker")
-    thread.start()
-    started.wait()
-    try:
-        yield
-    finally:
-        assert loop is not None and stop is not None
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(stop.set)
-        thread.join()
-    if errors:
-        raise errors[0]
+            yield
+        finally:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(stop.set)
+    ended.result()
 
 
 def _named(where: str) -> JQ:

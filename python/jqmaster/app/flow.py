@@ -10,6 +10,7 @@ from jqmaster.app import handle as handles
 from jqmaster.app.handle import Handle, JobCancelled, JobError
 from jqmaster.app.link import Link, plain
 from jqmaster.app.task import Call, Program
+from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Document, Job
 
@@ -86,7 +87,7 @@ class Flow(Generic[R_co]):
         ids = [one.id for one in (*self.jobs, *self.callbacks)]
         transport = await self.link.open()
         states = await transport.engine.cancel(ids, force=force or None)
-        return sum(state not in handles.ENDED and not state.isupper() for state in states)
+        return sum(state not in ENDED and not state.isupper() for state in states)
 
     result, progress, cancel = plain(aresult), plain(aprogress), plain(acancel)
 

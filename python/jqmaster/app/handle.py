@@ -12,6 +12,7 @@ from jqmaster.app import calling, live
 from jqmaster.app.link import Link, plain, plain_each
 from jqmaster.app.live import State
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
 from jqmaster.engine.replies import Document, Event
 from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
@@ -25,7 +26,6 @@ R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 Read = Callable[[Any], Any]
 
-ENDED = frozenset(("done", "error", "cancelled"))
 LOOK_AGAIN_S = 30.0  # however lost an announcement is, nobody waits longer in vain
 AT_A_TIME = 200  # of many jobs that are waited for together
 AWAY_S = 30.0  # so long the other side may be away while somebody waits

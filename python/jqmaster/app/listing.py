@@ -49,6 +49,15 @@ async def batched(call: Callable[[list[str]], Awaitable[Sequence[Any]]], ids: Id
     return found
 
 
+async def kick_all(kick: Callable[..., Awaitable[tuple[int, bool]]], delay: Seconds | None) -> int:
+    """Take jobs from their workers until there are no more; how many."""
+    total, more = 0, True
+    while more:
+        kicked, more = await kick(count=BATCH, delay=in_seconds(delay))
+        total += kicked
+    return total
+
+
 def conditions(where: Where) -> dict[str, Any]:
     """`where` as the engine takes it."""
     found = given(**where)

@@ -9,12 +9,7 @@ from typing import Any, Literal, Unpack
 
 from jqmaster.app.handle import Dependents, Ids, document, ids_of, unpacked
 from jqmaster.app.link import plain, plain_each
-from jqmaster.app.listing import BATCH, PAGE
-from jqmaster.app.listing import all_of as _all
-from jqmaster.app.listing import batched as _batched
-from jqmaster.app.listing import conditions as _where
-from jqmaster.app.listing import each as _each
-from jqmaster.app.listing import in_seconds as _seconds
+from jqmaster.app.listing import PAGE, all_of, batched, conditions, each, in_seconds, kick_all
 from jqmaster.app.running import RunningMethods
 from jqmaster.app.task import Task
 from jqmaster.engine import options
@@ -38,7 +33,7 @@ class OperationMethods(RunningMethods):
     async def aget_many(self, ids: Ids) -> list[Document | None]:
         """Per job what `get` gives, or None. `ids`: ids or handles."""
         engine = await self.aengine()
-        found = await _batched(lambda some: engine.get(*some), ids)
+        found = await batched(lambda some: engine.get(*some), ids)
         return [None if one is None else unpacked(one, self.link.serializer) for one in found]
 
     async def acancel(
@@ -52,16 +47,16 @@ class OperationMethods(RunningMethods):
         """
         cancel = partial((await self.aengine()).cancel, force=force or None, dependents=dependents)
         wanted = ids_of(ids)
-        return await cancel(wanted, atomic=True) if atomic and wanted else await _batched(cancel, wanted)
+        return await cancel(wanted, atomic=True) if atomic and wanted else await batched(cancel, wanted)
 
     async def aretry(self, ids: Ids, *, queue: str | None = None) -> list[str]:
         """Have jobs run again that failed, were cancelled or wait for a retry; `queue`: in another queue. Per job
         `queued`, `NOTFOUND` or `CONFLICT`."""
-        return await _batched(partial((await self.aengine()).retry, queue=queue), ids)
+        return await batched(partial((await self.aengine()).retry, queue=queue), ids)
 
     async def adiscard(self, ids: Ids) -> list[str]:
         """Remove all there is of jobs that do not run. Per job the state it had, `NOTFOUND` or `CONFLICT`."""
-        return await _batched((await self.aengine()).discard, ids)
+        return await batched((await self.aengine()).discard, ids)
 
     async def afree(self, key: str) -> str:
         """Free a unique key: the job whose it is goes on without one, and the next with this key is made.
@@ -70,14 +65,14 @@ class OperationMethods(RunningMethods):
 
     async def akick(self, ids: Ids, *, delay: Seconds | None = None) -> list[str]:
         """Take running jobs from their workers; they wait again. Per job its state, `NOTFOUND` or `CONFLICT`."""
-        return await _batched(partial((await self.aengine()).kick, delay=_seconds(delay)), ids)
+        return await batched(partial((await self.aengine()).kick, delay=in_seconds(delay)), ids)
 
     async def achange(self, ids: Ids, **changes: Unpack[Changes]) -> list[str]:
         """Change what waiting jobs were enqueued with, the same of all: `queue`, `priority`, `delay` or `run_at`,
         `max_retry`, `timeout`, `tags`, `argument`. Per job its state, `NOTFOUND` or `CONFLICT`."""
         spec, argument = options.changes_of(changes, self.link.serializer.dumps)
         engine = await self.aengine()
-        return await _batched(lambda some: engine.change([({"id": one, **spec}, argument) for one in some]), ids)
+        return await batched(lambda some: engine.change([({"id": one, **spec}, argument) for one in some]), ids)
 
     async def aretry_where(self, *, to: str | None = None, **where: Unpack[Where]) -> int:
         """As `retry`, of all jobs that match; how many. `to`: the queue in which they wait from now on."""
@@ -98,8 +93,8 @@ class OperationMethods(RunningMethods):
         (a tag, a group) is turned round. `recent`: over all queues, what runs, then what ended last, then what
         waits."""
         jobs = (await self.aengine()).jobs
-        ask = partial(jobs, _where(where), newest=newest or None, recent=recent or None, brief=brief or None)
-        async for one in _each(ask):
+        ask = partial(jobs, conditions(where), newest=newest or None, recent=recent or None, brief=brief or None)
+        async for one in each(ask):
             yield unpacked(one, self.link.serializer)
 
     async def asearch(self, text: str, count: int = 5) -> Document:
@@ -114,7 +109,7 @@ class OperationMethods(RunningMethods):
         engine = await self.aengine()
         if group is not None:
             return (await engine.failures(group, **told)).documents
-        return await _all(partial(engine.failures, **told))
+        return await all_of(partial(engine.failures, **told))
 
     async def atags(self, top: int | None = None) -> list[tuple[str, int]]:
         """All tags in order, with how many jobs have each; or the `top` most used."""
@@ -140,7 +135,7 @@ class OperationMethods(RunningMethods):
 
     async def aqueues(self, *, minutes: int | None = None) -> list[Document]:
         """All queues, with the number of jobs in each state. `minutes`: with how they did in so many."""
-        return await _all(partial((await self.aengine()).queues, minutes=minutes))
+        return await all_of(partial((await self.aengine()).queues, minutes=minutes))
 
     async def aranking(
         self, by: str = "oldest", *, turned: bool = False, text: str = "", minutes: int = 15, first: int = 0,
@@ -162,11 +157,7 @@ class OperationMethods(RunningMethods):
 
         Raises NotFound.
         """
-        engine, total, more = await self.aengine(), 0, True
-        while more:
-            kicked, more = await engine.kick_queue(name, count=BATCH, delay=_seconds(delay))
-            total += kicked
-        return total
+        return await kick_all(partial((await self.aengine()).kick_queue, name), delay)
 
     # -- limits -----------------------------------------------------------------------------------
 
@@ -180,7 +171,7 @@ class OperationMethods(RunningMethods):
     async def aconstraints(self, *, busiest: int | None = None) -> list[Document]:
         """All constraints, each with how much of it is in use. `busiest`: with sums over the keys of those that
         have `by`, and so many (0 to 100) of the fullest: `looked, held, full, busiest, queues`."""
-        return await _all(partial((await self.aengine()).constraints, busiest=busiest))
+        return await all_of(partial((await self.aengine()).constraints, busiest=busiest))
 
     async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ABSENT) -> int:
         """Start nothing under a constraint for so long; 0 opens it. The moment it opens, in ms since 1970.
@@ -222,12 +213,12 @@ class OperationMethods(RunningMethods):
         requests a second, of each master. Raises Invalid, and Full when there are 1000.
         """
         engine = await self.aengine()
-        return await engine.grant(name, roles, queues=queues, ttl=_seconds(ttl), rate=rate)
+        return await engine.grant(name, roles, queues=queues, ttl=in_seconds(ttl), rate=rate)
 
     async def akeys(self) -> list[Document]:
         """All keys, without what is secret of them: `id, name, roles, queues?, rate?, created_ms, expires_ms?,
         used_ms?` of each."""
-        return await _all((await self.aengine()).keys)
+        return await all_of((await self.aengine()).keys)
 
     async def arevoke_key(self, key_id: str) -> None:
         """Take a key away; masters refuse it at once. Raises NotFound."""
@@ -235,7 +226,7 @@ class OperationMethods(RunningMethods):
 
     async def atrail(self) -> AsyncIterator[Document]:
         """What operators changed, newest first: `time_ms, actor, what, on?, change?, count?` of each."""
-        async for one in _each((await self.aengine()).trail):
+        async for one in each((await self.aengine()).trail):
             yield one
 
     # -- the whole --------------------------------------------------------------------------------
@@ -246,7 +237,7 @@ class OperationMethods(RunningMethods):
 
     async def aseries(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
         """Sums over a whole time, one for each pair of queue and name."""
-        return await _all(partial((await self.aengine()).series, by, **period))
+        return await all_of(partial((await self.aengine()).series, by, **period))
 
     async def aconfig(self) -> Document:
         """All settings of the namespace."""
@@ -309,8 +300,8 @@ def _plain(value: Any) -> Any:
 
 
 async def _steps(ask: Callable[..., Awaitable[tuple[str, int]]], where: Where) -> int:
-    cursor, total = await ask(_where(where))
+    cursor, total = await ask(conditions(where))
     while cursor:
-        cursor, changed = await ask(_where(where), cursor=cursor)
+        cursor, changed = await ask(conditions(where), cursor=cursor)
         total += changed
     return total

@@ -15,7 +15,6 @@ from jqmaster.app.calling import MessagePack, Serializer
 from jqmaster.app.flow import FlowMethods
 from jqmaster.app.handle import Handle
 from jqmaster.app.link import Link, plain
-from jqmaster.app.marking import MarkMethods
 from jqmaster.app.operation import OperationMethods
 from jqmaster.app.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
 from jqmaster.app.transport import Prepared, RedisTransport, Transport
@@ -42,7 +41,7 @@ LOCAL = "http://127.0.0.1:8400"
 BATCH = 1000
 
 
-class Registry(OperationMethods, MarkMethods, FlowMethods):
+class Registry(OperationMethods, FlowMethods):
     """All of `JQ` but what runs jobs."""
 
     def __init__(

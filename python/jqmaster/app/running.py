@@ -1,22 +1,24 @@
-"""What `JQ` has for what makes jobs again and again, schedules, and for those who run them, workers."""
+"""What `JQ` has for schedules, which make jobs again and again, for bulks, workers, and marks."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from functools import partial
 from typing import Any, Literal, Unpack
 
 from jqmaster.app.handle import unpacked
 from jqmaster.app.link import plain
-from jqmaster.app.listing import BATCH, PAGE, all_of, batched, conditions, documents, in_seconds
+from jqmaster.app.listing import PAGE, all_of, batched, conditions, documents, kick_all
 from jqmaster.app.made import MadeMethods
 from jqmaster.app.task import Call, When
 from jqmaster.engine import options
 from jqmaster.engine.engine import Engine as StraightEngine
 from jqmaster.engine.options import Seconds, Where
 from jqmaster.engine.replies import Document
+from jqmaster.engine.trends import Split
 from jqmaster.errors import NotFound
 
 FOLLOW_EVERY_S = 0.3
@@ -24,7 +26,7 @@ PAGE_OF_PLANS = 20  # schedules with their moments to come
 
 
 class RunningMethods(MadeMethods):
-    """Schedules and workers, for operators and programs."""
+    """Schedules, bulks, workers and marks, for operators and programs."""
 
     # -- schedules --------------------------------------------------------------------------------
 
@@ -105,17 +107,43 @@ class RunningMethods(MadeMethods):
 
     async def akick_worker(self, worker_id: str, *, delay: Seconds | None = None) -> int:
         """Take all its jobs from a worker; how many. They wait again, and no retry is spent. Raises NotFound."""
-        engine, total, more = await self.aengine(), 0, True
-        while more:
-            kicked, more = await engine.kick_worker(worker_id, count=BATCH, delay=in_seconds(delay))
-            total += kicked
-        return total
+        return await kick_all(partial((await self.aengine()).kick_worker, worker_id), delay)
 
     async def atell_worker(self, worker_id: str, request: Literal["quiet", "stop", "resume"]) -> None:
         """Ask a registered worker to finish what it has and take no more, to stop as if it got SIGTERM, or to
         take jobs again. Raises NotFound."""
         await (await self.aengine()).worker(worker_id, request)
 
+    # -- marks: moments that somebody put a name to, such as a deploy ------------------------------
+
+    async def amark(self, text: str, at: datetime | float | None = None) -> Document:
+        """Put a name to a moment, default now: `{time_ms, text, actor}`. The same text again within a minute is
+        the same mark. `text`: 1 to 200 bytes. Raises Invalid."""
+        time_ms = None if at is None else round(options.unix(at) * 1000)
+        return await (await self.aengine()).mark(text, time_ms=time_ms)
+
+    async def amarks(self, since: datetime | float | None = None) -> list[Document]:
+        """All marks that are kept, or those of a moment and later, newest first: `time_ms, text, actor`."""
+        from_ms = None if since is None else round(options.unix(since) * 1000)
+        return (await (await self.aengine()).marks(from_ms=from_ms, count=1000)).documents
+
+    async def atrends(
+        self, split: Split = "outcome", *, since: datetime | float, until: datetime | float | None = None, top: int = 8
+    ) -> Document:
+        """What came to an end over time, by `outcome`, `queue` or `name`: `by, step_ms, begins, series, rest, …`, see
+        `Engine.trends`."""
+        to_ms = None if until is None else round(options.unix(until) * 1000)
+        engine = await self.aengine()
+        return await engine.trends(split, from_ms=round(options.unix(since) * 1000), to_ms=to_ms, top=top)
+
+    async def achanges(self, since: datetime | float, *, span: Seconds = 3600, top: int = 100) -> Document:
+        """What is different since a moment, such as a deploy: `rows` of `queue, name, change, of, before, after`, the
+        largest change first, see `Engine.changes`. `span`: how long before and after."""
+        engine = await self.aengine()
+        return await engine.changes(round(options.unix(since) * 1000), span_s=options.seconds(span), top=top)
+
+    mark, marks = plain(amark), plain(amarks)
+    trends, changes = plain(atrends), plain(achanges)
     repeat, schedules = plain(arepeat), plain(aschedules)
     run_schedule = plain(arun_schedule)
     begin_bulk, stop_bulk = plain(abegin_bulk), plain(astop_bulk)

@@ -7,17 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import (
-    Any,
-    Generic,
-    Literal,
-    ParamSpec,
-    Protocol,
-    TypedDict,
-    TypeVar,
-    Unpack,
-    overload,
-)
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from jqmaster.app import calling
 from jqmaster.app.handle import Handle
@@ -111,7 +101,8 @@ class Enqueuer(Generic[P, R]):
     """What a task, and a task with options, have in common."""
 
     _task: Task[..., Any]
-    _chosen: JobOptions
+    chosen: JobOptions
+    """The options of each of its jobs."""
 
     @property
     def link(self) -> Link:
@@ -126,7 +117,7 @@ class Enqueuer(Generic[P, R]):
     def amap(self, arguments: Iterable[Any]) -> Coroutine[Any, Any, list[Handle[R]]]:
         """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
         anything else is the one argument."""
-        task, chosen = self._task, self._chosen
+        task, chosen = self._task, self.chosen
         return task.jq.aenqueue_many(
             Call(task, *task.prepare(one if isinstance(one, tuple) else (one,), {}, chosen)) for one in arguments
         )
@@ -135,7 +126,11 @@ class Enqueuer(Generic[P, R]):
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """The call, for `JQ.enqueue_many`, `FollowUp` and `depends`."""
-        return Call(self._task, *self._task.prepare(args, kwargs, self._chosen))
+        return Call(self._task, *self._task.prepare(args, kwargs, self.chosen))
+
+    def options(self, **more: Unpack[JobOptions]) -> WithOptions[P, R]:
+        """The task with options for the jobs to come, these as well: `add.options(delay=5).enqueue(1, 2)`."""
+        return WithOptions(self._task, {**self.chosen, **options.check(more)})
 
 
 class WithOptions(Enqueuer[P, R]):
@@ -143,11 +138,7 @@ class WithOptions(Enqueuer[P, R]):
 
     def __init__(self, task: Task[..., Any], chosen: JobOptions) -> None:
         self._task = task
-        self._chosen = chosen
-
-    def options(self, **more: Unpack[JobOptions]) -> WithOptions[P, R]:
-        """With these as well."""
-        return WithOptions(self._task, {**self._chosen, **options.check(more)})
+        self.chosen = chosen
 
 
 class Task(Enqueuer[P, R]):
@@ -168,7 +159,7 @@ class Task(Enqueuer[P, R]):
             raise TypeError(f"{name}: a process finds only functions at the top of a module")
         self.returns_none = function is not None and _returned(function) in (None, "None")
         self._task = self
-        self._chosen = options.check(chosen)
+        self.chosen = options.check(chosen)
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
@@ -180,18 +171,9 @@ class Task(Enqueuer[P, R]):
         return str(getattr(self, "__qualname__", self.name))
 
     @property
-    def chosen(self) -> JobOptions:
-        """The options of each of its jobs."""
-        return self._chosen
-
-    @property
     def queue(self) -> str:
         """Where its jobs wait, unless they are told otherwise."""
-        return self._chosen.get("queue") or self.jq.defaults.get("queue") or self.name
-
-    def options(self, **chosen: Unpack[JobOptions]) -> WithOptions[P, R]:
-        """The task with options for the jobs to come: `add.options(delay=5).enqueue(1, 2)`."""
-        return WithOptions(self, {**self._chosen, **options.check(chosen)})
+        return self.chosen.get("queue") or self.jq.defaults.get("queue") or self.name
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
         """The argument packed, and all options of a call."""

@@ -65,14 +65,12 @@ class RedisTransport:
 
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         asked = durables.taken([spec for spec, _ in jobs])
-        if asked is not None:
-            return await self.engine.enqueue(jobs, request=request, durable=asked)
-        if len(jobs) == 1 and request is None and _stands_alone(jobs[0][0]):
+        if asked is None and len(jobs) == 1 and request is None and _stands_alone(jobs[0][0]):
             # Many tasks that enqueue one job each share calls.
             spec, argument = jobs[0]
             job_id, created = await self._enqueuing.enqueue(pack(spec, "jobs[0]"), argument)
             return [Enqueued(job_id.decode(), bool(created))]
-        return await self.engine.enqueue(jobs, request=request)
+        return await self.engine.enqueue(jobs, request=request, durable=asked)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         state = await self._ended.wait(job_id.encode(), timeout_s)

@@ -11,10 +11,10 @@ from urllib.parse import quote, urlencode
 
 import msgpack
 
-from jqmaster.app.handle import ENDED
 from jqmaster.app.transport import News, Prepared, within
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.copying import chunks
+from jqmaster.engine.ended import ENDED
 from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.replies import Enqueued, Event, document
 from jqmaster.errors import JQError, Unavailable

@@ -128,19 +128,20 @@ class Runner:
     def _failed(self, task: Task[..., Any], job: Job, error: Exception) -> JobFailed:
         if self.errors is not None:
             self.errors[job.held] = error
-        retry = getattr(error, "retry", True) if isinstance(error, JobFailed) else _retries(task, error)
-        retry_in = getattr(error, "retry_in", None) if isinstance(error, JobFailed) else None
         if isinstance(error, JobFailed):
-            message, value, group = str(error), error.error, error.group or group_of(error)
+            group = error.group or group_of(error)
+            said = JobFailed(str(error), retry=error.retry, retry_in=error.retry_in, error=error.error, group=group)
         else:
-            message, group = f"{type(error).__name__}: {error}", group_of(error)
-            value = {"type": type(error).__name__, "traceback": trace(error, __file__)}
+            name = type(error).__name__
+            value = {"type": name, "traceback": trace(error, __file__)}
+            retry = _retries(task, error)
+            said = JobFailed(f"{name}: {error}", retry=retry, error=value, group=group_of(error))
         if not self._in_place:
             # Who raises JobFailed has said all there is to say.
             is_told = not isinstance(error, JobFailed) or log.isEnabledFor(logging.INFO)
             text = "job %s (%s) failed in attempt %d: %s"
-            log.warning(text, job.id, job.name, job.attempt, message, exc_info=error if is_told else None)
-        return JobFailed(message, retry=retry, retry_in=retry_in, error=value, group=group)
+            log.warning(text, job.id, job.name, job.attempt, said, exc_info=error if is_told else None)
+        return said
 
     async def _bring_schedules(self, tried: asyncio.Event) -> None:
         """Sets `tried` when all are brought, or the server cannot be reached: it gets them later, then."""

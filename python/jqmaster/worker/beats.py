@@ -198,18 +198,13 @@ class Heartbeats:
     async def _beat(self, sent: list[Running]) -> Beat:
         """One heartbeat, with what these jobs have to say. One at a time: the later of two might overtake."""
         async with self._beating:
-            notes: dict[Key, Note] = {}
-            for running in sent:
-                note = running.notes.take()
-                if note is not None:
-                    notes[running.job.held] = note
+            taken = [(running, note) for running in sent if (note := running.notes.take()) is not None]
+            notes = {running.job.held: note for running, note in taken}
             try:
                 return await self._source.heartbeat([running.job.held for running in sent], notes)
             except JQError:
-                for running in sent:
-                    note = notes.get(running.job.held)
-                    if note is not None:
-                        running.notes.put_back(note)
+                for running, note in taken:
+                    running.notes.put_back(note)
                 raise
 
     async def tell_rest(self, running: Running, ending: Ending) -> None:

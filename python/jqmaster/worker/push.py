@@ -14,11 +14,12 @@ import hypercorn.asyncio
 import hypercorn.config
 import msgpack
 
+from jqmaster.engine import replies
+from jqmaster.engine.request import outcome_map, read_map
 from jqmaster.wire import packform
 from jqmaster.wire.foreign import OwnNames, is_foreign, is_loopback, may_change
 from jqmaster.wire.message import MSGPACK, is_msgpack
 from jqmaster.wire.signing import Verifier
-from jqmaster.worker.sources import job_of, outcome_map, read_map
 from jqmaster.worker.worker import Ending, Key, Release, Worker
 
 Scope = MutableMapping[str, Any]
@@ -130,7 +131,8 @@ class PushHost:
         if len(body) > MAX_BODY_BYTES:
             return 413, _error("TOOLARGE", f"more than {MAX_BODY_BYTES} bytes"), []
         try:
-            job = job_of(read_map(body))
+            fields = read_map(body)
+            job = replies.job_of(fields, fields.pop("argument"))
         except KeyError as error:
             return 400, _error("INVALID", f"{error.args[0]}: missing"), []
         except (ValueError, TypeError, msgpack.UnpackException) as error:
@@ -156,7 +158,7 @@ class PushHost:
                     if not refused:
                         return 202, b"", []
                     [said] = refused
-                return 200, outcome_map(said), []
+                return 200, outcome_map(said.spec, said.blob, said.follow), []
         return 504, _error("TIMEOUT", "the job's time ran out"), []
 
     def _remember(self, key: Key) -> None:

@@ -24,7 +24,7 @@ from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.secret import check_master, key_of
 from jqmaster.wire.signing import new_secret
-from jqmaster.worker.sources import HttpSource, RedisSource
+from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.system_source import SystemSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
@@ -33,8 +33,6 @@ log = logging.getLogger("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
 _ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
 _MOST_NAMES = 100  # of jobs, and ids, that the engine takes
-
-AnySource = HttpSource | RedisSource | SystemSource
 
 
 @dataclass
@@ -154,11 +152,13 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
             )  # fmt: skip
             listens = await host.start()
             url = options.advertise or listens
-            if not await _register(source, stop, options, url, secrets):
+            register = partial(source.register, url, options.concurrency, secrets, **_about(options))
+            if not await _registered(register, stop):
                 return
             _say(f"worker {_named(source)} listens on {listens}" + (f" as {url}" if url != listens else ""))
         else:
-            if options.register and not await _register(source, stop, options):
+            register = partial(source.register, None, options.concurrency, **_about(options))
+            if options.register and not await _registered(register, stop):
                 return
             _say(f"worker {_named(source)} is ready")
         beside = [asyncio.create_task(work) for work in _beside(source, worker, options)]
@@ -175,7 +175,7 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
             await host.stop()
 
 
-def _beside(source: AnySource, worker: Worker, options: WorkOptions) -> Iterator[Coroutine[Any, Any, None]]:
+def _beside(source: EngineSource, worker: Worker, options: WorkOptions) -> Iterator[Coroutine[Any, Any, None]]:
     """What goes on while a worker works."""
     yield _tell_end(worker, _named(source), options.drain_timeout_s)
     if not source.is_registered:
@@ -184,7 +184,7 @@ def _beside(source: AnySource, worker: Worker, options: WorkOptions) -> Iterator
         yield source.carry()
 
 
-def _source(options: WorkOptions, queues: Sequence[str]) -> AnySource:
+def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
     """Raises ValueError, OSError."""
     wish: dict[str, Any] = {"order": options.order, "name": options.name}
     if options.redis_url is not None:
@@ -212,7 +212,7 @@ def _about(options: WorkOptions) -> About:
     }
 
 
-async def _announce(source: AnySource, worker: Worker, options: WorkOptions) -> None:
+async def _announce(source: EngineSource, worker: Worker, options: WorkOptions) -> None:
     """Have a worker listed that is not registered. It works as well without."""
     about = _about(options)
     while True:
@@ -223,15 +223,12 @@ async def _announce(source: AnySource, worker: Worker, options: WorkOptions) -> 
         await asyncio.sleep(_ANNOUNCED_EVERY_S)
 
 
-async def _register(
-    source: AnySource, stop: asyncio.Event, options: WorkOptions, url: str | None = None,
-    secrets: list[str] | None = None,
-) -> bool:  # fmt: skip
+async def _registered(register: Callable[[], Awaitable[None]], stop: asyncio.Event) -> bool:
     """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
     failures = 0
     while not stop.is_set():
         try:
-            await source.register(url, options.concurrency, secrets, **_about(options))
+            await register()
             return True
         except Unavailable as error:
             if not failures:
@@ -255,7 +252,7 @@ def _note(also: Callable[[Outcome, str], None] | None, outcome: Outcome, state: 
         also(outcome, state)
 
 
-def _named(source: AnySource) -> str:
+def _named(source: EngineSource) -> str:
     """Its name; and its id, if it is registered."""
     return source.name if source.worker == source.name else f"{source.name} ({source.worker})"
 

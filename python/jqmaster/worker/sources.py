@@ -14,19 +14,18 @@ from typing import Any, Self, Unpack
 import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.subscriptions import Subscriptions
-from jqmaster.engine import replies, request
+from jqmaster.engine import replies
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, Operations, connect
 from jqmaster.engine.http import Answer, HttpEngine
 from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.engine.request import checked, read_map
+from jqmaster.engine.request import checked
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
+from jqmaster.engine.work import Outcomes
 from jqmaster.errors import JQError, TooFast, Unavailable
 from jqmaster.worker.worker import Key, Outcome
-
-__all__ = ["EngineSource", "HttpSource", "RedisSource", "default_name", "job_of", "outcome_map", "read_map"]
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -40,7 +39,7 @@ def default_name() -> str:
 
 
 class EngineSource:
-    """What both have in common: the operations are the same, whatever carries them."""
+    """What all have in common: the operations are the same, whatever carries them."""
 
     has_others = False
 
@@ -53,7 +52,7 @@ class EngineSource:
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
         self._unanswered: dict[str, Any] | None = None
         self._registration: dict[str, Any] | None = None
-        self._is_announced = False
+        self._listed_at: Operations | None = None
 
     def place(self, _job: Job) -> int:
         """There is one."""
@@ -74,9 +73,8 @@ class EngineSource:
         return jobs
 
     async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
-        said = [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
         pick = {**self._wish, "count": want, "request": request} if want else None
-        finished = await self._engine.finish(self.worker, said, pick=pick)
+        finished = await self._engine.finish(self.worker, said(outcomes), pick=pick)
         return finished.states, finished.picked.jobs if finished.picked else []
 
     @property
@@ -84,7 +82,7 @@ class EngineSource:
         return self._registration is not None
 
     async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
-        return await self._engine.beat(self.worker, held, notes=notes)
+        return await (await self._engine_of(held)).beat(self.worker, held, notes=notes)
 
     async def listen(self, told: Callable[[str], None]) -> None:
         """Unless there is more to hear the answers to heartbeats tell all there is."""
@@ -92,21 +90,22 @@ class EngineSource:
     async def release(
         self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None, message: str = ""
     ) -> None:
-        await self._engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
+        engine = await self._engine_of(held)
+        await engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
 
     async def register(
         self, url: str | None, max_jobs: int, secrets: list[str] | None = None, **about: Unpack[About]
     ) -> None:
         """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
         self._registration = {"url": url, "max_jobs": max_jobs, "secrets": secrets, **about}
+        self._listed_at = self._engine
         await self._register()
 
     async def announce(self, max_jobs: int, running: Sequence[str], **about: Unpack[About]) -> None:
         """Be listed for some minutes, without being registered."""
-        self._is_announced = True  # it may be so although the answer never comes
-        await self._engine.register(
-            self.name, self._wish["queues"], max_jobs=max_jobs, announce=True, running=running, **about
-        )
+        engine, ours = await self._home(running)
+        self._listed_at = engine  # it may be so although the answer never comes
+        await engine.register(self.name, self._wish["queues"], max_jobs=max_jobs, announce=True, running=ours, **about)
 
     async def register_again(self) -> bool:
         try:
@@ -126,10 +125,18 @@ class EngineSource:
             async with asyncio.timeout(STOP_TIMEOUT_S):
                 if self._unanswered is not None:
                     await self._take_back(self._unanswered)
-                if self._registration is not None or self._is_announced:
-                    await self._engine.unregister(self.worker)
+                if self._listed_at is not None:
+                    await self._listed_at.unregister(self.worker)
 
     # -- what differs -----------------------------------------------------------------------------
+
+    async def _engine_of(self, _held: Sequence[Key]) -> Operations:
+        """Who knows of these jobs."""
+        return self._engine
+
+    async def _home(self, running: Sequence[str]) -> tuple[Operations, Sequence[str]]:
+        """Where the worker is listed, and which of the jobs that run are known there."""
+        return self._engine, running
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
         """A pick that waits for a while. Cancelled, it gives back what it brings."""
@@ -169,7 +176,8 @@ class RedisSource(EngineSource):
     async def listen(self, told: Callable[[str], None]) -> None:
         while True:
             self._renamed.clear()
-            listening = asyncio.ensure_future(self._listen(f"{self._namespace}:worker:{self.worker}", told))
+            channel = f"{self._namespace}:worker:{self.worker}"
+            listening = asyncio.ensure_future(hear(self._subscriptions, channel, told))
             renamed = asyncio.ensure_future(self._renamed.wait())
             try:
                 await asyncio.wait((listening, renamed), return_when=asyncio.FIRST_COMPLETED)
@@ -194,12 +202,6 @@ class RedisSource(EngineSource):
 
     async def _take_back(self, spec: Mapping[str, Any]) -> None:
         await self._waiting.take_back(spec)
-
-    async def _listen(self, channel: str, told: Callable[[str], None]) -> None:
-        async with self._subscriptions.listen(channel) as messages:
-            while True:
-                message = await messages.get()
-                told("" if message is None else message.decode(errors="replace"))
 
 
 class HttpSource(EngineSource):
@@ -254,11 +256,14 @@ class _Insisting(HttpEngine):
         return answer
 
 
-def outcome_map(outcome: Outcome) -> bytes:
-    """An outcome as an answer to a delivery has it."""
-    return request.outcome_map(outcome.spec, outcome.blob, outcome.follow)
+def said(outcomes: Sequence[Outcome]) -> Outcomes:
+    """As `finish` takes them."""
+    return [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
 
 
-def job_of(fields: Mapping[str, Any]) -> Job:
-    """A job as the master sends it. Raises KeyError when a field is missing."""
-    return replies.job_of({name: value for name, value in fields.items() if name != "argument"}, fields["argument"])
+async def hear(subscriptions: Subscriptions, channel: str, told: Callable[[str], None]) -> None:
+    """Pass on what is said on a worker's channel, "" for a gap, until cancelled."""
+    async with subscriptions.listen(channel) as messages:
+        while True:
+            message = await messages.get()
+            told("" if message is None else message.decode(errors="replace"))
