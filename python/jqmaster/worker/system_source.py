@@ -39,8 +39,17 @@ class SystemSource(EngineSource):
     has_others = True
     _engine: SystemEngine
 
-    def __init__(self, url: str, root: str, queues: Sequence[str], *, form: Form = "auto", **options: Any) -> None:
-        super().__init__(SystemEngine(url, root, form=form), queues, **options)
+    def __init__(
+        self,
+        url: str,
+        root: str,
+        queues: Sequence[str],
+        *,
+        order: str = "priority",
+        name: str | None = None,
+        form: Form = "auto",
+    ) -> None:
+        super().__init__(SystemEngine(url, root, form=form), queues, order=order, name=name)
         self._places = Places(self._engine, self.name, self._wish)
         self._quiet = Quiet()
         self._subscriptions: list[Subscriptions] = []
