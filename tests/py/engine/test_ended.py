@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -150,8 +149,6 @@ async def test_waiting_makes_no_calls_and_stopping_is_quick_while_redis_is_away(
             await asyncio.sleep(1)
             assert await commands(redis) - before <= 1
             await asyncio.to_thread(server.kill)
-            began = time.monotonic()
-            await ended.stop()
-            assert time.monotonic() - began < 20
+            await asyncio.wait_for(ended.stop(), SOON_S)
             await asyncio.wait({wait}, timeout=SOON_S)
             assert wait.done()

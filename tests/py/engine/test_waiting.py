@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -106,9 +105,7 @@ async def test_a_batch_of_jobs_wakes_as_many_as_it_takes(engine: Engine, waiting
 
 async def test_a_delayed_job_ends_the_poll_on_time(engine: Engine, waiting: Waiting) -> None:
     job = await enqueue(engine, delay=0.3)
-    began = time.monotonic()
     assert ids(await asyncio.wait_for(poll(waiting), SOON_S)) == [job]
-    assert time.monotonic() - began < 20
 
 
 async def test_a_delayed_job_that_comes_while_polls_sleep_is_on_time(engine: Engine, waiting: Waiting) -> None:

@@ -145,9 +145,7 @@ async def test_stopping_is_bounded_when_a_worker_hangs(engine: Engine, redis: Re
     async with worker(engine, hang) as stub:
         await enqueue(engine)
         await stub.delivered()
-        began = time.monotonic()
-        await dispatch.stop(0.2)
-        assert time.monotonic() - began < 20
+        await asyncio.wait_for(dispatch.stop(0.2), SOON_S)
 
 
 async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:

