@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import jqmaster
@@ -19,7 +20,7 @@ NONE: Mapping[str, str] = {}
 
 
 class Process:
-    """`python -m module arguments...`. Leaving the `with` block kills what still runs."""
+    """`python -m module arguments...`. Leaving the `with` block kills what still runs, and what that has started."""
 
     def __init__(
         self, *command: str, ready: str = "", folder: Path | None = None, variables: Mapping[str, str] = NONE
@@ -80,6 +81,8 @@ class Process:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
         self._text = self.text
         self._log.unlink(missing_ok=True)
 
