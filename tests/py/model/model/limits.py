@@ -7,8 +7,9 @@ rounding error sooner or later. Such keys are *unsure*: they may be open or clos
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain, product
 
 from model.common import (
     DEAR,
@@ -204,7 +205,7 @@ class Limits(Part):
     def __init__(self, model):
         super().__init__(model)
         self.constraints = {}
-        self.matching = {}  # job id -> what keys_of gives, until the next change of a constraint
+        self.matching = {}  # job id -> what `matches` gives, until the next change of a constraint
         self.steps_left = 0  # of carrying out changes, at most: the engine may say next_ms 0 so often
 
     # ---- the states of a job ----
@@ -234,21 +235,25 @@ class Limits(Part):
 
     def keys_of(self, job):
         """The constraints that match a job, each with its key."""
-        if job.id not in self.matching:
-            keys = [(constraint, constraint.key_of(job)) for constraint in self.constraints.values()]
-            self.matching[job.id] = [(constraint, key) for constraint, key in keys if key is not None]
+        return (self.matching.get(job.id) or self.matches(job))[0]
+
+    def names_of(self, job):
+        """The same, each as (constraint id, key)."""
+        return (self.matching.get(job.id) or self.matches(job))[1]
+
+    def matches(self, job):
+        keys = [(constraint, constraint.key_of(job)) for constraint in self.constraints.values()]
+        found = [(constraint, key) for constraint, key in keys if key is not None]
+        self.matching[job.id] = found, frozenset((constraint.id, key) for constraint, key in found)
         return self.matching[job.id]
 
     def holders(self):
         """(constraint id, key) -> how many hold it: they run, or keep it in strict order until they end."""
-        count = {}
-        kept = set().union(*(constraint.kept for constraint in self.constraints.values()))
-        for job in self.model.jobs.values():
-            if job.status != "running" and job.id not in kept:
-                continue
-            for constraint, key in self.keys_of(job):
-                if job.status == "running" or job.id in constraint.kept:
-                    count[constraint.id, key] = count.get((constraint.id, key), 0) + 1
+        running = [self.names_of(job) for job in self.model.jobs.values() if job.status == "running"]
+        count = Counter(chain.from_iterable(running))
+        for constraint in self.constraints.values():
+            kept = [job for id in constraint.kept if (job := self.model.jobs.get(id)) and job.status != "running"]
+            count.update((constraint.id, key) for job in kept for one, key in self.keys_of(job) if one is constraint)
         return count
 
     def has_place(self, constraint, key, job, holders):

@@ -143,12 +143,10 @@ class Order(Part):
         """As `startable` says when one of them has started: that takes room under its own keys, and makes none."""
         limits = self.model.limits
         left = [pair for pair in found if pair[0] is not started]
-        keys = {(constraint.id, key) for constraint, key in limits.keys_of(started)}
+        keys = limits.names_of(started)
         if not keys:
             return left
-        touched = {
-            job.id for job, _ in left if any((constraint.id, key) in keys for constraint, key in limits.keys_of(job))
-        }
+        touched = {job.id for job, _ in left if not keys.isdisjoint(limits.names_of(job))}
         holders = limits.holders() if touched else {}
         return [
             (job, limits.unsure_keys(job) if job.id in touched else unsure)
