@@ -19,7 +19,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "lowest"
 EXTRAS = ("server", "encryption", "prometheus", "opentelemetry")
-TOOLS = ("hypothesis", "jsonschema", "pytest", "pytest-asyncio", "pytest-timeout", "pyyaml", "requests")
+TOOLS = (
+    "hypothesis",
+    "jsonschema",
+    "jsonschema-rs",
+    "pytest",
+    "pytest-asyncio",
+    "pytest-timeout",
+    "pyyaml",
+    "requests",
+)
 # Something of all that the dependencies are used for.
 TESTS = (
     "engine/test_engine.py", "engine/test_ended.py", "connection/test_redis_options.py", "master/test_http_jobs.py",

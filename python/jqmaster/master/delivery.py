@@ -143,8 +143,8 @@ def post(
 class Deliverer:
     """Takes what is to be delivered and delivers it, at most `most` at a time, within `reach`. `start`, then `stop`."""
 
-    log = log
-    takes = "assign jobs"
+    log: logging.Logger
+    takes: str  # and it cannot, a log says
 
     def __init__(self, most: int, reach: Reach) -> None:
         self._most = most
@@ -171,8 +171,7 @@ class Deliverer:
         self._room.set()
 
     async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """`drain`, wait for what is under way, and end what is left after `timeout_s`: its leases run out, unless
-        workers report those jobs to another master."""
+        """`drain`, wait for what is under way, and end what is left after `timeout_s`: its leases run out."""
         self.drain()
         if self._loop_task is None:
             return

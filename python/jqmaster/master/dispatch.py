@@ -44,6 +44,9 @@ class Dispatch(Deliverer):
     what one answers is held to the queues of its key.
     """
 
+    log = log
+    takes = "assign jobs"
+
     def __init__(
         self,
         engine: Whole,

@@ -151,8 +151,8 @@ class Webhooks(delivery.Deliverer):
         exchange = delivery.Exchange()
         body = body_of(job.event)
         headers = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "connection": "close"}
-        headers |= signing.signed(job.secrets, job.id, body)
         try:
+            headers |= signing.signed(job.secrets, job.id, body)
             async with delivery.post(self.session, job.url, body, headers, exchange, ANSWER_S) as response:
                 return answer_of(response.status, response.headers.get("retry-after"), job.attempt)
         except TimeoutError:

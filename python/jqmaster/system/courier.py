@@ -228,15 +228,18 @@ async def tend(system: Partitions, name: str) -> None:
     await asyncio.gather(
         again("mail is not carried", Courier(system, name).run),
         again("limits are not shared", lambda: balance(system)),
-        keep_in_line(system),
+        again("settings are not compared", lambda: keep_in_line(system)),
     )
 
 
 async def again(what: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Run it until it is cancelled, whatever it raises."""
+    """Run it until it is cancelled or says that it is through, whatever it raises."""
     while True:
         try:
-            await run()
-        except JQError as problem:
-            log.warning("%s, trying again: %s", what, problem)
+            return await run()
+        except Exception as problem:
+            is_ours = not isinstance(problem, JQError)  # an oversight must not end what others count on
+            log.log(
+                logging.ERROR if is_ours else logging.WARNING, "%s, trying again: %s", what, problem, exc_info=is_ours
+            )
         await asyncio.sleep(AGAIN_S)

@@ -172,7 +172,7 @@ describe("picking over many queues", function()
     end)
   end)
 
-  describe("more than 200 patterns #once", function()
+  describe("more than 200 patterns", function()
     it("in one day are refused", function()
       for i = 1, 199 do
         jq:pick("p" .. i .. "*")

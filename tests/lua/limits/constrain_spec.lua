@@ -94,7 +94,7 @@ describe("constrain", function()
         jq:call("constrain", { id = "c" .. i, concurrency = 1 }, { name = "job" .. i })
       end
       jq:refuses("FULL id: ", "constrain", { id = "new", concurrency = 1 }, { name = "a" })
-      assert.are.equal(2, jq:constrain({ id = "c500", concurrency = 2 }, { name = "job500" }).concurrency)
+      assert.are.equal(2, jq:constrain({ id = "c500", concurrency = 2 }, { name = "b" }).concurrency)
       jq:refuses("FULL id: ", "constrain", { id = "new", concurrency = 1 }, { name = "a" })
       jq:unconstrain("c1")
       jq:constrain({ id = "new", concurrency = 1 }, { name = "a" })

@@ -76,7 +76,7 @@ end
 function Space:close()
   local found = {}
   if not self.is_corrupt and self:redis("EXISTS", self.name .. ":meta") == 1 then
-    found = self:audit()
+    found = self:audit(true)
   end
   local keys = self:keys()
   if keys[1] then
@@ -376,17 +376,18 @@ function M.changes(before, after)
   return changed
 end
 
+---@param is_whole? boolean in steps that have no bound, which count all jobs less often
 ---@return string[] problems
-function Space:audit()
-  local problems, cursor = {}, "0"
+function Space:audit(is_whole)
+  local problems, spec = {}, { cursor = "0", count = 1000 }
   repeat
-    local reply = self.connection:call("EVALSHA", server.whole_audit(), 2, self.name, self.name .. ":meta",
-      msgpack.pack({ cursor = cursor, count = 1000 }))
-    cursor = reply[1]
+    local reply = is_whole and self.connection:call("EVALSHA", server.whole_audit(), 2, self.name, self.name .. ":meta",
+      msgpack.pack(spec)) or self:call("audit", spec)
+    spec.cursor = reply[1]
     for i = 2, #reply do
       problems[#problems + 1] = reply[i]
     end
-  until cursor == "0"
+  until spec.cursor == "0"
   return problems
 end
 

@@ -44,6 +44,13 @@ describe("audit", function()
     until cursor == "0"
     assert.is_true(steps > 10)
   end)
+  it("tells what it found when a step is over", function()
+    local ids = jq:enqueue_many({ name = "a" }, 3000)
+    jq:redis("ZREM", keys.SET .. "q:a", ids[10], ids[2990])
+    jq.is_corrupt = true
+    local found = table.concat(jq:audit(), "; ")
+    assert.is_truthy(found:find(ids[10], 1, true) and found:find(ids[2990], 1, true), found)
+  end)
   it("changes nothing", function()
     jq:enqueue_many({ name = "a" }, 5)
     jq:unchanged(function()

@@ -17,10 +17,11 @@ import pytest
 
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError
-from jqmaster.system import calls
+from jqmaster.system import calls, courier
 from jqmaster.system.courier import MOST_SERVED, Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import System
+from parts import eventually
 from systems import walked
 from topologies import cluster
 
@@ -259,3 +260,26 @@ async def test_couriers_that_are_killed_lose_nothing(engine: SystemEngine, redis
     assert len(await walked(partial(engine.jobs, {"queue": "f"}), 100)) == len(done)
     for one in await engine.partitions():
         assert await one.audit_all() == []
+
+
+async def test_an_oversight_in_one_part_of_the_upkeep_ends_none(
+    engine: SystemEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    async def fails(what: str, *_: object) -> None:
+        begun.append(what)
+        if begun.count(what) < 3:
+            raise KeyError(what)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(courier, "AGAIN_S", 0.01)
+    monkeypatch.setattr(courier, "balance", partial(fails, "limits"))
+    monkeypatch.setattr(courier, "keep_in_line", partial(fails, "settings"))
+    monkeypatch.setattr(Courier, "run", partial(fails, "mail"))
+    tending = asyncio.create_task(courier.tend(engine, "c"))
+    await eventually(lambda: sorted(begun) == ["limits"] * 3 + ["mail"] * 3 + ["settings"] * 3)
+    others = asyncio.all_tasks() - {tending}
+    tending.cancel()
+    await asyncio.wait({tending})
+    assert asyncio.all_tasks() <= others
