@@ -1,6 +1,7 @@
-"""Writes what is made of the table of operations: their reference in docs/clients.md, and in openapi/master.yaml
-each operation that is not there yet; into both documents the version, which stands in the package alone. What it has
-is compared with the table by tests, and may be refined by hand. And methods and commands (operations_code.py)."""
+"""Writes what is made of the table of operations: their reference in docs/clients.md, their names in the table of
+docs/partitions.md, and in openapi/master.yaml each operation that is not there yet; into both documents the version,
+which stands in the package alone. What they have is compared with the table by tests, and may be refined by hand. And
+methods and commands (operations_code.py)."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ from jqmaster import __version__
 from jqmaster.wire.errors import STATUS
 from jqmaster.wire.message import JSON, MSGPACK
 from jqmaster.wire.operation import Field, Operation, Reply
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.wire.operations import OPERATIONS, going
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DOCUMENT = ROOT / "docs" / "clients.md", ROOT / "openapi" / "master.yaml"
+WAYS = ROOT / "docs" / "partitions.md"
 DOCUMENTS = sorted((ROOT / "openapi").glob("*.yaml"))
 BEGIN, END = "<!-- operations: written by make generate -->\n", "<!-- end of operations -->\n"
 _HEAD = ("operation", "request", "script", "roles", "answer", "errors")
@@ -46,6 +48,18 @@ def with_reference(page: str) -> str:
     rows = [_HEAD, ("---",) * len(_HEAD), *map(_row, OPERATIONS.values())]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return f"{before}{BEGIN}\n{table}\n{END}{behind}"
+
+
+def with_ways(page: str) -> str:
+    """A page with the names of those that go each way over partitions."""
+
+    def row(found: re.Match[str]) -> str:
+        names = ", ".join(f"`{name}`" for name in sorted(going(found[1])))
+        return f"| `{found[1]}` | {names} |"
+
+    before, mark, rest = page.partition("<!-- ways:")
+    table, end, behind = rest.partition("<!-- end of ways -->")
+    return before + mark + re.sub(r"^\| `(\w+)` \|[^|]*\|", row, table, flags=re.M) + end + behind
 
 
 def _row(one: Operation) -> tuple[str, ...]:
@@ -172,6 +186,7 @@ def with_version(document: str) -> str:
 
 def main() -> None:
     PAGE.write_text(with_reference(PAGE.read_text()))
+    WAYS.write_text(with_ways(WAYS.read_text()))
     for path, text in operations_code.files():
         path.write_text(text)
     DOCUMENT.write_text(with_operations(DOCUMENT.read_text()))
