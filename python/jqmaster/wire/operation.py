@@ -54,7 +54,7 @@ class Type(NamedTuple):
 class Field(NamedTuple):
     """A part of a request. `to` is its place in the script's spec: its own name, a path such as `where.queue` or
     `ids[0]`, or "" for what only the master looks at. `default`: what its absence means; of a value, the bytes
-    that the script gets then."""
+    that the script gets then. `example`: what stands there in tests, `{job}` or `{worker}` for an id of theirs."""
 
     name: str
     type: Type
@@ -63,6 +63,7 @@ class Field(NamedTuple):
     required: bool = False
     default: Any = None
     meaning: str = ""
+    example: str = ""
 
 
 class Reply(NamedTuple):

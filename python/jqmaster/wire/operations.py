@@ -133,7 +133,7 @@ _TABLE = (
     ),
     Operation(
         "free", "", "DELETE", "/unique/{key}", "pusher", "Free a unique key; its job goes on without one",
-        Reply("values", ("job_id",)), (p.path("key", p.NAME, "unique"),), errors=p.MISSING, also=p.OPERATOR,
+        Reply("values", ("job_id",)), (p.path("key", p.NAME, "unique", "k"),), errors=p.MISSING, also=p.OPERATOR,
         over="key unique",
     ),
     Operation(

@@ -75,20 +75,20 @@ WORK = (
     Operation(
         "kick", "worker", "POST", "/worker/{id}/kick", "operator", "Take its jobs from a worker",
         Reply("values", ("kicked", "more")),
-        (p.path("id", p.NAME, "worker"), p.body("count", p.COUNT, "At most so many.", default=100), p.DELAY),
+        (p.OF_WORKER, p.body("count", p.COUNT, "At most so many.", default=100), p.DELAY),
         errors=p.MISSING, may_be_empty=True,
     ),
     Operation(
         "worker", "quiet", "POST", "/worker/{id}/quiet", "operator", "Have a worker take no more jobs", p.NOTHING,
-        (p.path("id", p.NAME, "worker"),), {"request": "quiet"}, errors=p.MISSING, over="home worker",
+        (p.OF_WORKER,), {"request": "quiet"}, errors=p.MISSING, over="home worker",
     ),
     Operation(
         "worker", "stop", "POST", "/worker/{id}/stop", "operator", "Have a worker finish what it has, and stop",
-        p.NOTHING, (p.path("id", p.NAME, "worker"),), {"request": "stop"}, errors=p.MISSING,
+        p.NOTHING, (p.OF_WORKER,), {"request": "stop"}, errors=p.MISSING,
     ),
     Operation(
         "worker", "resume", "POST", "/worker/{id}/resume", "operator",
-        "Have a worker that was asked to be quiet take jobs again", p.NOTHING, (p.path("id", p.NAME, "worker"),),
+        "Have a worker that was asked to be quiet take jobs again", p.NOTHING, (p.OF_WORKER,),
         {"request": "resume"}, errors=p.MISSING,
     ),
 )
