@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import pytest
 from fields import files
+from kinds import KINDS
 from operations_code import COMMANDS, needed
 
 from bad_inputs import CASES
@@ -269,11 +270,9 @@ def test_an_exception_is_none_once_programs_can_ask() -> None:
 
 @pytest.mark.parametrize("name", sorted(JobOptions.__annotations__))
 def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
-    given: Any = {
-        "name": "x", "integer": 1, "number": 0.5, "seconds": timedelta(seconds=2), "moment": 5.0, "boolean": True,
-        "choice": "w", "names": ("a",), "jobs": ["id"], "texts": {"a": "b"}, "url": "http://h/",
-    }[BY_NAME[name].kind if name in BY_NAME else "integer"]  # fmt: skip
-    sent = {"seconds": 2.0, "names": ["a"]}.get(BY_NAME[name].kind, given) if name in BY_NAME else given
+    kind = BY_NAME[name].kind if name in BY_NAME else "integer"
+    sent = KINDS[kind].good[0]
+    given: Any = timedelta(seconds=sent) if kind == "seconds" else tuple(sent) if kind == "names" else sent
     jq = JQ()
     for made in (
         jq.call("a", None, **{name: given}),
