@@ -113,14 +113,14 @@ quick: setup
 
 .PHONY: model fuzz records
 model: setup
-	@PYTHONPATH=tests/py/support $(PY) tests/py/model/test_model.py $(ARGS)
+	@PYTHONPATH=tests/py/support:tools $(PY) tests/py/model/test_model.py $(ARGS)
 
 fuzz: setup
 	$(PY) tools/fuzz.py $(ARGS)
 
 records: setup
 	@for test in engine/test_errors_change_nothing engine/test_common_calls house/test_exchange; do \
-		PYTHONPATH=tests/py/support:tests/py/model $(PY) tests/py/$$test.py || exit; done
+		PYTHONPATH=tests/py/support:tests/py/model:tools $(PY) tests/py/$$test.py || exit; done
 
 mutants: setup
 	$(PY) tools/mutants.py $(ARGS)

@@ -12,19 +12,15 @@ from typing import Any
 
 import fields_code as code
 import yaml
-from fields_code import TOLD, number, plain, sentence, told_apart
+from fields_code import TOLD, sentence, told_apart
+from kinds import JOB_ID, KINDS, filled, schema_of
 
 from jqmaster.wire.fields import FIELDS, Field
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = "python/jqmaster/ui/static/jobs/fields.js"
-CONTROL = r"\x00-\x1f\x7f"
-URL = rf"^https?://[A-Za-z0-9\[][^\s#@/?{CONTROL}]*([/?][^\s#{CONTROL}]*)?$"
 
-# What other schemas use as well; a worker's document has no others to refer to.
-NAME = {"$ref": "#/components/schemas/Name"}
 QUEUE = {"$ref": "#/components/schemas/QueueOfJob"}
-JOB_ID = {"$ref": "#/components/schemas/JobId"}
 TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name in ("tags", "depends"))
 OF_A_WORKER = {
     "Name": {"type": "string", "minLength": 1, "maxLength": 255},
@@ -42,37 +38,15 @@ def sentences(*texts: str) -> str:
 def described(field: Field) -> str:
     more = "" if field.protocol.startswith("Section") else re.sub(r" \(section \d+\)", "", field.protocol)
     words = [f"`{word.name}`: {word.meaning}" for word in field.words]
-    unit = {"seconds": "Seconds", "moment": "Unix seconds"}.get(field.kind, "")
-    return sentences(unit, field.meaning, more, *words)
+    return sentences(KINDS[field.kind].unit, field.meaning, more, *words)
 
 
 def shape(field: Field, *, is_sent: bool) -> dict[str, Any]:
     """The type of a field in a request, or in a job's document."""
-    limits = {"minimum": plain(field.least), "maximum": plain(field.most)}
-    counts = {"minItems": plain(field.least), "maxItems": plain(field.most)}
-    if field.kind == "name":
-        return QUEUE if field.name == "queue" else NAME
-    if field.kind == "url":
-        return {"type": "string", "maxLength": plain(field.most), "pattern": URL}
-    if field.kind == "integer":
-        return {"type": "integer", **limits}
-    if field.kind in ("number", "seconds", "moment"):
-        return {"type": "number", **limits}
-    if field.kind == "boolean":
-        return {"type": "boolean"}
-    if field.kind == "choice":
-        return {"type": "string", "enum": [word.name for word in field.words]}
-    if field.kind == "names":
-        return {"type": "array", **counts, "uniqueItems": True, "items": NAME}
-    if field.kind == "jobs":
-        index = {"type": "integer", "minimum": 0, "maximum": 999}
-        return {
-            "type": "array", **counts, "uniqueItems": True,
-            "items": {"oneOf": [JOB_ID, index]} if is_sent else JOB_ID,
-        }  # fmt: skip
-    name = {"minLength": 1, "maxLength": 255, "pattern": f"^[^{CONTROL}]+$"}
-    text = {"type": "string", "maxLength": 1024, "pattern": f"^[^{CONTROL}]*$"}
-    return {"type": "object", "maxProperties": plain(field.most), "propertyNames": name, "additionalProperties": text}
+    if field.name == "queue":
+        return QUEUE
+    made: dict[str, Any] = schema_of(field)
+    return made if is_sent or field.kind != "jobs" else made | {"items": JOB_ID}
 
 
 def schema(field: Field, *, is_sent: bool) -> dict[str, Any]:
@@ -149,21 +123,8 @@ def as_yaml(properties: dict[str, Any], indent: str = " " * 8) -> str:
 
 
 def protocol_type(field: Field) -> str:
-    limits = f"{number(field.least)} to {number(field.most)}"
     words = ", ".join(f"`{word.name}`" + (" (default)" if not i else "") for i, word in enumerate(field.words))
-    kind = {
-        "name": "text of 1 to 255 bytes, required" if field.name == "name" else "text as a `name`",
-        "integer": f"integer, {limits}",
-        "number": limits,
-        "seconds": f"seconds, {limits}",
-        "moment": f"Unix seconds, {limits}",
-        "boolean": "boolean",
-        "choice": words,
-        "names": f"list of {limits} different texts, each as a `name`",
-        "jobs": f"list of {limits} ids, or integers: indexes of earlier jobs of this call",
-        "texts": f"map of at most {number(field.most)} texts",
-        "url": "http or https URL without user and `#`",
-    }[field.kind]
+    kind = "text of 1 to 255 bytes, required" if field.name == "name" else filled(KINDS[field.kind].told, field, words)
     usual = f"; {field.usual}" if field.usual and not field.words else ""
     return kind + usual + (f"; with `{field.needs}`" if field.needs else "")
 
@@ -197,13 +158,9 @@ def python_table() -> str:
 
 def control(field: Field) -> dict[str, Any]:
     """A field of the form, as of components/field.js, and what else pages need to know of it."""
-    kinds = {
-        "integer": "number", "number": "number", "seconds": "number", "moment": "datetime", "boolean": "select",
-        "choice": "select", "names": "list", "jobs": "list", "texts": "json",
-    }  # fmt: skip
     made: dict[str, Any] = {"name": field.name, "label": field.label, "kind": field.kind}
-    if field.kind in kinds:
-        made["type"] = kinds[field.kind]
+    if type_ := KINDS[field.kind].control:
+        made["type"] = type_
     if field.kind == "seconds":
         made["unit"] = field.unit or "s"
     if field.kind == "texts":

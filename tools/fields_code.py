@@ -7,19 +7,13 @@ import json
 import re
 import textwrap
 
+from kinds import KINDS, filled
+
 from jqmaster.wire.fields import FIELDS, Field
 
 RARE = [field for field in FIELDS if field.rare]
 TOLD = [field for field in RARE if field.told]
 WIDTH = 116
-
-
-def plain(number: float) -> float:
-    return int(number) if number == int(number) else number
-
-
-def number(value: float) -> str:
-    return "10^10" if value == 1e10 else str(plain(value))
 
 
 def sentence(text: str) -> str:
@@ -52,22 +46,7 @@ def lua_told() -> str:
 
 def lua_check(field: Field) -> str:
     """What `rare` of jqlua/job/spec.lua answers for a field."""
-    least, most = (repr(plain(limit)) if limit < 1e10 else "1e10" for limit in (field.least, field.most))
-    limits = f"from {number(field.least)} to {number(field.most)}"
-    unit = {"integer": "an integer", "number": "a number", "seconds": "seconds", "moment": "Unix seconds"}
-    if field.kind in unit:
-        is_so = "is_integer" if field.kind == "integer" else "is_number"
-        return f'return not check.{is_so}(value, {least}, {most}) and "{unit[field.kind]} {limits}"'
-    return {
-        "name": "return not check.is_name(value) and check.NAME",
-        "boolean": 'options[field] = value or nil\n    return type(value) ~= "boolean" and "true or false"',
-        "choice": "return nil, M.check_choice(field, value, path)",
-        "names": f"return nil, M.check_tags(value, path, {least})",
-        "jobs": "return nil, M.check_depends(value, path, i)",
-        "texts": 'options[field] = (type(value) ~= "table" or next(value)) and value or nil\n'
-        "    return nil, check_headers(value, path)",
-        "url": "return nil, not check.is_url(value) and check.problem_of_url(path, value) or nil",
-    }[field.kind]  # fmt: skip
+    return filled(KINDS[field.kind].lua, field)
 
 
 def lua_checks() -> str:
@@ -86,12 +65,7 @@ def annotation(field: Field) -> str:
     """What the library takes for a field."""
     words = ", ".join(json.dumps(word.name) for word in field.words)
     special = {"unique": "str | bool | Callable[..., str]"}
-    kind = {
-        "name": "str", "integer": "int", "number": "float", "seconds": "Seconds", "moment": "datetime | float",
-        "boolean": "bool", "choice": f"Literal[{words}]", "names": "Sequence[str]",
-        "jobs": "Sequence[str | Reference]", "texts": "Mapping[str, str]", "url": "str",
-    }[field.kind]  # fmt: skip
-    return f"{special.get(field.name, kind)} | None"
+    return special.get(field.name, filled(KINDS[field.kind].python, field, words)) + " | None"
 
 
 def _member(name: str, kind: str, told: str) -> str:
@@ -111,12 +85,9 @@ def options() -> str:
 
 def members_of_job() -> str:
     """Members of the library's `Job` that few jobs have."""
-    kinds = {
-        "integer": "int", "number": "float", "seconds": "float", "moment": "float", "boolean": "bool",
-        "texts": "Mapping[str, str] = {}",
-    } | dict.fromkeys(("names", "jobs"), "tuple[str, ...] = ()")  # fmt: skip
     return "".join(
-        _member(field.name, kind if "=" in (kind := kinds.get(field.kind, "str")) else f"{kind} | None = None", told)
+        _member(field.name, kind if "=" in kind else f"{kind} | None = None", told)
         for field in TOLD
+        for kind in [KINDS[field.kind].job or KINDS[field.kind].python]
         for told in [told_apart(field.meaning, field.python)]
     )

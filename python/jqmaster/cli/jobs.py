@@ -11,7 +11,7 @@ from jqmaster.cli.options import Client, Coded, Options, Replies, asks
 from jqmaster.cli.reach import complain
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Refused
 from jqmaster.errors import Expired, NotFound
-from jqmaster.wire.fields import FIELDS
+from jqmaster.wire.fields import FIELDS, Field
 
 
 @asks("""get
@@ -56,17 +56,10 @@ def _print(job: dict[str, Any]) -> None:
             "took": _took(job),
             "worker": job.get("worker_id"),
             "progress": _progress(job),
-            "tags": ", ".join(job.get("tags") or []),
-            **{
-                one.name.replace("_", " "): job.get(one.name)
-                for one in FIELDS
-                if one.rare and one.kind in ("name", "url")
-            },
-            "depends on": ", ".join(job.get("depends") or []),
+            **{one.name.replace("_", " "): _told(one, job.get(one.name)) for one in FIELDS if one.rare and one.shown},
             "waits for": ", ".join(job.get("waits_for") or []),
             "schedule": job.get("schedule"),
             "lease": show.duration(job["timeout"]),
-            "max runtime": show.duration(job["max_runtime"]) if job.get("max_runtime") else None,
             "reason": job.get("reason"),
             "group": job.get("group"),
             "message": job.get("message"),
@@ -80,6 +73,15 @@ def _print(job: dict[str, Any]) -> None:
         print()
         for line in trace["traceback"].rstrip().splitlines():
             print(f"  {show.plain(line)}")
+
+
+def _told(field: Field, value: Any) -> str | None:
+    """What a job was told, where it was."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(value)
+    return show.duration(value) if field.kind == "seconds" else values.as_json(value)
 
 
 def _due_name(status: str) -> str:

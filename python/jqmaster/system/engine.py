@@ -16,6 +16,8 @@ from jqmaster.system import enqueueing, jobs, reading, settings, working
 from jqmaster.system.partitions import Call, not_yet
 from jqmaster.system.routing import is_spec
 from jqmaster.system.working import Working
+from jqmaster.wire.operations import OPERATIONS as TABLE
+from jqmaster.wire.operations import going
 
 
 class SystemEngine(Working, Operations):
@@ -62,11 +64,8 @@ def _as_sent(reply: Any) -> Any:
     return [_as_sent(one) for one in reply] if isinstance(reply, list) else reply
 
 
-_ONE_SPEC = frozenset(
-    "audit bulk cancel constraints discard failures free hold jobs keys kick marks pick queues retry schedules stats "
-    "track trail usage workers".split()
-)
-_ONE_ID = frozenset(("explain", "history", "result"))
+_ONE_SPEC = {one.script for one in TABLE.values() if one.is_plain} - {"schedule"} | {"audit", "pick"}
+_ONE_ID = {one.script for one in TABLE.values() if one.bare} & {*going("job")}
 
 
 def _is_malformed(operation: str, arguments: Sequence[Argument]) -> bool:

@@ -8,24 +8,25 @@ from typing import Any
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Spec
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Invalid, NotFound
 from jqmaster.system.calls import ANSWER_S, all_of
 from jqmaster.system.partitions import Call, Partitions, Way, next_of, place_of
 from jqmaster.system.record import partition_of
 from jqmaster.system.routing import unpacked, value_of
 from jqmaster.wire import packform
-
-_LOOKS = frozenset(("explain", "get", "history"))
+from jqmaster.wire.operations import GOES_BY, going
 
 
 async def _by_id(system: Partitions, call: Call) -> Any:
-    """Of one job, whose id is the argument."""
-    return await _asked(system, await system.of(call.arguments[0]), call)
+    """Of one job, whose id is in the spec, or the argument."""
+    by = GOES_BY[call.operation]
+    return await _asked(system, await system.of(call.spec.get(by, "") if by else call.arguments[0]), call)
 
 
 async def _asked(system: Partitions, engine: Engine, call: Call) -> Any:
     """What a partition says. Who only looks does not wait for long where it may be away."""
-    if not system.is_partial or call.operation not in _LOOKS:
+    if not system.is_partial or builtin()[call.operation].flags != "read":
         return await call.at(engine)
     number = list(await system.partitions()).index(engine)
     return await system.patiently(number, call.at, ANSWER_S)
@@ -35,11 +36,6 @@ async def _explain(system: Partitions, call: Call) -> Any:
     """With the number of the job's partition."""
     reply = await _by_id(system, call)
     return packform.extend_map(reply, {"partition": packform.pack(partition_of(call.arguments[0]))})
-
-
-async def _depend(system: Partitions, call: Call) -> Any:
-    """Of one job, whose id is in the spec."""
-    return await call.at(await system.of(call.spec.get("id", "")))
 
 
 async def _by_ids(system: Partitions, call: Call) -> Any:
@@ -92,10 +88,10 @@ async def _steps(system: Partitions, call: Call) -> Any:
     return reply
 
 
-async def _free(system: Partitions, call: Call) -> Any:
+async def _by_key(system: Partitions, call: Call) -> Any:
     """By the bucket of the unique key, and of where that was; where queues have routes, wherever it is."""
     engines, record = await system.known()
-    key = str(call.spec.get("unique", ""))
+    key = str(call.spec.get(GOES_BY[call.operation], ""))
     home, former = (engines[one.home(key)] for one in (record, record.before))
     others = [one for one in (await system.live()).values() if one is not home and (one is former or record.routes)]
     return (await all_of(map(call.at, (home, *others)), but=NotFound))[0]
@@ -140,12 +136,11 @@ async def _refuse_change(system: Partitions, pairs: Sequence[tuple[Argument, Arg
 
 
 WAYS: Mapping[str, Way] = {
-    **dict.fromkeys(("cancel", "discard", "retry", "track"), by_spec_ids),
+    **dict.fromkeys(going("jobs"), by_spec_ids),
     **dict.fromkeys(("get", "watch"), _by_ids),
-    **dict.fromkeys(("history", "result"), _by_id),
+    **dict.fromkeys(going("job"), _by_id),
+    **dict.fromkeys(going("key"), _by_key),
     "change": _change,
-    "depend": _depend,
     "explain": _explain,
-    "free": _free,
     "head": _head,
 }

@@ -21,28 +21,29 @@ from jqmaster.errors import Invalid, NotFound
 from jqmaster.system import merging
 from jqmaster.system.calls import all_of
 from jqmaster.system.partitions import COUNT, Call, Partitions, Way, next_of, place_of
-from jqmaster.system.settings import SETTINGS
+from jqmaster.wire.operations import GOES_BY, going
 
 _MINUTE_MS = 60_000
 _MOST_TAGS = 1000  # in a reply
-_SET_IN_ALL = SETTINGS | {"constrain", "unconstrain", "hold"}
+_SET_IN_ALL = going("settings", "limits")
 _IN_TURN = 16  # partitions that a page of jobs asks
 Merge = Callable[[Sequence[Document]], Document]
 
 
-@dataclass(frozen=True)
-class _Listing:
-    """``key``: by what its documents are in order, as text that its cursors have. ``named``: the field of a spec that
-    names some instead of a page. ``merge``: of several of the same key. ``newest_first``: it goes down."""
-
-    key: Callable[[Document], str]
-    named: str
-    merge: Merge
-    newest_first: bool = False
-
-
 def _first(each: Sequence[Document]) -> Document:
     return each[0]
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """``named``: the field of a spec that names some instead of a page. ``merge``: of several of the same key.
+    ``key``: by what its documents are in order, as text that its cursors have, where that is no field of the table.
+    ``newest_first``: it goes down."""
+
+    named: str = ""
+    merge: Merge = _first
+    key: Callable[[Document], str] | None = None
+    newest_first: bool = False
 
 
 def _by(name: str) -> Callable[[Document], str]:
@@ -55,15 +56,15 @@ def _pair(document: Document) -> str:
 
 
 _LISTINGS = {
-    "queues": _Listing(_by("name"), "names", merging.queue),
-    "constraints": _Listing(_by("id"), "ids", merging.constraint),
-    "schedules": _Listing(_by("id"), "ids", _first),
-    "keys": _Listing(_by("id"), "", merging.key),
-    "workers": _Listing(_by("id"), "ids", merging.worker),
-    "failures": _Listing(_by("group"), "group", merging.failures),
-    "marks": _Listing(lambda mark: f"{mark['time_ms']:014x}{mark['text']}", "", _first, newest_first=True),
+    "queues": _Listing("names", merging.queue),
+    "constraints": _Listing("ids", merging.constraint),
+    "schedules": _Listing("ids"),
+    "keys": _Listing(merge=merging.key),
+    "workers": _Listing("ids", merging.worker),
+    "failures": _Listing("group", merging.failures),
+    "marks": _Listing(key=lambda mark: f"{mark['time_ms']:014x}{mark['text']}", newest_first=True),
 }
-_SERIES = _Listing(_pair, "", merging.statistics)
+_SERIES = _Listing(merge=merging.statistics, key=_pair)
 
 
 def _order(key: str) -> bytes:
@@ -72,7 +73,7 @@ def _order(key: str) -> bytes:
 
 async def _listed(system: Partitions, call: Call) -> Any:
     """A page in the order of one namespace's."""
-    of = _LISTINGS[call.operation]
+    of = _LISTINGS.get(call.operation, _Listing())
     cursor, groups = await _page(system, call, of)
     # What a partition alone has stays as it came.
     return [cursor, *(one[0] if len(one) == 1 else _packed(of.merge(_plain(one))) for one in groups)]
@@ -82,9 +83,10 @@ async def _page(system: Partitions, call: Call, of: _Listing) -> tuple[str, list
     """The cursor, and the documents of each key."""
     pages = await system.everywhere(call.at)
     found: dict[str, list[bytes]] = {}
+    key_of = of.key or _by(GOES_BY[call.operation])
     for page in pages:
         # Once each: who names one twice is told of it twice by each partition.
-        for key, packed in {of.key(replies.document(packed)): packed for packed in page[1:]}.items():
+        for key, packed in {key_of(replies.document(packed)): packed for packed in page[1:]}.items():
             found.setdefault(key, []).append(packed)
     named = call.spec.get(of.named)
     if named is not None:
@@ -316,16 +318,15 @@ async def _root(system: Partitions, call: Call) -> Any:
 
 
 WAYS: Mapping[str, Way] = {
-    **dict.fromkeys(_LISTINGS, _listed),
+    **dict.fromkeys(going("merged"), _listed),
+    **dict.fromkeys(going("turn"), _in_turn),
+    **dict.fromkeys(going("root"), _root),
     "audit": _audit,
     "bulks": _bulks,
-    "jobs": _in_turn,
     "queues": _queues,
     "stats": _stats,
     "tags": _tags,
     "tick": _tick,
     "touch": _touch,
     "trail": _trail,
-    "usage": _in_turn,
-    "webhooks": _root,
 }

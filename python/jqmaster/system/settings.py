@@ -21,6 +21,7 @@ from jqmaster.system.moving import bring_schedule
 from jqmaster.system.partitions import Call, Partitions, Way
 from jqmaster.system.routing import check_place, is_spec, needs_place, unpacked
 from jqmaster.system.settled import following, rank
+from jqmaster.wire.operations import GOES_BY, going
 
 _REMOVING = ("unsubscribe", "unconstrain", "revoke", "forget")
 _TRIES = 50  # of which each is one more change that another makes at the same moment
@@ -166,11 +167,12 @@ async def _mark(system: Partitions, call: Call) -> Any:
     return (await carried(system, call, told=told))[0]
 
 
-async def _schedule(system: Partitions, call: Call) -> Any:
-    """At the home of its id."""
-    schedule_id = str(call.spec.get("id", ""))
-    home = await system.home(schedule_id)
-    await bring_schedule(system, schedule_id)
+async def _home(system: Partitions, call: Call) -> Any:
+    """At the home of what the spec names; a schedule is brought there before."""
+    name = str(call.spec.get(GOES_BY[call.operation], ""))
+    home = await system.home(name)
+    if call.operation in ("schedule", "unschedule"):
+        await bring_schedule(system, name)
     return await call.at(home)
 
 
@@ -210,15 +212,13 @@ async def _hold(system: Partitions, call: Call) -> Any:
     return max(await carried(system, call))
 
 
-SETTINGS = frozenset({"config", "queue", "subscribe", "unsubscribe", "mark", "grant", "revoke", "forget"})
 WAYS: Mapping[str, Way] = {
-    **dict.fromkeys((*SETTINGS, "unconstrain"), _everywhere),
+    **dict.fromkeys(going("settings", "limits"), _everywhere),
+    **dict.fromkeys(going("home"), _home),
     "config": _config,
     "constrain": _constrain,
     "forget": _forget,
     "hold": _hold,
     "mark": _mark,
     "queue": _queue,
-    "schedule": _schedule,
-    "unschedule": _schedule,
 }

@@ -8,10 +8,7 @@ the web UI are made from it by `make generate`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
-
-# names: a list of texts; jobs: a list of ids, or of indexes of jobs enqueued with it; texts: a map of texts.
-Kind = Literal["name", "integer", "number", "seconds", "moment", "boolean", "choice", "names", "jobs", "texts", "url"]
+from typing import NamedTuple
 
 
 class Word(NamedTuple):
@@ -25,7 +22,8 @@ class Word(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     name: str
-    kind: Kind
+    kind: str
+    """One of tools/kinds.py."""
     meaning: str
     """In one line, for everybody; words of the protocol in backticks."""
     protocol: str = ""

@@ -54,7 +54,7 @@ class Type(NamedTuple):
 class Field(NamedTuple):
     """A part of a request. `to` is its place in the script's spec: its own name, a path such as `where.queue` or
     `ids[0]`, or "" for what only the master looks at. `default`: what its absence means; of a value, the bytes
-    that the script gets then."""
+    that the script gets then. `example`: what stands there in tests, `{job}` or `{worker}` for an id of theirs."""
 
     name: str
     type: Type
@@ -63,6 +63,7 @@ class Field(NamedTuple):
     required: bool = False
     default: Any = None
     meaning: str = ""
+    example: str = ""
 
 
 class Reply(NamedTuple):
@@ -97,6 +98,9 @@ class Operation(NamedTuple):
     `made`: `make generate` writes its method of the library, whose text says this beside the summary (`-`: nothing),
     and its command, if it only reads. `shown`: the columns of what that lists, each `TITLE=field` (cli/show.py), and in
     a second line what is said where there is nothing; default: all fields.
+
+    `over`: the way of its script over the partitions of a system, a word of the table in docs/partitions.md, and where
+    it has one the field by which it goes. One operation of the script says it; where none does a system refuses it.
     """
 
     script: str
@@ -117,6 +121,7 @@ class Operation(NamedTuple):
     also: tuple[Role, ...] = ()
     made: str = ""
     shown: str = ""
+    over: str = ""
 
     @property
     def name(self) -> str:
@@ -136,6 +141,11 @@ class Operation(NamedTuple):
     def says_actor(self) -> bool:
         """Whether its script notes who calls."""
         return self.script in NOTED and (self.script != "config" or self.method != "GET")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its script takes one spec, made of its fields, and nothing else."""
+        return not (self.bare or self.by_hand or any(one.type.kind == "value" for one in self.fields))
 
     @property
     def takes_body(self) -> bool:

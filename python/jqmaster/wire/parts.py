@@ -48,9 +48,9 @@ def _field(
 query, body, header = partial(_field, "query"), partial(_field, "body"), partial(_field, "header", to="")
 
 
-def path(name: str, type_: Type, to: str) -> Field:
+def path(name: str, type_: Type, to: str, example: str = "a") -> Field:
     """A part of the path."""
-    return Field(name, type_, "path", to, required=True)
+    return Field(name, type_, "path", to, required=True, example=example)
 
 
 # Fields that many have.
@@ -101,7 +101,7 @@ FOUND = Reply("page", ("jobs", "cursor", "looked"))
 
 
 # Jobs.
-JOB = path("id", JOB_ID, "id")
+JOB = path("id", JOB_ID, "id", "{job}")
 ONE_OF_JOBS = path("id", JOB_ID, "ids[0]")
 TRACE = (
     header("traceparent", TEXT, "W3C Trace Context, with `tracestate`: carried to the worker"),
@@ -159,6 +159,7 @@ GROUPS = (
 )
 
 # Workers.
+OF_WORKER = path("id", NAME, "worker", "{worker}")
 WORKER = (
     header("worker-id", NAME, "The id from `POST /worker`. To pull, any name will do.", to="worker"),
     body("worker", NAME),
@@ -207,7 +208,7 @@ RANKED = (
 RANKING = Reply("own", ("queues", "total", "looked", "more", "counting", "age_ms"))
 
 # Limits, schedules, statistics.
-ID = path("id", NAME, "id")
+ID = path("id", NAME, "id", "known")
 LIMITS = (
     body("match", Type("value", schema="Matcher"), "a map of conditions", required=True),
     body("by", Type("list", schema="By")),

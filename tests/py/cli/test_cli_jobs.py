@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 import redis
+from kinds import KINDS
 
 from cli_support import Cli, call, cli_, straight  # noqa: F401 (fixtures)
+from jqmaster.cli.values import as_json
 from jqmaster.system.record import new
+from jqmaster.wire.fields import FIELDS
 
 
 def work(cli: Cli, queue: str, worker: str = "w", *, fails: str | None = None) -> str:
@@ -34,6 +37,30 @@ def test_enqueue_prints_the_id_and_get_shows_the_job(cli_: Cli) -> None:
     assert "status    queued" in text and 'argument  {"to":"ann"}' in text and "tags      a, b" in text
     shown = cli_.ok("get", job_id, "--json").document
     assert (shown["id"], shown["priority"], shown["argument"]) == (job_id, -5, {"to": "ann"})
+
+
+def test_get_shows_whatever_a_job_was_told(cli_: Cli) -> None:
+    """A value for each field that it shows and few jobs have."""
+    [before] = cli_.engine(lambda it: it.enqueue([({"name": "a"}, b"\xc0")]))
+    told = {
+        "max_lapses": (3, "3"), "max_runtime": (90, "90 s"), "tags": (["a", "b"], "a, b"),
+        "unique": ("k/1", "k/1"), "unique_for": (5, "5 s"), "depends": ([before.id], before.id),
+        "if_failed": ("run", "run"), "retry_base": (2, "2 s"), "retry_cap": (600, "10 min"),
+        "retry_jitter": (0.5, "0.5"), "track": (True, "true"), "notify": ("http://h/", "http://h/"),
+    }  # fmt: skip
+    for field in FIELDS:
+        if field.passed:
+            value = KINDS[field.kind].good[0]
+            text = ", ".join(value) if isinstance(value, list) else value
+            told[field.name] = (value, text if isinstance(text, str) else as_json(value))
+    apart = {"unique_within": (7, "7 s")}  # not together with unique_for
+    for part in (told, {"unique": ("k/2", "k/2"), **apart}):
+        spec = {"name": "a", **{name: value for name, (value, _) in part.items()}}
+        [job] = cli_.engine(lambda it, spec=spec: it.enqueue([(spec, b"\xc0")]))
+        text = cli_.ok("get", job.id).out
+        for name, (_, shown) in part.items():
+            assert re.search(rf"^{name.replace('_', ' ')} +{re.escape(shown)}$", text, re.MULTILINE), (name, text)
+    assert {one.name for one in FIELDS if one.rare and one.shown} == {*told, *apart}, "a value for each, and its text"
 
 
 def test_arguments_come_from_files_stdin_and_in_binary(cli_: Cli, tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from openapi_spec_validator import validate
 import jqmaster
 from http_support import JSON, MSGPACK, document
 from jqmaster.master.http.routes import BY_HAND
+from jqmaster.system.engine import OPERATIONS as SYSTEM
 from jqmaster.wire.operation import NOTED, Field, Operation
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.wire.operations import OPERATIONS, going
 
 METHODS = ("get", "post", "put", "patch", "delete")
 ROOT = Path(__file__).resolve().parents[3]
@@ -195,6 +196,8 @@ def test_what_is_made_of_the_table_is_up_to_date() -> None:
     page, openapi = GENERATE["PAGE"].read_text(), GENERATE["DOCUMENT"].read_text()
     assert GENERATE["BEGIN"] in page and GENERATE["with_reference"](page) == page, "make generate"
     assert GENERATE["with_operations"](openapi) == openapi, "make generate"
+    ways = GENERATE["WAYS"].read_text()
+    assert GENERATE["with_ways"](ways) == ways, "make generate"
     assert [path for path, text in operations_code.files() if path.read_text() != text] == [], "make generate"
     for one in GENERATE["DOCUMENTS"]:
         assert yaml.safe_load(one.read_text())["info"]["version"] == jqmaster.__version__, "make generate"
@@ -216,10 +219,29 @@ def test_an_operation_that_is_not_described_is_written() -> None:
     validate(whole)
 
 
+def test_a_reply_that_the_protocol_lacks_is_written() -> None:
+    page = GENERATE["PROTOCOL"].read_text()
+    assert GENERATE["with_replies"](page) == page, "make generate"
+    rows = ["| `history` | read | document | `NOTFOUND id` |\n", "| `keys` | read | pages | |\n"]
+    without = page.replace(rows[0], "").replace(rows[1], "")
+    assert without != page == GENERATE["with_replies"](without)
+
+
 def test_each_script_has_an_operation_and_each_operation_a_script() -> None:
     assert {one.script for one in OPERATIONS.values()} - {""} == {
         script.stem for script in (ROOT / "scripts").glob("*.lua")
     } - INSIDE.keys()
+
+
+def test_one_operation_of_each_script_says_how_it_goes_over_partitions() -> None:
+    """By a way of the page's table; what says none is refused there."""
+    said = [one.script for one in OPERATIONS.values() if one.over]
+    assert len(said) == len(set(said)), "`over` stands in one operation of a script"
+    rows = re.findall(r"^\| `(\w+)` \|", GENERATE["WAYS"].read_text().partition("<!-- ways:")[2], re.M)
+    assert {name for way in rows for name in going(way)} == set(said), "`over` is a word of docs/partitions.md"
+    inside = SYSTEM - set(said)
+    assert inside == {"audit", "head", "refuse", "tick", "touch"}
+    assert {one.script for one in OPERATIONS.values()} - set(said) - {""} == {"export", "import"}
 
 
 def test_who_calls_is_said_to_the_scripts_that_note_it() -> None:

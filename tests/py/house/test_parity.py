@@ -14,7 +14,8 @@ from typing import Any, get_args
 
 import pytest
 from fields import files
-from operations_code import COMMANDS, named, needed
+from kinds import KINDS
+from operations_code import COMMANDS, needed
 
 from bad_inputs import CASES
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
@@ -43,31 +44,28 @@ NO_OPTION = {
     "name": "the command's first argument",
     "headers": "of tracers, which do not use a shell",
 }
-# How the command line is asked for each operation. `{id}` is a job that waits, `{running}` one that runs.
+# How the command line is asked for each operation, but for what is made of the table and its examples. `{job}` waits,
+# `{running}` runs.
 REACHED = {
-    "audit": "audit", "cancel": "cancel {id}", "change": "change {id} --priority 1", "config": "config",
+    "audit": "audit", "cancel": "cancel {job}", "change": "change {job} --priority 1", "config": "config",
     "constrain": "constraints set c {{\"name\":\"a\"}} --concurrency 1", "constraints": "constraints",
-    "discard": "discard {id}", "enqueue": "enqueue a", "explain": "explain {id}", "export": "export {file}",
-    "failures": "failures", "forget": "queues forget empty", "free": "free key",
-    "get": "get {id}", "grant": "keys create b --role viewer",
-    "history": "history {id}",
-    "hold": "constraints hold held 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
+    "discard": "discard {job}", "enqueue": "enqueue a", "explain": "explain {job}", "export": "export {file}",
+    "failures": "failures", "forget": "queues forget empty", "free": "free k",
+    "get": "get {job}", "grant": "keys create b --role viewer",
+    "history": "history {job}",
+    "hold": "constraints hold known 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
     "keys": "keys", "mark": "mark v2", "marks": "marks",
     "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
     "retry": "retry --queue a --yes", "revoke": "keys revoke {key}",
     "schedule": "schedules set s a --every 1h", "schedules": "schedules",
-    "stats": "stats", "subscribe": "webhooks set v http://h/ {{\"name\":\"a\"}}", "unsubscribe": "webhooks delete w",
-    "webhooks": "webhooks", "tags": "tags", "bulk": "queues purge a --yes", "bulks": "bulks",
-    "unconstrain": "constraints delete held",
-    "unschedule": "schedules delete old", "usage": "constraints show held", "watch": "result {done} --wait",
+    "stats": "stats", "subscribe": "webhooks set v http://h/ {{\"name\":\"a\"}}",
+    "unsubscribe": "webhooks delete known", "webhooks": "webhooks", "tags": "tags",
+    "bulk": "queues purge a --yes", "bulks": "bulks", "unconstrain": "constraints delete known",
+    "unschedule": "schedules delete known", "usage": "constraints show known", "watch": "result {done} --wait",
     "worker": "workers quiet w", "workers": "workers",
 }  # fmt: skip
-# Of commands that are made: what stands in their place.
-EXAMPLES = {"job_id": "{id}", "constraint_id": "held", "schedule_id": "old", "webhook_id": "w", "worker": "w"}
 REACHED |= {
-    one.script: " ".join(
-        [one.script, *(EXAMPLES.get(named(one, field), "a") for field in one.fields if needed(one, field))]
-    )
+    one.script: " ".join([one.script, *(field.example for field in one.fields if needed(one, field))])
     for one in COMMANDS
 }
 NOT_REACHED = {
@@ -132,21 +130,21 @@ class TestFields:
 
 async def made(engine: Operations) -> dict[str, str]:
     """What the command lines of `REACHED` speak of."""
-    await engine.constrain("held", {"name": "x"}, concurrency=1)
-    await engine.schedule("old", {"name": "a"}, every=3600)
-    await engine.subscribe("w", "http://h/", {"name": "x"})
+    await engine.constrain("known", {"name": "x"}, concurrency=1)
+    await engine.schedule("known", {"name": "a"}, every=3600)
+    await engine.subscribe("known", "http://h/", {"name": "x"})
     await engine.queue("empty", max_waiting=1)
     specs = [
-        {"name": "unique", "unique": "key"},
+        {"name": "unique", "unique": "k"},
         *({"name": name, "keep_result": True} for name in ("a", "runs", "ends")),
     ]
     _, waits, runs, ends = await engine.enqueue([(spec, b"\xc0") for spec in specs])
     await engine.pick("w", "runs")
     [job] = (await engine.pick("w", "ends")).jobs
     await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0")])
-    await engine.register("w", ["a"])
+    worker = await engine.register("w", ["a"])
     key = await engine.grant("ann", ["admin"])
-    return {"id": waits.id, "running": runs.id, "done": ends.id, "key": key["id"]}
+    return {"job": waits.id, "worker": worker, "running": runs.id, "done": ends.id, "key": key["id"]}
 
 
 def test_each_operation_has_a_way_there_or_a_reason() -> None:
@@ -170,7 +168,8 @@ def test_the_command_line_reaches(
         return await call(caller, script, *given)
 
     monkeypatch.setattr(Caller, "_call", noted)
-    straight.ok(*REACHED[operation].format(**there).split())
+    said = straight.run(*REACHED[operation].format(**there).split())
+    assert said.code == 0, f"{said.err}: `example` of a field (wire/operations.py), or REACHED, names what `made` makes"
     assert operation in called
 
 
@@ -183,7 +182,7 @@ def test_the_protocol_tells_each_operation() -> None:
 def test_heads_of_scripts_name_the_errors_that_the_protocol_names() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (?:write|drain|read) \|.*\|([^|]*)\|$", PROTOCOL, re.MULTILINE)
     told = {name: errors(re.sub(r"per \w+ [^;]*;?|`", "", said)) for name, said in rows}
-    assert told == HEADS, "a row of section 19, and `Errors` in the script's head"
+    assert told == HEADS, "section 19 as `Errors` in the script's head says: make generate"
 
 
 def test_heads_of_scripts_name_the_errors_that_are_met() -> None:
@@ -271,11 +270,9 @@ def test_an_exception_is_none_once_programs_can_ask() -> None:
 
 @pytest.mark.parametrize("name", sorted(JobOptions.__annotations__))
 def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
-    given: Any = {
-        "name": "x", "integer": 1, "number": 0.5, "seconds": timedelta(seconds=2), "moment": 5.0, "boolean": True,
-        "choice": "w", "names": ("a",), "jobs": ["id"], "texts": {"a": "b"}, "url": "http://h/",
-    }[BY_NAME[name].kind if name in BY_NAME else "integer"]  # fmt: skip
-    sent = {"seconds": 2.0, "names": ["a"]}.get(BY_NAME[name].kind, given) if name in BY_NAME else given
+    kind = BY_NAME[name].kind if name in BY_NAME else "integer"
+    sent = KINDS[kind].good[0]
+    given: Any = timedelta(seconds=sent) if kind == "seconds" else tuple(sent) if kind == "names" else sent
     jq = JQ()
     for made in (
         jq.call("a", None, **{name: given}),

@@ -137,8 +137,7 @@ def of_constraints(invalid, refused):
     for cost, says in (("tokens", '"tokens", did you mean argument.tokens?'), ("priority", 'got "priority"')):
         spec = encode({"id": "new", "rate": {"limit": 1, "period": 1}, "cost": cost})
         yield invalid("constrain", f"cost {cost}", "cost", spec, plain, says=says)
-    for script, more in (("unconstrain", {}), ("usage", {}), ("hold", {"seconds": 1})):
-        yield refused(script, "unknown", "NOTFOUND", "id", {"id": "new", **more})
+    yield refused("hold", "unknown", "NOTFOUND", "id", {"id": "new", "seconds": 1})
     yield invalid("usage", "prefix where there is no by", "prefix", encode({"id": "known", "prefix": "x"}))
     for by in (None, "x", 5, [], ["x"], ["x", "y", "z"], ["x", ["y"]], ["x", {"a": 1}]):
         spec = {"id": "keyed twice", "seconds": 1, "by": by}

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 
+from kinds import schema_of
+
 from bad_constraints import BY, COSTS, FAIR, HOLD_SECONDS, TAGS
 from bad_finding import STATES, WHERES
 from bad_following import DEPENDS
@@ -85,12 +87,17 @@ def of(script, *names, **more):
 
 
 def of_job(field):
-    if field.kind in ("integer", "number", "seconds", "moment"):
-        return sized(field.kind, field.least, field.most)
-    if field.kind == "choice":
-        return words(field.words[0].name)
+    """Of a kind that has no list here, what the schema does not allow."""
     kinds = {"name": NAMES, "boolean": BOOLEANS, "names": TAGS, "jobs": DEPENDS, "texts": HEADERS, "url": WEBHOOK_URLS}
-    return STARRED if field.name == "queue" else kinds[field.kind]
+    if field.kind in kinds:
+        return STARRED if field.name == "queue" else kinds[field.kind]
+    schema = schema_of(field)
+    if "minimum" in schema:
+        return sized(schema["type"], schema["minimum"], schema["maximum"])
+    if "enum" in schema:
+        return words(*schema["enum"])
+    least, most = schema.get("minLength", 0), schema["maxLength"]
+    return [*(name for name in NAMES if name or least), "x" * (most + 1), "x" + "é" * (most // 2)]
 
 
 WRONG = {field.name: of_job(field) for field in FIELDS}

@@ -34,7 +34,6 @@ def of_links(invalid, refused):
     yield job("unique_within and unique_for", "unique_within", {"unique": "k", "unique_within": 1, "unique_for": 1})
     latest = {"unique": "k", "unique_within": 1, "if_exists": "latest"}
     yield job("unique_within with latest", "if_exists", latest)
-    yield refused("free", "a key that nobody has", "NOTFOUND", "unique", {"unique": "nobody's"})
     yield job("latest with depends", "depends", {"unique": "k", "if_exists": "latest", "depends": [WAITING]})
     for wrong in (0, 5, -1, 0.5, "x", WAITING.upper(), True, []):
         yield job(f"depends on {show(wrong)}", "depends[1]", {"depends": [WAITING, wrong]})

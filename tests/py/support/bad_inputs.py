@@ -197,18 +197,28 @@ TARGETS = [
     Target("audit", "audit", {}, PAGE | {"cursor": [*CURSOR, "", "x", "-1"]}),
     *bad_access.targets(Target),
 ]  # fmt: skip
-# What stands there, in the place of a required field.
-THERE = {"id": "known", "queue": "a", "worker": WORKER, "unique": "k"}
+IDS_THERE = {"{job}": WAITING, "{worker}": WORKER}
 NOT_PLAIN = {target.script for target in TARGETS}
 
 
 def plain_targets():
     """Of operations that stand here only in their table: one map, of its fields."""
     for one in OPERATIONS.values():
-        if not (one.bare or one.by_hand or one.script in NOT_PLAIN):
-            required = [field.to for field in one.fields if field.required or field.place == "path"]
-            base = {name: THERE[name] for name in required}
+        if one.is_plain and one.script not in NOT_PLAIN:
+            required = [field.to for field in one.fields if field.required]
+            base = {f.to: IDS_THERE.get(f.example, f.example) for f in one.fields if f.required}
+            assert all(base.values()), f"{one.name}: `example` of what is required (wire/operations.py)"
             yield Target("spec", one.script, base, of(one.script, *(field.to for field in one.fields)), required)
+
+
+def of_what_is_not_there():
+    """Of these operations, those that miss what their path names."""
+    for target in TARGETS:
+        for one in OPERATIONS.values():
+            if one.script == target.script not in NOT_PLAIN and "NOTFOUND" in one.errors:
+                for field in one.at("path"):
+                    spec = encode(target.base | {field.to: "unknown"})
+                    yield Case(f"{one.script}: unknown", one.script, [spec], "NOTFOUND", field.to)
 
 
 TARGETS += plain_targets()
@@ -270,4 +280,8 @@ def of_target(target):
             yield case(what, spec, target.at or "spec")
 
 
-CASES = [case for target in TARGETS for case in of_target(target)] + list(of_calls(target.script for target in TARGETS))
+CASES = [
+    *(case for target in TARGETS for case in of_target(target)),
+    *of_calls(target.script for target in TARGETS),
+    *of_what_is_not_there(),
+]

@@ -16,6 +16,5 @@ def of_webhooks(invalid, refused):
     for field, value in (("url", "http://h/"), ("on", ["done"])):
         yield invalid("subscribe", f"secrets with {field}", field, encode({"id": "notify", field: value}))
     yield invalid("subscribe", "secrets with a matcher", "match", encode({"id": "notify"}), encode({"name": "a"}))
-    yield refused("unsubscribe", "unknown", "NOTFOUND", "id", {"id": "unknown"})
     many = {"name": [f"a rather long name {number}" for number in range(900)]}
     yield refused("subscribe", "too much of them", "FULL", "match", base, encode(many))

@@ -4,10 +4,9 @@ import json
 from itertools import groupby
 
 from jqmaster.system.record import partition_of
+from jqmaster.wire.operations import going
 from model import expect
 from model.common import same
-
-SETTINGS = ("config", "queue", "forget", "subscribe", "unsubscribe", "grant", "revoke", "mark")
 
 
 class Merged:
@@ -143,7 +142,7 @@ class Merged:
             entry
             for one in self.partitions
             for entry in one.model.access.trail[::-1]
-            if not one.number or entry["what"] not in (*SETTINGS, "constrain", "unconstrain", "hold")
+            if not one.number or entry["what"] not in going("settings", "limits")
         ]
         same(sorted(map(plain_entry, reply)), sorted(map(plain_entry, entries)), "trail")
 

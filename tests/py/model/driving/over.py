@@ -2,20 +2,17 @@
 made of. That each did right what it was asked to its own model has checked already.
 """
 
-from driving.merged import SETTINGS, Merged
+from driving.merged import Merged
 from jqmaster.system.record import partition_of
+from jqmaster.wire.operations import GOES_BY, going
 from model import ErrorReply, expect
 from model.common import ENDED, same
 
 # Operations by what their jobs are named in.
-LISTS = {
-    "cancel": "ids", "discard": "ids", "get": "ids", "kick": "ids", "retry": "ids", "track": "ids", "watch": "ids",
-    "change": "jobs", "heartbeat": "jobs", "refuse": "jobs", "release": "jobs", "finish": "outcomes",
-}  # fmt: skip
-IN_ALL = (*SETTINGS, "touch", "tick", "head")
+LISTS = {script: GOES_BY[script] or "ids" for script in going("jobs")} | {"refuse": "jobs"}
+IN_ALL = (*going("settings"), "touch", "tick", "head")
 REMOVING = ("unsubscribe", "revoke", "forget")
-HOMES = {"schedule": "id", "unschedule": "id", "register": "name", "unregister": "worker", "worker": "worker",
-         "free": "unique"}  # fmt: skip
+HOMES = going("home", "key")
 
 
 def id_of(item):
@@ -207,10 +204,10 @@ class Over(Merged):
     def check_places(self, script, fields, reply):
         calls = self.calls(script)
         if script in HOMES:
-            value = fields[HOMES[script]]
+            value = fields[GOES_BY[script]]
             is_id = script in ("unregister", "worker") and value.startswith("w0")
             same([number for number, _ in calls], [partition_of(value[1:]) if is_id else self.home(value)], "its home")
-        elif script in ("explain", "history", "result", "depend"):
+        elif script in going("job"):
             same([number for number, _ in calls], [partition_of(fields["id"])], "the partition of a job")
         elif script in IN_ALL and (script != "config" or fields.keys() & {"set", "unset"}):
             expect({number for number, _ in calls} == {one.number for one in self.partitions}, "in all", calls)

@@ -3,6 +3,8 @@ schedules, statistics, events, requests to workers, settings of queues. Few keys
 
 import os
 
+from kinds import KINDS
+
 from driving.random_access import URLS
 from model.cron import ZONES
 from model.life import PASSED
@@ -10,11 +12,6 @@ from model.life import PASSED
 UNIQUE = ["u1", "u1", "u2", "u é"]
 TAGS = ["t1", "t2", "x", "é y"]
 GROUPS = ["g1", "g2", "other", "timeout"]
-# Of fields that mean nothing to the engine.
-OF_KIND = {
-    "name": ["x", "é y"], "url": URLS, "names": [["x"], ["x", "é y"]], "boolean": [True], "number": [0, 0.5, 1],
-    "integer": [0, 7], "texts": [{"tenant": "é"}, {"traceparent": "00-ab", "empty": ""}],
-}  # fmt: skip
 SCHEDULES = ["s1", "s2", "s é"]
 CRONS = ["30 2 * * *", "*/20 15 1,2 * * *", "* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly",
          "@weekly",          "10-50/20 */6 * jan-dec 1-5",
@@ -104,7 +101,7 @@ class MoreGenerator:
             spec["max_lapses"] = self.rng.choice((0, 1, 3, 2**31 - 1))
         for name, field in PASSED.items():
             if self.chance(0.1):
-                spec[name] = self.rng.choice(OF_KIND[field.kind])
+                spec[name] = self.rng.choice(KINDS[field.kind].good)
         if self.has("webhooks", 0.3):
             spec["notify"] = self.rng.choice(URLS)
         if self.has("events", 0.15):
