@@ -44,6 +44,26 @@ async def test_deliveries_at_a_time_are_bounded(engine: Engine, redis: Redis) ->
     await dispatch.stop(1)
 
 
+async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine, redis: Redis) -> None:
+    dispatch = dispatch_of(engine, max_deliveries=3)
+    under_way = most = 0
+
+    async def slow(_job: dict[str, Any]) -> web.Response:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.02)
+        under_way -= 1
+        return web.Response(status=202)
+
+    async with worker(engine, slow, max_jobs=20), worker(engine, slow, max_jobs=20), worker(engine, slow, max_jobs=20):
+        jobs = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
+        dispatch.start()
+        await eventually(lambda: came_to(dispatch, "accepted") == len(jobs))
+    await dispatch.stop(1)
+    assert 1 < most <= 3
+
+
 async def test_without_any_worker_the_loop_is_the_clock(engine: Engine, dispatch: Dispatch) -> None:
     job = await enqueue(engine, delay=0.2)
     await until(engine, job, "queued")

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from redis.asyncio import Redis
 
 from http_support import validator
 from jqmaster.engine.engine import Engine, connect
+from jqmaster.master.events import EventFeed
 from jqmaster.master.fanout import AT_ONCE, Fanout
 from jqmaster.master.server import ServeOptions, Server
-from parts import eventually
+from parts import LONG_S, eventually
 from processes import MasterProcess
 
 UNKNOWN = "0" * 14
@@ -209,6 +211,29 @@ async def test_those_who_never_read_do_not_make_others_wait(redis_url: str, name
                 await asyncio.sleep(1)
                 used, last = cpu_s(master.pid), used
             assert used < before + 3
+
+
+async def test_what_comes_while_the_stream_is_found_is_not_missed(
+    own: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed, has_read = EventFeed(own, redis), asyncio.Event()
+    find = feed.last_id
+
+    async def late() -> str:
+        await has_read.wait()
+        await enqueue(own)
+        return await find()
+
+    monkeypatch.setattr(feed, "last_id", late)
+    try:
+        async with asyncio.timeout(LONG_S), contextlib.aclosing(feed.after("0-0", 0.05)) as pages:
+            assert await anext(pages) is None
+            has_read.set()
+            while not (page := await anext(pages)):
+                pass
+        assert len(page) == 1
+    finally:
+        await feed.stop()
 
 
 async def test_many_listeners_are_woken_a_few_at_a_time() -> None:
