@@ -5,15 +5,15 @@ tools/echo_server.py <port>
 
 from __future__ import annotations
 
+import socket
 import sys
 from typing import Any
 
 import uvloop
 from hypercorn.asyncio import serve
-from hypercorn.config import Config
 from quart import Quart, Response, request
 
-from jqmaster.master.server import BACKLOG, KEEP_ALIVE_REQUESTS, KEEP_ALIVE_S
+from jqmaster.master.http import http1
 
 app = Quart("echo", static_folder=None)
 
@@ -23,17 +23,7 @@ async def echo() -> Response:
     return Response(await request.get_data(), content_type="application/msgpack")
 
 
-def settings(port: int) -> Config:
-    config = Config()
-    config.bind = [f"127.0.0.1:{port}"]
-    config.keep_alive_timeout = KEEP_ALIVE_S
-    config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS
-    config.backlog = BACKLOG
-    config.loglevel = "WARNING"
-    config.include_server_header = False
-    return config
-
-
 if __name__ == "__main__":
+    listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
     asgi: Any = app
-    uvloop.run(serve(asgi, settings(int(sys.argv[1]))))
+    uvloop.run(serve(asgi, http1.config(listening.detach())))

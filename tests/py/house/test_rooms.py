@@ -1,6 +1,7 @@
 """Which rooms of jqlua/ and of python/jqmaster/ may know of which: low ones know of nothing above them."""
 
 import ast
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,3 +94,22 @@ def test_a_circle_is_found() -> None:
     line = {("a", "b"), ("b", "c"), ("x", "a")}
     assert reaching_themselves(line) == []
     assert reaching_themselves(line | {("c", "a")}) == [{"a", "b", "c"}]
+
+
+def is_there(module: str, name: str) -> bool:
+    return hasattr(importlib.import_module(module), name) or importlib.util.find_spec(f"{module}.{name}") is not None
+
+
+def test_what_programs_beside_the_package_import_of_it_is_there() -> None:
+    """Nobody runs the bench with each change."""
+    imports = [
+        (path, node.module, name.name)
+        for folder in ("bench", "tools", "examples")
+        for path in (ROOT / folder).rglob("*.py")
+        if "node_modules" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jqmaster"
+        for name in node.names
+    ]
+    assert len(imports) > 50
+    assert [one for one in imports if not is_there(*one[1:])] == []
