@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -251,15 +252,17 @@ async def asgi(
     ]
     outgoing: list[Any] = []
 
-    async def receive() -> Any:
-        if incoming:
-            return incoming.pop(0)
-        import asyncio
+    is_over = asyncio.Event()
 
-        await asyncio.Event().wait()
+    async def receive() -> Any:
+        if not incoming:
+            await is_over.wait()
+        return incoming.pop(0) if incoming else {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
         outgoing.append(message)
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            is_over.set()
 
     await app(scope, receive, send)
     start = outgoing[0]
