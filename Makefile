@@ -30,7 +30,10 @@ export PYTHON
 help:
 	@sed -n 's/^# //p' Makefile
 
-setup: packages-test $(VENV)/.installed $(BIOME)
+# npm needs a core for some seconds, and so does pip.
+setup: packages-test
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.installed $(BIOME)
+
 setup-run: packages-run $(VENV)/.installed
 
 packages-run:
