@@ -180,16 +180,18 @@ class TestAuthentication:
                  "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
                  "headers": [(b"host", b"jq"), (b"authorization", f"Bearer {key['key']}".encode())],
                  "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "state": {}, "extensions": {}}  # fmt: skip
-        read: list[int] = []
+        incoming = [{"type": "http.request", "body": b"", "more_body": False}]
+        is_over = asyncio.Event()
 
         async def receive() -> Any:
-            if not read:
-                read.append(1)
-                return {"type": "http.request", "body": b"", "more_body": False}
-            await asyncio.Event().wait()
+            if not incoming:
+                await is_over.wait()
+            return incoming.pop() if incoming else {"type": "http.disconnect"}
 
         async def send(message: Any) -> None:
             pieces.append(message.get("body", b""))
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                is_over.set()
 
         following = asyncio.create_task(keyed.api.app(scope, receive, send))
         await eventually(lambda: any(pieces))

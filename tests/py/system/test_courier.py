@@ -276,7 +276,7 @@ async def test_an_oversight_in_one_part_of_the_upkeep_ends_none(
     monkeypatch.setattr(courier, "AGAIN_S", 0.01)
     monkeypatch.setattr(courier, "balance", partial(fails, "limits"))
     monkeypatch.setattr(courier, "keep_in_line", partial(fails, "settings"))
-    monkeypatch.setattr(Courier, "run", partial(fails, "mail"))
+    monkeypatch.setattr(Courier, "run", staticmethod(partial(fails, "mail")))
     tending = asyncio.create_task(courier.tend(engine, "c"))
     await eventually(lambda: sorted(begun) == ["limits"] * 3 + ["mail"] * 3 + ["settings"] * 3)
     others = asyncio.all_tasks() - {tending}
