@@ -194,8 +194,9 @@ def test_the_thousandth_constraint_is_the_last():
         driver = data.driver
         there = sum(1 for _ in driver.pages("constraints"))
         plain = encode({"name": "b"})
+        other = encode({"queue": "nowhere"})  # jobs that run would take a unit of each
         for number in range(there, 1000):
-            driver.send("constrain", encode({"id": f"number {number}", "concurrency": 1}), plain)
+            driver.send("constrain", encode({"id": f"number {number}", "concurrency": 1}), other)
         data.remember()
         refused = data.refusal("constrain", KEYS, VALID["constrain"])
         data.check_unchanged()
