@@ -26,7 +26,7 @@ RECORDS = "application/octet-stream"
 
 @pytest.mark.parametrize("name", ["master", "worker"])
 def test_the_document_is_valid(name: str) -> None:
-    from openapi_spec_validator import validate
+    from openapi_spec_validator import validate  # takes long to import
 
     validate(document(name))
 
