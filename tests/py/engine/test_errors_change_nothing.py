@@ -167,9 +167,8 @@ def test_data_of_another_schema(data, meta):
         for script in SCRIPTS:
             refused = data.refusal(script, KEYS, VALID[script])
             check_words(refused)
-            assert refused.code == ("CONFLICT" if script == "import" else "VERSION"), (
-                script
-            )  # it is set up, says import
+            expected = "CONFLICT" if script == "import" else "VERSION"  # it is set up, says import
+            assert refused.code == expected, script
             if refused.code == "VERSION":
                 message = f"namespace {NAMESPACE} holds data of schema {stored}, {known}"
                 assert refused.message == message, script
