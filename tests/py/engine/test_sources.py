@@ -6,6 +6,8 @@ import gzip
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from redis.asyncio import Redis
 
 from jqmaster import cli
 from jqmaster.bundle.build import Bundle, make_script, version_of
+from jqmaster.engine import manifest
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import Form, builtin, load
@@ -24,6 +27,15 @@ ROOT = Path(__file__).resolve().parents[3]
 SHARED = "jq:scripts"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def packed_once() -> Iterator[None]:
+    """Compressing takes most of the time, and all tests have the same versions: more than a process keeps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest, "packed", cache(manifest.packed))
+        yield
+
+
+@cache
 def changed(number: int) -> Bundle:
     """Another version: each of its scripts is another one."""
     pairs = ((name, make_script(name, f"{one.source}-- {number}\n", one.flags)) for name, one in builtin().items())

@@ -5,28 +5,15 @@ from __future__ import annotations
 import copy
 import secrets
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import jsonschema
-import msgpack
 import pytest
 import requests
-import schemathesis
-from hypothesis import HealthCheck, given, settings
-from hypothesis.strategies import one_of
-from openapi_spec_validator import validate
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
+import yaml
 
 from http_live import Live, live_server
-from http_support import JSON, MSGPACK, OPENAPI, document, escape, validator
+from http_support import JSON, LOADER, MSGPACK, OPENAPI, document, escape, validator
 from jqmaster.master.http.queues import document as served
 from jqmaster.master.http.routes import ROUTES
 from jqmaster.wire.errors import STATUS
@@ -39,14 +26,14 @@ RECORDS = "application/octet-stream"
 
 @pytest.mark.parametrize("name", ["master", "worker"])
 def test_the_document_is_valid(name: str) -> None:
+    from openapi_spec_validator import validate  # takes long to import
+
     validate(document(name))
 
 
 @pytest.mark.parametrize("name", ["master", "worker"])
 def test_keys_are_text_and_stand_once(name: str) -> None:
     """Of two entries with one key YAML takes the last, silently; `on` and `no` are no text unless they are quoted."""
-    import yaml
-
     wrong: list[str] = []
 
     def look(node: Any) -> None:
@@ -60,7 +47,7 @@ def test_keys_are_text_and_stand_once(name: str) -> None:
                 for one in child if isinstance(child, tuple) else (child,):
                     look(one)
 
-    look(yaml.compose((OPENAPI / f"{name}.yaml").read_text(), Loader=yaml.SafeLoader))
+    look(yaml.compose((OPENAPI / f"{name}.yaml").read_text(), Loader=LOADER))
     assert not wrong
 
 
@@ -70,10 +57,8 @@ def test_every_route_is_documented_and_nothing_else() -> None:
 
 
 def test_the_served_documents_are_these() -> None:
-    import yaml
-
     for name in ("master", "worker"):
-        assert yaml.safe_load(served(f"{name}.yaml")) == document(name)
+        assert yaml.load(served(f"{name}.yaml"), Loader=LOADER) == document(name)
 
 
 def test_every_operation_says_how_it_fails() -> None:
@@ -139,29 +124,6 @@ def test_the_schemas_refuse_what_is_wrong() -> None:
 # Schemathesis: whatever it makes of the document, the answer is documented and never a 500.
 
 
-@schemathesis.serializer(MSGPACK)
-def serialize_msgpack(_context: Any, value: Any) -> Any:
-    # What it generates for negative tests need not be packable; then send bytes that are no MessagePack.
-    try:
-        return msgpack.packb(value)
-    except (TypeError, ValueError, OverflowError):
-        return b"\xc1"
-
-
-@schemathesis.deserializer(MSGPACK)
-def deserialize_msgpack(_context: Any, response: Any) -> Any:
-    return msgpack.unpackb(response.content, strict_map_key=False)
-
-
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-]
-
-
 @pytest.fixture(scope="module")
 def live(redis_url: str) -> Iterator[Live]:
     with live_server(redis_url, "{t" + secrets.token_hex(6) + "}", max_content_length=1 << 20) as live:
@@ -173,16 +135,6 @@ def session() -> Iterator[requests.Session]:
     """Keeps its connections, which saves a third of the time."""
     with requests.Session() as session:
         yield session
-
-
-def known_constraint(live: Live) -> str:
-    """A constraint with `by`, and a job that runs under it."""
-    engine = live.master.engine
-    definition = {"id": "known", "by": "argument", "concurrency": 1}
-    live.run(engine.call("constrain", msgpack.packb(definition), msgpack.packb({"name": "a"})))
-    live.run(engine.enqueue([({"name": "a"}, msgpack.packb("x"))]))
-    live.run(engine.pick("w", "a"))
-    return "known"
 
 
 def flat_document() -> dict[str, Any]:
@@ -202,56 +154,22 @@ def flat_document() -> dict[str, Any]:
     return flat
 
 
-def jobs_of(body: Any) -> list[dict[str, Any]]:
-    """The jobs of a body that enqueues some, as far as it is one."""
-    found = body.get("jobs", [body]) if isinstance(body, dict) else body
-    return [job for job in found if isinstance(job, dict)] if isinstance(found, list) else []
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    import schemathesis
+
+    return schemathesis.openapi.from_dict(flat_document())
 
 
 OPERATIONS = [(method, path) for path, item in flat_document()["paths"].items() for method in METHODS if method in item]
-
-
-@cache
-def flat_schema() -> Any:
-    return schemathesis.openapi.from_dict(flat_document())
 
 
 # Not schemathesis' own `parametrize`: it makes the requests of all operations while tests are collected, in each
 # process that runs tests, and gives all its tests one name, of which xdist runs one.
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_generated_requests_get_documented_answers(
-    method: str, path: str, live: Live, session: requests.Session
+    method: str, path: str, schema: Any, live: Live, session: requests.Session
 ) -> None:
-    operation = flat_schema()[path][method.upper()]
-    cases = [operation.as_strategy(generation_mode=mode) for mode in GenerationMode]
+    import generated
 
-    @given(case=one_of(cases))
-    @settings(
-        max_examples=10,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    def ask(case: Any) -> None:
-        prepare(case, live)
-        # There being no replicas, 504 is the right answer to jobs that are to be durable.
-        waits = any(job.get("durable") is not None for job in jobs_of(case.body))
-        checks = [check for check in CHECKS if not (waits and check is not_a_server_error)]
-        case.call_and_validate(base_url=live.url, session=session, checks=checks, timeout=60)
-
-    ask()
-
-
-def prepare(case: Any, live: Live) -> None:
-    """Have it meet what is there, and wait for nothing."""
-    if case.path.startswith("/constraint/") and len(str(case.path_parameters["id"])) % 2:
-        # Ids of chance meet nothing that is there.
-        case.path_parameters["id"] = known_constraint(live)
-    if case.operation.path == "/pick" and isinstance(case.body, dict) and "timeout" in case.body:
-        case.body["timeout"] = 0
-    if case.path.endswith("/polling"):
-        case.query = {**(case.query or {}), "timeout": 0}
-    for job in jobs_of(case.body):
-        if isinstance(job.get("durable"), dict) and "timeout" in job["durable"]:
-            job["durable"]["timeout"] = 0.001  # there are no replicas to wait for
+    generated.ask(schema[path][method.upper()], live, session)

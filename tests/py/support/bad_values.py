@@ -38,17 +38,22 @@ class Raw(bytes):
 
 
 def encode(value):
+    if isinstance(value, str):
+        return msgpack.packb(value)
     if isinstance(value, Raw):
         return bytes(value)
     if isinstance(value, dict):
         parts = [encode(part) for item in value.items() for part in item]
         return b"\xdf" + struct.pack(">I", len(value)) + b"".join(parts)
     if isinstance(value, list):
-        return b"\xdd" + struct.pack(">I", len(value)) + b"".join(map(encode, value))
+        parts = {id(part): encode(part) for part in {id(part): part for part in value}.values()}  # most repeat one
+        return b"\xdd" + struct.pack(">I", len(value)) + b"".join([parts[id(part)] for part in value])
     return msgpack.packb(value)
 
 
 def show(value):
+    if isinstance(value, str) and len(value) > 1000:  # of a megabyte it would take long
+        return f"{value[:20]!r}...{len(value)}"
     text = repr(value)
     return text if len(text) < 30 else f"{text[:20]}...{len(text)}"
 
