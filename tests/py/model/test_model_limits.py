@@ -74,8 +74,9 @@ class TestLanes:
         pick_all(driver)
         advance(driver, 5)
         pick_all(driver)
-        for job in [job for job in driver.model.jobs.values() if job.status == "running"][:LANES]:
-            driver.run(["cancel", {"ids": [job.id]}, 0])
+        running = [job.id for job in driver.model.jobs.values() if job.status == "running"][:LANES]
+        driver.run(["cancel", {"ids": running[:1]}, 0])
+        driver.run(["cancel", {"ids": running[1:]}, 0])
         pick_all(driver)
         driver.run(["check", {}, 0])
 
