@@ -134,10 +134,11 @@ class Order(Part):
         waiting = sorted((job for job in waiting if job.queue in open), key=rank)
         if not self.model.limits.constraints:
             return [(job, set()) for job in waiting]
-        holders = self.model.limits.holders()
-        return [
-            (job, self.model.limits.unsure_keys(job)) for job in waiting if not self.model.limits.is_held(job, holders)
-        ]
+        limits, holders, unsure = self.model.limits, self.model.limits.holders(), {}
+        for facts, job in {limits.facts_of(job): job for job in waiting}.items():
+            if not limits.is_held(job, holders):
+                unsure[facts] = limits.unsure_keys(job)
+        return [(job, unsure[facts]) for job in waiting if (facts := limits.facts_of(job)) in unsure]
 
     def note_start(self, found, started, under):
         """Makes of what was `startable`, by id, what is so when one of them has started: that takes room under its own
