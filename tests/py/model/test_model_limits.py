@@ -38,9 +38,9 @@ class TestLanes:
         assert pick_all(driver)[0] == []
         finish(driver, first)
         assert pick_all(driver)[0] == [200]
-        best = push(driver, [{"c": 300}], priority=-2)
+        best = push(driver, [{"c": 240}], priority=-2)
         driver.run(["cancel", {"ids": better}, 0])
-        assert pick_all(driver)[0] == [300]
+        assert pick_all(driver)[0] == [240]
         driver.run(["release", {"worker": "w", "jobs": [[best[0], 1]], "delay": 5}, 0])
         assert pick_all(driver)[0] == [0]
 

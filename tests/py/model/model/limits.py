@@ -242,8 +242,7 @@ class Limits(Part):
         return (self.matching.get(job.id) or self.matches(job))[1]
 
     def facts_of(self, job):
-        """All that it depends on whether a waiting job is held, and until when: of jobs that have the same, one tells
-        of all."""
+        """All that decides whether a waiting job is held, and until when: jobs with the same are alike."""
         keys, names = self.matching.get(job.id) or self.matches(job)
         costs = tuple(constraint.cost_of(job) for constraint, _ in keys if constraint.rate)
         return names, costs, any(job.id in constraint.kept for constraint, _ in keys) and job.id
