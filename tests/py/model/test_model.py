@@ -44,7 +44,7 @@ class TestMoreThanAHundredDueAtOnce:
         enqueue(driver, MANY, delay=1)
         advance(driver, 2)
         came, calls = pick_until_all_is_done(driver, queues)
-        assert came == MANY and calls > 3
+        assert came == MANY and calls > 2
 
     def test_expired_jobs(self, driver, queues):
         driver.fresh()
@@ -68,7 +68,7 @@ class TestMoreThanAHundredDueAtOnce:
         pick(driver)
         advance(driver, 31)
         came, calls = pick_until_all_is_done(driver, queues)
-        assert came == MANY and calls > 3
+        assert came == MANY and calls > 2
 
     def test_leases_that_nobody_could_renew(self, driver, queues):
         """More than one call excuses: all run on, and end when the time they got is over."""
@@ -92,7 +92,7 @@ class TestMoreThanAHundredDueAtOnce:
         pick(driver, worker="worker:dead")
         advance(driver, 31)
         came, calls = pick_until_all_is_done(driver, queues)
-        assert came == MANY and calls > 3
+        assert came == MANY and calls > 2
 
     def test_results_and_records(self, driver, queues):
         driver.fresh()

@@ -38,9 +38,9 @@ class TestLanes:
         assert pick_all(driver)[0] == []
         finish(driver, first)
         assert pick_all(driver)[0] == [200]
-        best = push(driver, [{"c": 300}], priority=-2)
+        best = push(driver, [{"c": 240}], priority=-2)
         driver.run(["cancel", {"ids": better}, 0])
-        assert pick_all(driver)[0] == [300]
+        assert pick_all(driver)[0] == [240]
         driver.run(["release", {"worker": "w", "jobs": [[best[0], 1]], "delay": 5}, 0])
         assert pick_all(driver)[0] == [0]
 
@@ -74,8 +74,9 @@ class TestLanes:
         pick_all(driver)
         advance(driver, 5)
         pick_all(driver)
-        for job in [job for job in driver.model.jobs.values() if job.status == "running"][:LANES]:
-            driver.run(["cancel", {"ids": [job.id]}, 0])
+        running = [job.id for job in driver.model.jobs.values() if job.status == "running"][:LANES]
+        driver.run(["cancel", {"ids": running[:1]}, 0])
+        driver.run(["cancel", {"ids": running[1:]}, 0])
         pick_all(driver)
         driver.run(["check", {}, 0])
 

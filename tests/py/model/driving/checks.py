@@ -11,7 +11,7 @@ class Checks:
 
     def hear(self):
         """What was published since the last time."""
-        self.listener.connection.send_command("PING")
+        self.listener.say("PING")
         ended, heard = [], []
         while (message := self.listener.read())[0] != b"pong":
             if message[0] != b"smessage":
@@ -70,13 +70,11 @@ class Checks:
 
     def check_records(self):
         """The model knows all jobs there are."""
-        unknown = set(self.ids_after("")) - set(self.model.jobs)
+        records = set(self.ids_after(""))
+        unknown = records - set(self.model.jobs)
         expect(not unknown, "records of unknown jobs", unknown)
-        missing = [job for job in self.model.jobs.values() if not job.may_be_gone and not self.is_there(job.id)]
+        missing = [job for job in self.model.jobs.values() if not job.may_be_gone and job.id not in records]
         expect(not missing, "no records of jobs", missing)
-
-    def is_there(self, id):
-        return self.redis.send("EXISTS", f"{self.namespace}:j:{id}") == 1
 
     def ids_after(self, id):
         """The ids of all jobs that have a record and were made after this one, in order."""

@@ -14,7 +14,7 @@ from driving.checks import Checks
 from driving.connection import Connection
 from driving.labels import NEVER, Labels
 from driving.random_jobs import Generator
-from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_document, spec_only
+from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_document, spec_only, unpack_document
 from jqmaster.bundle.build import build
 from jqmaster.engine.scripts import builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
@@ -26,6 +26,7 @@ FORM = os.environ.get("JQ_FORM", "functions")
 # Another tree of scripts/ and jqlua/ than this one.
 SOURCE = Path(os.environ["JQ_SOURCE"]) if "JQ_SOURCE" in os.environ else None
 START_MS = 1_700_000_000_000
+MOST_LOOKED_AT = 1000  # jobs in one call
 MOST_CHANNELS = 20  # to which the driver listens, of jobs and workers
 NAMED = {"names", "ids", "top", "group"}  # fields of listings that are answered whole
 
@@ -57,6 +58,7 @@ class Driver(Labels, Checks):
 
     def begin(self):
         """In an empty namespace."""
+        self.looked_at = {}  # id -> its document as it came, until something is called that may change it
         for channel in self.listened:
             self.listener.send("SUNSUBSCRIBE", f"{self.namespace}:{channel}")
         self.hear()
@@ -96,6 +98,7 @@ class Driver(Labels, Checks):
         self.listener.close()
 
     def set_clock(self, now_ms):
+        self.looked_at = {}
         self.redis.send("SET", self.namespace + ":clock", now_ms)
 
     def move_clock(self, delta_ms):
@@ -106,6 +109,7 @@ class Driver(Labels, Checks):
     def send(self, script, *args, keys=None):
         """The raw reply; raises redis.exceptions.ResponseError."""
         keys = (self.namespace, self.namespace + ":meta") if keys is None else keys
+        self.looked_at = {}
         return self.redis.send(*self.called[script], len(keys), *keys, *args)
 
     def call(self, script, **fields):
@@ -127,7 +131,14 @@ class Driver(Labels, Checks):
         return decode(reply) if decode else reply
 
     def look(self, id):
-        return self.call("get", ids=[id])[0]
+        """Who looks at a second one is about to look at many: then all come in one reply."""
+        if id not in self.looked_at:
+            found = self.looked_at
+            others = [other for other in self.model.jobs if other not in found and other != id] if found else []
+            ids = [id, *others][:MOST_LOOKED_AT]
+            self.looked_at = found | dict(zip(ids, self.send("get", *ids), strict=True))
+        raw = self.looked_at[id]
+        return None if raw is None else unpack_document(raw)
 
     def look_at_worker(self, id):
         return next((doc for doc in self.pages("workers") if doc["id"] == id), None)

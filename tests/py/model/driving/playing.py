@@ -36,11 +36,8 @@ def pick_until_all_is_done(driver, queues, count=200):
     return came, calls
 
 
-MANY = 350
-
-
-LANES = 350
-
+# Of what a call does a hundred of: two calls full, and a part of one.
+MANY = LANES = 250
 
 pushed = itertools.count()
 

@@ -67,12 +67,11 @@ class Cron:
 
     def within(self, minute):
         """The moments of this minute, which is of UTC."""
-        clock, before = self.clock(minute), self.clock(minute - MINUTE)
-        found = set()
+        clock, found = self.clock(minute), set()
         if self.fits(clock) and not (self.has_given_times and clock.fold):
             found = {minute + timedelta(seconds=second) for second in self.seconds}
-        skipped = before.replace(fold=0) + MINUTE
-        while self.has_given_times and skipped < clock:
+        skipped = self.clock(minute - MINUTE).replace(fold=0) + MINUTE if self.has_given_times else clock
+        while skipped < clock:
             if self.fits(skipped):
                 found.add(minute)
             skipped += MINUTE

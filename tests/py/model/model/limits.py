@@ -241,6 +241,12 @@ class Limits(Part):
         """The same, each as (constraint id, key)."""
         return (self.matching.get(job.id) or self.matches(job))[1]
 
+    def facts_of(self, job):
+        """All that decides whether a waiting job is held, and until when: jobs with the same are alike."""
+        keys, names = self.matching.get(job.id) or self.matches(job)
+        costs = tuple(constraint.cost_of(job) for constraint, _ in keys if constraint.rate)
+        return names, costs, any(job.id in constraint.kept for constraint, _ in keys) and job.id
+
     def matches(self, job):
         keys = [(constraint, constraint.key_of(job)) for constraint in self.constraints.values()]
         found = [(constraint, key) for constraint, key in keys if key is not None]
@@ -251,7 +257,7 @@ class Limits(Part):
         """(constraint id, key) -> how many hold it: they run, or keep it in strict order until they end."""
         running = [self.names_of(job) for job in self.model.jobs.values() if job.status == "running"]
         count = Counter(chain.from_iterable(running))
-        for constraint in self.constraints.values():
+        for constraint in [one for one in self.constraints.values() if one.kept]:
             kept = [job for id in constraint.kept if (job := self.model.jobs.get(id)) and job.status != "running"]
             count.update((constraint.id, key) for job in kept for one, key in self.keys_of(job) if one is constraint)
         return count
@@ -303,7 +309,7 @@ class Limits(Part):
             for j in self.model.jobs.values()
             if j.status == "queued" and self.model.life.is_open(j, queues) and suits(j)
         ]
-        moments = [self.opening_ms(j, holders) for j in jobs]
+        moments = [self.opening_ms(j, holders) for j in {self.facts_of(j): j for j in jobs}.values()]
         return [moment for moment in moments if moment is not None and moment > self.model.now]
 
     # ---- operations; the documents are checked in limit_documents.py ----

@@ -91,11 +91,17 @@ def step(value, segment):
 
 
 def value_at(job, path):
-    first, *segments = split(path)
+    first = split(path)[0]
     if first != "argument":
         return getattr(job, first)
-    value = _looked_into(job.argument)
-    for segment in segments:
+    return value_in(job.argument, path)
+
+
+# One path is looked up in an argument again and again.
+@lru_cache(10_000)
+def value_in(argument, path):
+    value = _looked_into(argument)
+    for segment in split(path)[1:]:
         value = MISSING if value is MISSING else step(value, segment)
     return value
 

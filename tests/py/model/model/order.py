@@ -134,25 +134,33 @@ class Order(Part):
         waiting = sorted((job for job in waiting if job.queue in open), key=rank)
         if not self.model.limits.constraints:
             return [(job, set()) for job in waiting]
-        holders = self.model.limits.holders()
-        return [
-            (job, self.model.limits.unsure_keys(job)) for job in waiting if not self.model.limits.is_held(job, holders)
-        ]
+        limits, holders, unsure = self.model.limits, self.model.limits.holders(), {}
+        for facts, job in {limits.facts_of(job): job for job in waiting}.items():
+            if not limits.is_held(job, holders):
+                unsure[facts] = limits.unsure_keys(job)
+        return [(job, unsure[facts]) for job in waiting if (facts := limits.facts_of(job)) in unsure]
 
-    def startable_after(self, found, started):
-        """As `startable` says when one of them has started: that takes room under its own keys, and makes none."""
+    def note_start(self, found, started, under):
+        """Makes of what was `startable`, by id, what is so when one of them has started: that takes room under its own
+        keys, and makes none."""
         limits = self.model.limits
-        left = [pair for pair in found if pair[0] is not started]
-        keys = limits.names_of(started)
-        if not keys:
-            return left
-        touched = {job.id for job, _ in left if not keys.isdisjoint(limits.names_of(job))}
+        del found[started.id]
+        touched = set().union(*(under[name] for name in limits.names_of(started))) & found.keys()
         holders = limits.holders() if touched else {}
-        return [
-            (job, limits.unsure_keys(job) if job.id in touched else unsure)
-            for job, unsure in left
-            if job.id not in touched or not limits.is_held(job, holders)
-        ]
+        for id in touched:
+            job, _ = found[id]
+            if limits.is_held(job, holders):
+                del found[id]
+            else:
+                found[id] = job, limits.unsure_keys(job)
+
+    def under_keys(self, found):
+        """(constraint id, key) -> ids of the jobs under it, of those that are `startable`."""
+        under = {}
+        for job, _ in found:
+            for name in self.model.limits.names_of(job):
+                under.setdefault(name, set()).add(job.id)
+        return under
 
     def ready(self, queues):
         """The jobs that may start for certain, best rank first."""
@@ -167,7 +175,7 @@ class Order(Part):
             yield [other for other, unsure in found if not unsure & closed]
 
     def heads(self, jobs, queues):
-        """The jobs that may come next for these queues, of those that may start."""
+        """The jobs that may come next for these queues, of those that may start, which are in order of rank."""
         by_queue = {}
         for job in jobs:
             by_queue.setdefault(job.queue, []).append(job)
@@ -185,7 +193,7 @@ class Order(Part):
     def heads_of(self, queue, jobs):
         """The jobs that a queue may give next. Of several levels, under constraints, turns are not exact."""
         if queue not in self.fair:
-            return [min(jobs, key=rank)]
+            return jobs[:1]
         if len(self.fair[queue].levels) > 1 and self.model.limits.constraints:
             best = min(job.priority for job in jobs)
             return [job for job in jobs if job.priority == best]
@@ -221,14 +229,15 @@ class Order(Part):
     def follow(self, taken, queues, order, worker):
         """Starts the picked jobs one by one; yields each when it has started."""
         turns = set(range(len(entries(queues))))
-        found = self.startable(queues) if taken else []
+        startable = self.startable(queues) if taken else []
+        found, under = {job.id: (job, unsure) for job, unsure in startable}, self.under_keys(startable)
         for job in taken:
-            turns = self.take(job, found, queues, order, turns)
+            turns = self.take(job, found.values(), queues, order, turns)
             if not turns:  # what was expected is dear to tell
-                expected = [sorted(self.heads(jobs, queues)) for jobs in self.worlds(found, job)]
+                expected = [sorted(self.heads(jobs, queues)) for jobs in self.worlds(found.values(), job)]
                 expect(False, "not the next job", job, expected, order, self.model.now)
             self.model.life.start(job, worker)
-            found = self.startable_after(found, job)
+            self.note_start(found, job, under)
             yield job
 
     def check_nothing_left(self, next_ms, queues, due_before):
