@@ -27,7 +27,7 @@ class Connection:
         while (reply := self.reader.gets()) is False:
             some = self.socket.recv(65536)
             if not some:
-                raise EOFError("the server has closed the connection")
+                raise ConnectionError("the server has closed the connection")
             self.reader.feed(some)
         if isinstance(reply, ResponseError):
             raise reply

@@ -20,7 +20,7 @@ LENGTH = 300  # operations of a sequence; each begins with an empty namespace
 
 
 # A reply of an unexpected shape may trip the model anywhere.
-WRONG = (AssertionError, LookupError, TypeError, ValueError, AttributeError, RedisError)
+WRONG = (AssertionError, LookupError, TypeError, ValueError, AttributeError, RedisError, OSError)
 
 
 def replay(driver, operations):
