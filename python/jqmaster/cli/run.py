@@ -6,9 +6,9 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from jqmaster.cli.options import Misused, Options, Parser, check_environment, is_yes
+from jqmaster.cli.options import Command, Misused, Options, Parser, check_environment, is_yes
 from jqmaster.cli.reach import client_of, complain, place, tell
 from jqmaster.cli.status import CODES, EPILOG, EXIT_FAILED, EXIT_USAGE, Refused
 from jqmaster.errors import JQError
@@ -75,13 +75,21 @@ def build() -> Parser:
     parser = Parser(prog="jqmaster", description="JQ, a job queue on Redis.", epilog=EPILOG)
     parser.declare("-v --verbose  log more, to stderr\n--version     print the version, and end")
     parser.set_defaults(root=parser)
+    families: dict[str, list[Command]] = {}
+    for one in _commands():
+        families.setdefault(one.name.split()[0], []).append(one)
+    for family in families.values():
+        parser.add(*family)
+    return parser
+
+
+def _commands() -> Iterator[Command]:
+    """All that modules declare, each in front of its verbs."""
     for name in MODULES:
         module = importlib.import_module(f"jqmaster.cli.{name}")
         for function in vars(module).values():
             if getattr(function, "__module__", "") == module.__name__:
-                for one in getattr(function, "commands", ()):
-                    parser.add(one)
-    return parser
+                yield from getattr(function, "commands", ())
 
 
 def failed(error: Exception, *, as_json: bool = False) -> int:
