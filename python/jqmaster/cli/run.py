@@ -6,7 +6,8 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 
 from jqmaster.cli.options import Command, Misused, Options, Parser, check_environment, is_yes
 from jqmaster.cli.reach import client_of, complain, place, tell
@@ -75,21 +76,22 @@ def build() -> Parser:
     parser = Parser(prog="jqmaster", description="JQ, a job queue on Redis.", epilog=EPILOG)
     parser.declare("-v --verbose  log more, to stderr\n--version     print the version, and end")
     parser.set_defaults(root=parser)
-    families: dict[str, list[Command]] = {}
-    for one in _commands():
-        families.setdefault(one.name.split()[0], []).append(one)
-    for family in families.values():
+    for family in _families():
         parser.add(*family)
     return parser
 
 
-def _commands() -> Iterator[Command]:
-    """All that modules declare, each in front of its verbs."""
+@cache
+def _families() -> list[list[Command]]:
+    """All that modules declare: each command, with its verbs behind it."""
+    families: dict[str, list[Command]] = {}
     for name in MODULES:
         module = importlib.import_module(f"jqmaster.cli.{name}")
         for function in vars(module).values():
             if getattr(function, "__module__", "") == module.__name__:
-                yield from getattr(function, "commands", ())
+                for one in getattr(function, "commands", ()):
+                    families.setdefault(one.name.split()[0], []).append(one)
+    return list(families.values())
 
 
 def failed(error: Exception, *, as_json: bool = False) -> int:
