@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import operations_code
+import quick_yaml
 import yaml
 from fields import Plain
 
@@ -187,7 +188,7 @@ def _schema(field: Field, *, told: bool = False) -> dict[str, Any]:
 
 def with_operations(document: str) -> str:
     """A document with what it lacks, each behind the others of its path or of all paths."""
-    described = yaml.safe_load(document)["paths"]
+    described = quick_yaml.read(document)["paths"]
     for one in OPERATIONS.values():
         if one.method.lower() in (described.get(one.path) or {}):
             continue

@@ -25,6 +25,7 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -132,6 +133,16 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=28, width=min(int(columns) if columns.isdigit() else 80, 80))
 
 
+class _Made(dict[str, Any]):
+    """Parsers by name, each made when it is first asked for: of eighty a call needs one or two."""
+
+    def __getitem__(self, name: str) -> Any:
+        kept = super().__getitem__(name)
+        if isinstance(kept, partial):
+            kept = self[name] = kept()
+        return kept
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser whose options are declared as text, and made when it is first asked: of all commands a call
     needs one."""
@@ -174,27 +185,32 @@ class Parser(argparse.ArgumentParser):
         except ValueError as error:
             raise argparse.ArgumentError(action, str(error)) from None
 
-    def add(self, one: Command) -> None:
-        """Add a command, or the verb of one, `queues pause`. Without a verb the command itself runs."""
-        first, _, verb = one.name.partition(" ")
-        if verb:
-            parent = self.verbs.choices[first]
-            parent.verbs = parent.verbs or parent.add_subparsers(title="verbs", metavar="VERB", dest="verb")
-            verbs = parent.verbs
-        else:
-            self.verbs = self.verbs or self.add_subparsers(
-                title="commands", required=True, metavar="COMMAND", dest="command"
-            )
-            verbs = self.verbs
+    def add(self, one: Command, *verbs: Command) -> None:
+        """Add a command with its verbs, or to one a verb. Without a verb the command itself runs."""
+        if self.verbs is None:
+            root = {"title": "commands", "required": True, "metavar": "COMMAND", "dest": "command"}
+            given = {"title": "verbs", "metavar": "VERB", "dest": "verb"} if self.words else root
+            self.verbs = self.add_subparsers(**given)
+            self.verbs.choices = self.verbs._name_parser_map = _Made()
+        name = one.name.split()[-1]
+        self.verbs._choices_actions.append(self.verbs._ChoicesPseudoAction(name, (), one.text))  # for the help
+        self.verbs.choices[name] = partial(self._child, one, verbs)
+
+    def _child(self, one: Command, verbs: tuple[Command, ...]) -> Parser:
+        """The parser of a command or a verb."""
+        words = tuple(one.name.split())
         description = f"{one.text[0].upper()}{one.text[1:]}."
         more = f"{description}\n{one.more}" if one.more else description
         epilog = "Exit codes, and how JSON shows binary data: jqmaster --help"
-        parser: Parser = verbs.add_parser(verb or first, help=one.text, description=more, epilog=epilog)
-        parser.words = (first, verb) if verb else (first,)
+        parser = Parser(prog=f"{self.prog} {words[-1]}", description=more, epilog=epilog)
+        parser.words = words
         parser.set_defaults(which=one, parser=parser)
         parser.declare(one.options)
         if one.asks:
-            parser.declare(REACH, hidden=bool(verb))  # or what was said in front of a verb would not stand
+            parser.declare(REACH, hidden=len(words) > 1)  # or what was said in front of a verb would not stand
+        for verb in verbs:
+            parser.add(verb)
+        return parser
 
     def declare(self, lines: str, *, hidden: bool = False) -> None:
         """Add the arguments and options that a text tells; those behind `[a title]` are a group. `hidden`: where
@@ -267,8 +283,8 @@ def parsers(parser: Parser) -> Iterator[tuple[tuple[str, ...], Parser]]:
     yield parser.words, parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for child in action.choices.values():
-                yield from parsers(child)
+            for name in action.choices:
+                yield from parsers(action.choices[name])
 
 
 def _add_environment(parser: Parser) -> None:

@@ -7,8 +7,9 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 
-from jqmaster.cli.options import Misused, Options, Parser, check_environment, is_yes
+from jqmaster.cli.options import Command, Misused, Options, Parser, check_environment, is_yes
 from jqmaster.cli.reach import client_of, complain, place, tell
 from jqmaster.cli.status import CODES, EPILOG, EXIT_FAILED, EXIT_USAGE, Refused
 from jqmaster.errors import JQError
@@ -75,13 +76,22 @@ def build() -> Parser:
     parser = Parser(prog="jqmaster", description="JQ, a job queue on Redis.", epilog=EPILOG)
     parser.declare("-v --verbose  log more, to stderr\n--version     print the version, and end")
     parser.set_defaults(root=parser)
+    for family in _families():
+        parser.add(*family)
+    return parser
+
+
+@cache
+def _families() -> list[list[Command]]:
+    """All that modules declare: each command, with its verbs behind it."""
+    families: dict[str, list[Command]] = {}
     for name in MODULES:
         module = importlib.import_module(f"jqmaster.cli.{name}")
         for function in vars(module).values():
             if getattr(function, "__module__", "") == module.__name__:
                 for one in getattr(function, "commands", ()):
-                    parser.add(one)
-    return parser
+                    families.setdefault(one.name.split()[0], []).append(one)
+    return list(families.values())
 
 
 def failed(error: Exception, *, as_json: bool = False) -> int:

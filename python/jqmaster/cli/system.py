@@ -16,10 +16,10 @@ from jqmaster.cli.options import Client, Coded, Options, Replies, asks
 from jqmaster.cli.places import Place
 from jqmaster.cli.reach import redis_place
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Refused
-from jqmaster.system.record import OVER, System
 
 if TYPE_CHECKING:
     from jqmaster.system.looking import Look
+    from jqmaster.system.record import System
     from jqmaster.system.resizing import Moved
 
 _SETTINGS_S = 30.0
@@ -255,6 +255,7 @@ partition N(0..255)  its number
 --wait               until it is closed
 """)
 def _drain(_client: Client, options: Options) -> Coded:
+    from jqmaster.system.record import OVER
     from jqmaster.system.resizing import drain
 
     where = _place(options)

@@ -9,7 +9,6 @@ from typing import Any
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Options, Replies, asks
 from jqmaster.errors import NotFound
-from jqmaster.system.record import partition_of
 
 _RETRYING_LOOKED_AT = 20
 
@@ -76,6 +75,8 @@ def reasons(
         lease = show.when(document.get("due_ms"), now)
         since = show.coarse(max(0, now - (document.get("started_ms") or now)) / 1000)
         return [f"worker {document.get('worker_id')} runs it for {since}; its lease ends {lease}"]
+    from jqmaster.system.record import partition_of
+
     lines = []
     if status == "blocked":
         left = told.get("waits_for") or []

@@ -35,6 +35,10 @@ def worker(master: MasterProcess, request: pytest.FixtureRequest) -> Iterator[No
         assert worker.ends() == 0
 
 
+# What whoever enqueues sees is the same whatever kind of worker runs the jobs, whose kinds test_enqueue has all.
+PULLS = pytest.mark.parametrize("worker", [()], ids=str, indirect=True)
+
+
 def run(*command: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(Path(jqmaster.__file__).parents[1])}
     ended = subprocess.run(command, cwd=EXAMPLES, env=environment, capture_output=True, text=True, timeout=60)
@@ -53,6 +57,7 @@ def test_enqueue(master: MasterProcess) -> None:
     ]
 
 
+@PULLS
 @pytest.mark.usefixtures("worker")
 def test_curl(master: MasterProcess) -> None:
     total, constraint, explained, usage, answer, page, schedule, failures, stats = map(
@@ -82,6 +87,7 @@ def test_limits(master: MasterProcess) -> None:
     ]
 
 
+@PULLS
 @pytest.mark.usefixtures("worker")
 def test_unique(master: MasterProcess) -> None:
     JQ(master.url).discard_where(name="add")
@@ -96,6 +102,7 @@ def test_unique(master: MasterProcess) -> None:
     ]
 
 
+@PULLS
 @pytest.mark.usefixtures("worker")
 def test_schedules(master: MasterProcess) -> None:
     JQ(master.url).discard_where(name="add")

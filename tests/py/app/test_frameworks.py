@@ -21,6 +21,7 @@ from topologies import free_ports
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PACKAGE = str(Path(jqmaster.__file__).parents[1])
+PYTEST = ("-m", "pytest", "-q", "-pno:cacheprovider", "-pno:schemathesis")  # the last takes a second to start
 FILE = re.compile(r"```python\n# file: (\S+)\n(.*?)```", re.DOTALL)
 
 
@@ -71,7 +72,7 @@ def shown(url: str) -> dict[str, Any]:
 
 def test_fastapi(tmp_path: Path, variables: dict[str, str]) -> None:
     write("fastapi.md", tmp_path)
-    run("-m", "pytest", "-q", "-p", "no:cacheprovider", folder=tmp_path, variables=variables)
+    run(*PYTEST, folder=tmp_path, variables=variables)
     [port] = free_ports(1)
     url = f"http://127.0.0.1:{port}/pictures"
     serve = ("hypercorn", "main:app", "--bind", f"127.0.0.1:{port}")
@@ -88,7 +89,7 @@ def test_fastapi(tmp_path: Path, variables: dict[str, str]) -> None:
 
 def test_flask(tmp_path: Path, variables: dict[str, str]) -> None:
     write("flask.md", tmp_path)
-    run("-m", "pytest", "-q", "-p", "no:cacheprovider", folder=tmp_path, variables=variables)
+    run(*PYTEST, folder=tmp_path, variables=variables)
     [port] = free_ports(1)
     url = f"http://127.0.0.1:{port}/mails"
     with (

@@ -8,9 +8,12 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distribution, distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import jqmaster
 from jqmaster import JQ
@@ -19,6 +22,7 @@ from jqmaster.engine.scripts import builtin
 from servers import RedisServer
 
 ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = Path(sysconfig.get_path("purelib"))
 FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 DIRECTORIES = ("python", "scripts", "jqlua", "openapi", "docs")
 
@@ -42,10 +46,36 @@ print(json.dumps(asyncio.run(main(sys.argv[1]))))
 """
 
 
-def run(*command: object, cwd: Path) -> str:
-    """Run a command away from the repository, with an environment that does not point back to it."""
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(cwd), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    done = subprocess.run(list(map(str, command)), cwd=cwd, env=environment, capture_output=True, text=True)
+@dataclass(frozen=True)
+class Installed:
+    """An environment that has the wheel, and `dependencies`, a folder; nothing in it points to the repository."""
+
+    home: Path
+    dependencies: Path
+
+    @property
+    def bin(self) -> Path:
+        return self.home / "bin"
+
+    def run(self, command: str, *arguments: object, cwd: Path) -> str:
+        return run(self.bin / command, *arguments, cwd=cwd, PYTHONPATH=str(self.dependencies))
+
+    def started(self, command: str, *arguments: str, cwd: Path) -> subprocess.Popen[str]:
+        environment = away(cwd) | {"PYTHONPATH": str(self.dependencies)}
+        given = [str(self.bin / command), *arguments]
+        return subprocess.Popen(
+            given, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+
+def away(folder: Path) -> dict[str, str]:
+    """An environment that does not point back to the repository."""
+    return {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+def run(*command: object, cwd: Path, **more: str) -> str:
+    """Run a command away from the repository."""
+    done = subprocess.run(list(map(str, command)), cwd=cwd, env=away(cwd) | more, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -61,47 +91,38 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, copy / name)
     out = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, copy, cwd=out)
+    run(sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check", "--outdir", out, copy, cwd=out)
     assert next(out.glob("*.tar.gz"))
     return next(out.glob("*.whl"))
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ``bin`` directory of an environment that has the wheel; dependencies come from this environment."""
+def home(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment into which pip installed the wheel, and nothing else."""
     home = tmp_path_factory.mktemp("venv")
     run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
-    python = home / "bin" / "python"
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        python,
-        "install",
-        "-q",
-        "--no-compile",
-        "--no-deps",
-        "--no-index",
-        wheel,
-        cwd=home,
-    )
-    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=home).strip())
-    # Path files in a directory that a path file adds are not read: an editable jqmaster there stays unseen.
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return home / "bin"
+    pip = [sys.executable, "-m", "pip", "--python", home / "bin" / "python"]
+    run(*pip, "install", "-q", "--no-compile", "--no-deps", "--no-index", wheel, cwd=home)
+    return home
 
 
-def test_it_loads_and_works(installed: Path, fresh_server: RedisServer, tmp_path: Path) -> None:
-    told = json.loads(run(installed / "python", "-c", WORK, fresh_server.url, cwd=tmp_path))
-    assert told["file"].startswith(str(installed.parent))
+@pytest.fixture(scope="module")
+def installed(home: Path) -> Installed:
+    """With all extras: what is installed here."""
+    # Path files of a folder that a variable adds are not read: an editable jqmaster there stays unseen.
+    return Installed(home, PACKAGES)
+
+
+def test_it_loads_and_works(installed: Installed, fresh_server: RedisServer, tmp_path: Path) -> None:
+    told = json.loads(installed.run("python", "-c", WORK, fresh_server.url, cwd=tmp_path))
+    assert told["file"].startswith(str(installed.home))
     assert told["created"] and told["state"] == "done"
     assert told["version"] == version_of(builtin())  # which has that of the library in it
 
 
-def test_it_carries_built_scripts_and_apis_but_no_sources(installed: Path, tmp_path: Path) -> None:
+def test_it_carries_built_scripts_and_apis_but_no_sources(installed: Installed, tmp_path: Path) -> None:
     command = "import jqmaster, pathlib; print(pathlib.Path(jqmaster.__file__).parent)"
-    package = Path(run(installed / "python", "-c", command, cwd=tmp_path).strip())
+    package = Path(installed.run("python", "-c", command, cwd=tmp_path).strip())
     assert {path.stem for path in package.glob("lua/*.lua")} == {*builtin(), "library"}
     assert {path.name for path in package.glob("openapi/*")} == {path.name for path in ROOT.glob("openapi/*.yaml")}
     assert (package / "py.typed").exists()
@@ -114,29 +135,18 @@ def test_it_carries_built_scripts_and_apis_but_no_sources(installed: Path, tmp_p
     assert files >= {path.relative_to(here) for path in (here / "ui").rglob("*.*") if path.suffix != ".md"}
 
 
-def test_it_brings_the_command(installed: Path, tmp_path: Path) -> None:
-    assert "serve" in run(installed / "jqmaster", "--help", cwd=tmp_path)
+def test_it_brings_the_command(installed: Installed, tmp_path: Path) -> None:
+    assert "serve" in installed.run("jqmaster", "--help", cwd=tmp_path)
 
 
-def started(*command: object, cwd: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        list(map(str, command)),
-        cwd=cwd,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(cwd)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Path, tmp_path: Path) -> None:
+def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Installed, tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
-    master = started(installed / "jqmaster", "serve", "--port", "0", cwd=tmp_path)
+    master = installed.started("jqmaster", "serve", "--port", "0", cwd=tmp_path)
     worker = None
     try:
         assert master.stdout
         url = master.stdout.readline().split()[-1]
-        worker = started(installed / "jqmaster", "work", "tasks:FUNCTIONS", "--url", url, cwd=tmp_path)
+        worker = installed.started("jqmaster", "work", "tasks:FUNCTIONS", "--url", url, cwd=tmp_path)
         assert JQ(url).enqueue("double", 21).result(timeout=60) == 42
         assert (tmp_path / "var").is_dir()
     finally:
@@ -146,35 +156,52 @@ def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Path,
                 assert process.wait(60) == 0
 
 
+def asked_for(home: Path) -> list[Distribution]:
+    """What the wheel asks for without an extra, and what that asks for, as it is installed here; which must fit."""
+    [installed] = distributions(name="jqmaster", path=[str(next(home.glob("lib/*/site-packages")))])
+    left = [(text, "") for text in installed.requires or []]
+    found: dict[str, Distribution] = {}
+    for text, extra in left:  # which grows meanwhile
+        one = Requirement(text)
+        if one.marker is None or one.marker.evaluate({"extra": extra}):
+            package = distribution(one.name)
+            assert one.specifier.contains(package.version, prereleases=True), text
+            found[package.name] = package
+            more = [(text, extra) for text in package.requires or [] for extra in ("", *one.extras)]
+            left += [each for each in more if each not in left]
+    return list(found.values())
+
+
 @pytest.fixture(scope="module")
-def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ``bin`` directory of an environment in which nothing was installed but the wheel with what it asks for."""
-    home = tmp_path_factory.mktemp("bare")
-    run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
-    install = [sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "-q", "--no-compile", wheel]
-    subprocess.run(install, check=True, cwd=home)  # where packages come from is this environment's business
-    return home / "bin"
+def bare(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """With what the wheel asks for, and nothing else: it is linked from here. That pip finds it as well was seen when
+    this environment was made; to have it look through the index again is half a minute of waiting."""
+    folder = tmp_path_factory.mktemp("dependencies")
+    for package in asked_for(home):
+        for top in {file.parts[0] for file in package.files or []} - {"..", "__pycache__"}:
+            (folder / top).symlink_to(Path(str(package.locate_file(top))))
+    return Installed(home, folder)
 
 
-def test_without_an_extra_it_enqueues_and_works(bare: Path, fresh_server: RedisServer, tmp_path: Path) -> None:
+def test_without_an_extra_it_enqueues_and_works(bare: Installed, fresh_server: RedisServer, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         "from jqmaster import JQ\njq = JQ()\n@jq.job\ndef add(a: int, b: int) -> int:\n    return a + b\n"
     )
     where = ("--redis", fresh_server.url)
-    worker = started(bare / "jqmaster", "work", "app:jq", *where, cwd=tmp_path)
+    worker = bare.started("jqmaster", "work", "app:jq", *where, cwd=tmp_path)
     try:
         command = f"from app import jq, add\nwith jq.using({fresh_server.url!r}): print(add.enqueue(40, 2).result(60))"
-        assert run(bare / "python", "-c", command, cwd=tmp_path) == "42\n"
-        assert "add" in run(bare / "jqmaster", "queues", *where, cwd=tmp_path)
+        assert bare.run("python", "-c", command, cwd=tmp_path) == "42\n"
+        assert "add" in bare.run("jqmaster", "queues", *where, cwd=tmp_path)
     finally:
         worker.terminate()
         assert worker.wait(60) == 0
 
 
 @pytest.mark.parametrize("command", ["serve", "demo", "work app:FUNCTIONS --push --redis unix:///nowhere"])
-def test_what_needs_an_extra_names_it(command: str, bare: Path, tmp_path: Path) -> None:
+def test_what_needs_an_extra_names_it(command: str, bare: Installed, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
-    process = started(bare / "jqmaster", *command.split(), cwd=tmp_path)
+    process = bare.started("jqmaster", *command.split(), cwd=tmp_path)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert output.endswith("needs hypercorn: pip install 'jqmaster[server]'\n") and output.count("\n") == 1, output

@@ -41,14 +41,16 @@ def eventually(holds: Callable[[], Any]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("words", [words for words, _ in parsers(build())], ids=" ".join)
+PARSERS = dict(parsers(build()))
+
+
+@pytest.mark.parametrize("words", PARSERS, ids=" ".join)
 def test_help_names_every_option_and_its_variable(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*words, "--help"])
     said = capsys.readouterr().out
     assert ended.value.code == 0 and "usage: jqmaster" in said
-    parser = dict(parsers(build()))[words]
-    for action in parser._actions:
+    for action in PARSERS[words]._actions:
         if action.option_strings and not {"--help", "--version"} & set(action.option_strings):
             assert action.option_strings[0] in said
             assert f"[{action.variable}]" in said
@@ -56,8 +58,10 @@ def test_help_names_every_option_and_its_variable(words: tuple[str, ...], capsys
 
 
 def test_help_in_a_process_of_its_own() -> None:
-    ended = run("--help")
+    ended = run("--help", PYTHONPROFILEIMPORTTIME="1")
     assert ended.returncode == 0 and "Exit codes:" in ended.stdout and "[JQ_VERBOSE]" in ended.stdout
+    imported = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+    assert "argparse" in imported and not {"redis", "aiohttp", "msgpack"} & imported  # which are slow
 
 
 @pytest.fixture(scope="module")

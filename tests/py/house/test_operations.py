@@ -10,6 +10,7 @@ from typing import Any
 
 import operations_code
 import pytest
+import quick_yaml
 import yaml
 
 import jqmaster
@@ -55,7 +56,7 @@ def cases() -> Iterator[Any]:
     for name, one in OPERATIONS.items():
         yield pytest.param(one, *DESCRIBED[one.method, one.path], id=name)
         if not one.by_hand:
-            written = yaml.safe_load(yaml.safe_dump(GENERATE["description"](one)))
+            written = quick_yaml.read(yaml.safe_dump(GENERATE["description"](one)))
             yield pytest.param(one, {}, written, id=f"{name}-written")
 
 
@@ -199,7 +200,7 @@ def test_what_is_made_of_the_table_is_up_to_date() -> None:
     assert GENERATE["with_ways"](ways) == ways, "make generate"
     assert [path for path, text in operations_code.files() if path.read_text() != text] == [], "make generate"
     for one in GENERATE["DOCUMENTS"]:
-        assert yaml.safe_load(one.read_text())["info"]["version"] == jqmaster.__version__, "make generate"
+        assert quick_yaml.read(one.read_text())["info"]["version"] == jqmaster.__version__, "make generate"
 
 
 def test_an_operation_that_is_not_described_is_written() -> None:
@@ -211,7 +212,7 @@ def test_an_operation_that_is_not_described_is_written() -> None:
         end = re.compile(r"^ {0,4}\S", re.M).search(text, start + 5)
         assert end
         text = text[:start] + text[end.start() :]
-    whole = yaml.safe_load(GENERATE["with_operations"](text))
+    whole = quick_yaml.read(GENERATE["with_operations"](text))
     assert whole["paths"].keys() == document()["paths"].keys()
     for path, name in gone.items():
         assert whole["paths"][path]["get"] == GENERATE["description"](OPERATIONS[name])

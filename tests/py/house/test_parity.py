@@ -80,8 +80,11 @@ OF_MASTERS = {"assign", "refuse", "slots", "tick", "migrate", "touch"}  # and of
 INSIDE = OF_MASTERS | {"outbox", "deliver", "share", "balance", "system", "meet"}
 
 
+PARSERS = dict(parsers(build()))
+
+
 def options_of(command: str) -> set[str]:
-    return set(dict(parsers(build()))[command,]._option_string_actions)
+    return set(PARSERS[command,]._option_string_actions)
 
 
 def lua(path: str, name: str) -> list[str]:

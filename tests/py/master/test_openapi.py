@@ -9,11 +9,12 @@ from typing import Any
 
 import jsonschema
 import pytest
+import quick_yaml
 import requests
 import yaml
 
 from http_live import Live, live_server
-from http_support import JSON, LOADER, MSGPACK, OPENAPI, document, escape, validator
+from http_support import JSON, MSGPACK, OPENAPI, document, escape, validator
 from jqmaster.master.http.queues import document as served
 from jqmaster.master.http.routes import ROUTES
 from jqmaster.wire.errors import STATUS
@@ -47,7 +48,7 @@ def test_keys_are_text_and_stand_once(name: str) -> None:
                 for one in child if isinstance(child, tuple) else (child,):
                     look(one)
 
-    look(yaml.compose((OPENAPI / f"{name}.yaml").read_text(), Loader=LOADER))
+    look(yaml.compose((OPENAPI / f"{name}.yaml").read_text(), Loader=quick_yaml.LOADER))
     assert not wrong
 
 
@@ -58,7 +59,7 @@ def test_every_route_is_documented_and_nothing_else() -> None:
 
 def test_the_served_documents_are_these() -> None:
     for name in ("master", "worker"):
-        assert yaml.load(served(f"{name}.yaml"), Loader=LOADER) == document(name)
+        assert quick_yaml.read(served(f"{name}.yaml")) == document(name)
 
 
 def test_every_operation_says_how_it_fails() -> None:
