@@ -40,8 +40,11 @@ class Live:
 
 
 @contextlib.contextmanager
-def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live]:
-    listener = socket.create_server(("127.0.0.1", 0))
+def live_server(
+    redis_url: str, namespace: str, listener: socket.socket | None = None, **options: Any
+) -> Iterator[Live]:
+    """On a port of its own, or where `listener` listens."""
+    listener = listener or socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     ready = threading.Event()
     started: list[Live] = []

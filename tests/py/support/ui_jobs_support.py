@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from http_live import live_server
-from ui_support import Server, Ui
+from ui_support import Server, Tab, Ui
 
 LIGHT, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 
@@ -45,27 +46,43 @@ class Site(Server):
         return [outcome["id"] for outcome in outcomes]
 
 
+@pytest.fixture(scope="module")
+def listener() -> Iterator[socket.socket]:
+    """One address for all servers of a file: so a tab can stay."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener
+
+
 @pytest.fixture
-def site(redis_url: str) -> Iterator[Site]:
-    with live_server(redis_url, "{t" + secrets.token_hex(6) + "}") as live:
-        yield Site(live.url)
+def site(redis_url: str, listener: socket.socket) -> Iterator[Site]:
+    with live_server(redis_url, "{t" + secrets.token_hex(6) + "}", listener.dup()) as live:
+        site = Site(live.url)
+        yield site
+        site.session.close()
 
 
 @contextmanager
 def open_page(browser: Browser, site: Site, **options: Any) -> Iterator[Page]:
     """A tab in which nothing may go wrong, but for what the API refuses."""
     context = browser.new_context(base_url=site.url, **{"viewport": LIGHT, "timezone_id": "UTC", **options})
-    context.set_default_timeout(30_000)
     ui = Ui(context, site)
     ui.refusals = 100
     yield ui.page
     ui.close()
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Tab]:
+    tab = Tab(browser, viewport=LIGHT, timezone_id="UTC")
+    yield tab
+    tab.close()
+
+
 @pytest.fixture
-def page(browser: Browser, site: Site) -> Iterator[Page]:
-    with open_page(browser, site) as opened:
-        yield opened
+def page(tab: Tab, site: Site) -> Iterator[Page]:
+    with tab.used(site) as ui:
+        ui.refusals = 100
+        yield ui.page
 
 
 def rows(page: Page) -> Locator:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from ui_support import HOSTILE, Server, Ui, browser, server, ui  # noqa: F401 (fixtures)
+from ui_support import HOSTILE, Server, Ui, browser, server, tab, ui  # noqa: F401 (fixtures)
 
 
 def quoted(name: str) -> str:

@@ -6,9 +6,9 @@ import time
 
 from playwright.sync_api import expect
 
-from ui_support import Ui, browser, server, ui
+from ui_support import Ui, browser, server, tab, ui
 
-__all__ = ["browser", "server", "ui"]
+__all__ = ["browser", "server", "tab", "ui"]
 
 
 def test_which_customer_is_full_and_what_another_limit_would_do(ui: Ui) -> None:

@@ -7,10 +7,10 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, rows, site
-from ui_support import HOSTILE, browser
+from ui_jobs_support import NARROW, Site, dialog, is_too_wide, listener, open_page, page, rows, site, tab
+from ui_support import HOSTILE, browser, go
 
-__all__ = ["browser", "page", "site"]
+__all__ = ["browser", "listener", "page", "site", "tab"]
 
 
 def fail_some(site: Site) -> None:
@@ -21,7 +21,7 @@ def fail_some(site: Site) -> None:
 
 def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
     fail_some(site)
-    page.goto("/ui/failures")
+    go(page, "/ui/failures")
     expect(rows(page).nth(0)).to_contain_text("Away")
     expect(rows(page).nth(0)).to_contain_text("the bank is away")
     expect(page.get_by_text("8 jobs in 2 groups, 2 new in this time")).to_be_visible()
@@ -43,7 +43,7 @@ def test_what_the_jobs_of_a_group_have_in_common(page: Page, site: Site) -> None
     specs = [{"name": "card", "queue": "pay", "argument": {"to": "acme", "n": number}} for number in range(3)]
     site.add_all([*specs, {"name": "mail", "queue": "pay", "argument": {"to": "bob"}}])
     site.fail("pay", 4, message="no", group="Away")
-    page.goto("/ui/failures?range=15m")
+    go(page, "/ui/failures?range=15m")
     row = rows(page).nth(0)
     expect(row).to_contain_text('jobs card 3, mail 1 · queues pay 4 · to: "acme" 3')
     expect(row.get_by_role("img", name="4 jobs in the last 15 minutes")).to_be_visible()
@@ -59,22 +59,22 @@ def test_new_is_what_came_since_the_last_deploy(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "max_retry": 0}] * 2)
     site.fail("mail", 1, message="mailbox is full", group="Full")
     site.fail("mail", 1, message="no such address", group="Unknown")
-    page.goto("/ui/failures")
+    go(page, "/ui/failures")
     expect(page.get_by_text("1 new since v2 <b>")).to_be_visible()
     new = page.get_by_title("New since v2 <b>: none of its jobs that are kept failed before")
     expect(rows(page).filter(has=new)).to_have_count(1)
     expect(rows(page).filter(has=new)).to_contain_text("Unknown")
     expect(page.get_by_role("group", name="marked: v2 <b>, v1")).to_be_visible()
     # A deploy outside of the time says nothing about it.
-    page.goto(f"/ui/failures?from={marked - 500_000}&to={marked - 1}")
+    go(page, f"/ui/failures?from={marked - 500_000}&to={marked - 1}")
     expect(page.get_by_text("3 new in this time")).to_be_visible()
-    page.goto("/ui/queue/mail")
+    go(page, "/ui/queue/mail")
     expect(page.get_by_role("group", name="marked: v2 <b>, v1")).to_have_count(3)
 
 
 def test_a_group_is_retried_whole(page: Page, site: Site) -> None:
     fail_some(site)
-    page.goto("/ui/failures")
+    go(page, "/ui/failures")
     page.get_by_role("button", name="Retry all of Full").click()
     expect(dialog(page)).to_contain_text("mailbox is full")
     dialog(page).get_by_role("button", name="Retry: 3 jobs").click()
@@ -85,7 +85,7 @@ def test_a_group_is_retried_whole(page: Page, site: Site) -> None:
 
 def test_a_group_is_discarded_whole(page: Page, site: Site) -> None:
     fail_some(site)
-    page.goto("/ui/failures")
+    go(page, "/ui/failures")
     page.get_by_role("button", name="Discard all of Away").click()
     dialog(page).get_by_role("button", name="Discard: 5 jobs").click()
     expect(page.get_by_text("5 jobs discarded.")).to_be_visible()
@@ -94,14 +94,14 @@ def test_a_group_is_discarded_whole(page: Page, site: Site) -> None:
 
 def test_some_of_a_group_are_chosen_among_its_jobs(page: Page, site: Site) -> None:
     fail_some(site)
-    page.goto("/ui/failures")
+    go(page, "/ui/failures")
     page.get_by_role("link", name="Choose some…").first.click()
     expect(page).to_have_url(f"{site.url}/ui/jobs?group=Away")
     expect(rows(page)).to_have_count(5)
 
 
 def test_nothing_failed(page: Page, site: Site) -> None:
-    page.goto("/ui/failures")
+    go(page, "/ui/failures")
     expect(page.get_by_text("No job has failed for good.")).to_be_visible()
     expect(page.get_by_text("Nothing failed in this time.")).to_be_visible()
 
@@ -111,7 +111,7 @@ def test_many_groups_with_hostile_names_on_a_narrow_screen(browser: Browser, sit
     for number in range(60):
         site.fail("mail", message=HOSTILE * 20, group=f"{number} {HOSTILE}")
     with open_page(browser, site, viewport=NARROW) as page:
-        page.goto("/ui/failures")
+        go(page, "/ui/failures")
         expect(rows(page)).to_have_count(25)
         assert not is_too_wide(page)
         page.get_by_role("button", name="Next →").click()
@@ -124,7 +124,7 @@ def enqueue(page: Page) -> None:
 
 
 def test_a_job_is_enqueued_with_its_options(page: Page, site: Site) -> None:
-    page.goto("/ui/enqueue")
+    go(page, "/ui/enqueue")
     page.get_by_label("Name").fill("mail")
     page.get_by_label("Queue", exact=True).fill("slow")
     page.get_by_label("Argument").fill('{"to": ["ada"], "n": 1152921504606846977, "x": 1.0}')
@@ -160,7 +160,7 @@ def test_a_job_is_enqueued_with_its_options(page: Page, site: Site) -> None:
     ],
 )
 def test_json_that_is_wrong_is_told_by_line_and_column(page: Page, site: Site, text: str, told: str) -> None:
-    page.goto("/ui/enqueue?name=mail")
+    go(page, "/ui/enqueue?name=mail")
     page.get_by_label("Argument").fill(text)
     expect(page.get_by_text(told)).to_be_visible()
     enqueue(page)
@@ -169,7 +169,7 @@ def test_json_that_is_wrong_is_told_by_line_and_column(page: Page, site: Site, t
 
 
 def test_what_the_api_refuses_is_said_at_its_field(page: Page, site: Site) -> None:
-    page.goto("/ui/enqueue")
+    go(page, "/ui/enqueue")
     enqueue(page)
     expect(page.get_by_text("Name is needed")).to_be_visible()
     page.get_by_label("Name").fill("mail")
@@ -182,7 +182,7 @@ def test_what_the_api_refuses_is_said_at_its_field(page: Page, site: Site) -> No
 
 def test_a_unique_key_that_is_taken(page: Page, site: Site) -> None:
     job = site.add("mail", unique="one")
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     page.get_by_role("link", name="Enqueue again…").click()
     expect(page.get_by_label("Unique key")).to_have_value("one")
     enqueue(page)
@@ -192,7 +192,7 @@ def test_a_unique_key_that_is_taken(page: Page, site: Site) -> None:
 
 def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
     job = site.add("mail", queue="slow", argument={"n": 1.0, "big": 2**60 + 1}, priority=4, max_retry=2, tags=["eu"])
-    page.goto(f"/ui/enqueue?as={job}")
+    go(page, f"/ui/enqueue?as={job}")
     expect(page.get_by_label("Queue", exact=True)).to_have_value("slow")
     expect(page.get_by_label("Priority")).to_have_value("4")
     # What is typed stays, whatever else of the page changes.
@@ -214,7 +214,7 @@ def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
 def test_a_hostile_job_is_enqueued_again_on_a_narrow_screen(browser: Browser, site: Site) -> None:
     job = site.add(HOSTILE, queue=HOSTILE, argument={HOSTILE: HOSTILE}, tags=["<b>"])
     with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
-        page.goto(f"/ui/enqueue?as={job}")
+        go(page, f"/ui/enqueue?as={job}")
         expect(page.get_by_label("Name")).to_have_value(HOSTILE)
         assert not is_too_wide(page)
         enqueue(page)

@@ -10,10 +10,10 @@ import pytest
 import requests
 from playwright.sync_api import Browser, Page, Route, expect
 
-from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, site
-from ui_support import HOSTILE, browser
+from ui_jobs_support import NARROW, Site, dialog, is_too_wide, listener, open_page, page, site, tab
+from ui_support import HOSTILE, browser, go
 
-__all__ = ["browser", "page", "site"]
+__all__ = ["browser", "listener", "page", "site", "tab"]
 
 
 def section(page: Page, name: str) -> Any:
@@ -23,7 +23,7 @@ def section(page: Page, name: str) -> Any:
 def test_argument_and_result_as_trees_raw_on_demand(page: Page, site: Site) -> None:
     job = site.add("mail", argument={"to": {"name": "Ada"}, "raw": {"$bin": "AAEC/w=="}}, keep_result=True)
     site.succeed(site.start("mail")[0], {"sent": True})
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     expect(section(page, "Argument")).to_contain_text('name: "Ada"')
     expect(section(page, "Argument")).to_contain_text("binary, 4 bytes: 00 01 02 ff")
     expect(section(page, "Result")).to_contain_text("sent: true")
@@ -34,7 +34,7 @@ def test_argument_and_result_as_trees_raw_on_demand(page: Page, site: Site) -> N
 
 def test_large_values_are_shown_in_parts(page: Page, site: Site) -> None:
     job = site.add("mail", argument={"text": "x" * 1_000_000, "list": list(range(2000)), "n": 2**60 + 1})
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     argument = section(page, "Argument")
     expect(argument).to_contain_text("1152921504606846977")
     argument.get_by_role("button", name="999600 more characters").click()
@@ -50,7 +50,7 @@ def test_attempts_with_what_came_between(page: Page, site: Site) -> None:
     site.fail("mail", message="first", should_retry=True)
     site.call("POST", f"/job/{job}/retry")
     site.fail("mail", message="second")
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     happened = section(page, "What happened")
     expect(happened).to_contain_text("Attempt 1 failed after")
     expect(happened).to_contain_text("Attempt 2 failed after")
@@ -65,18 +65,18 @@ def test_what_waits_for_it_and_what_it_waited_for(page: Page, site: Site) -> Non
     holder = site.add("first")
     [running] = site.start("first")
     assert running["id"] == job
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     waits = section(page, "What waits for it")
     expect(waits.get_by_role("link")).to_have_count(12)
     expect(waits).to_contain_text("14 jobs wait for it. 2 more are not drawn.")
     expect(page.locator(".job-line").get_by_role("link", name="hand")).to_be_visible()
     expect(section(page, "What happened")).to_contain_text("for a worker")
-    page.goto(f"/ui/job/{holder}")
+    go(page, f"/ui/job/{holder}")
     expect(section(page, "What happened")).to_contain_text("held by one")
-    page.goto(f"/ui/job/{others[0]}")
+    go(page, f"/ui/job/{others[0]}")
     expect(section(page, "What happened")).to_contain_text("for other jobs")
     # From a job to those of the same customer: one click.
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     section(page, "Argument").get_by_role("link", name="customer.id:acme").click()
     expect(page).to_have_url(f"{site.url}/ui/jobs?q=customer.id%3Aacme")
     expect(page.locator("tbody tr[data-key]")).to_have_count(1)
@@ -85,7 +85,7 @@ def test_what_waits_for_it_and_what_it_waited_for(page: Page, site: Site) -> Non
 def test_a_paused_queue_is_named_and_can_be_resumed(page: Page, site: Site) -> None:
     job = site.add("mail")
     site.call("POST", "/queue/mail/pause")
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     why = section(page, "Why it waits")
     expect(why).to_contain_text("Its queue mail is paused.")
     why.get_by_role("button", name="Resume the queue").click()
@@ -96,7 +96,7 @@ def test_a_paused_queue_is_named_and_can_be_resumed(page: Page, site: Site) -> N
 def test_a_queue_that_nobody_serves(page: Page, site: Site) -> None:
     site.add("mail")
     job = site.add("mail")
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     expect(section(page, "Why it waits")).to_contain_text("No worker is seen that serves its queue")
     expect(section(page, "Why it waits")).to_contain_text("1 job comes before it.")
 
@@ -111,7 +111,7 @@ def test_a_worker_that_waits_need_not_be_registered(page: Page, site: Site) -> N
         kwargs={"json": {"queues": "mail", "timeout": 5}, "headers": {"worker-id": "w1"}},
     )
     waits.start()
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     expect(section(page, "Why it waits")).to_contain_text("A worker waits for jobs of its queue.")
     waits.join()
 
@@ -121,7 +121,7 @@ def test_a_full_constraint_with_its_use(page: Page, site: Site) -> None:
     site.call("PUT", "/constraint/per-customer", limit)
     ids = site.add_all([{"name": "mail", "argument": {"customer": "globex"}}] * 4)
     site.start("mail", 2)
-    page.goto(f"/ui/job/{ids[3]}")
+    go(page, f"/ui/job/{ids[3]}")
     why = section(page, "Why it waits")
     expect(why).to_contain_text("Constraint per-customer for globex is full.")
     expect(why.get_by_role("meter")).to_have_attribute("aria-valuenow", "2")
@@ -132,7 +132,7 @@ def test_a_rate_says_when_it_opens(page: Page, site: Site) -> None:
     site.call("PUT", "/constraint/slow", {"match": {"name": "mail"}, "rate": {"limit": 1, "period": 3600}})
     ids = site.add_all([{"name": "mail"}] * 2)
     site.start("mail")
-    page.goto(f"/ui/job/{ids[1]}")
+    go(page, f"/ui/job/{ids[1]}")
     expect(section(page, "Why it waits")).to_contain_text("starts: 1 in 1 h")
     expect(section(page, "Why it waits")).to_contain_text("has no room. It has room again in 59 min")
 
@@ -142,7 +142,7 @@ def test_a_hold_is_called_one(page: Page, site: Site) -> None:
     site.call("PUT", "/constraint/per-customer", limit)
     job = site.add("mail", argument={"customer": "acme"})
     site.call("POST", "/constraint/per-customer/hold", {"by": "acme", "seconds": 600})
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     why = section(page, "Why it waits")
     expect(why).to_contain_text("Constraint per-customer for acme is on hold. It opens in 9 min")
     expect(why).to_contain_text("0 of 4 in use")
@@ -164,7 +164,7 @@ def test_a_hold_of_a_rate_that_is_used_up_as_well(page: Page, site: Site) -> Non
     ids = site.add_all([{"name": "mail"}] * 2)
     site.start("mail")
     explained(page, hold_ms=int(time.time() * 1000) + 600_000)
-    page.goto(f"/ui/job/{ids[1]}")
+    go(page, f"/ui/job/{ids[1]}")
     expect(section(page, "Why it waits")).to_contain_text("Constraint slow is on hold. It opens in 59 min")
 
 
@@ -174,12 +174,12 @@ def test_a_cost_is_no_number_of_starts(page: Page, site: Site) -> None:
     ids = site.add_all([{"name": "mail", "argument": {"tokens": 900}}] * 3)
     site.start("mail", 2)
     explained(page, cost=50)
-    page.goto(f"/ui/job/{ids[2]}")
+    go(page, f"/ui/job/{ids[2]}")
     told = "This job needs 50, but what is left is kept for a job that needs more. It opens in 9 min"
     expect(section(page, "Why it waits")).to_contain_text(told)
     page.unroute_all()
     explained(page, cost=900)
-    page.goto(f"/ui/job/{ids[1]}")
+    go(page, f"/ui/job/{ids[1]}")
     why = section(page, "Why it waits")
     expect(why).to_contain_text("This job needs 900: there is room for that in 9 min")
     expect(why).to_contain_text("rate: 1,000 in 10 min")
@@ -191,17 +191,17 @@ def test_strict_order_is_named_while_the_one_before_waits_for_its_retry(page: Pa
     site.call("PUT", "/constraint/ledger", limit)
     first, second = site.add_all([{"name": "mail", "retry_base": 900, "retry_cap": 900}] * 2)
     site.fail("mail", should_retry=True)
-    page.goto(f"/ui/job/{second}")
+    go(page, f"/ui/job/{second}")
     why = section(page, "Why it waits")
     expect(why).to_contain_text("It is in strict order")
     expect(why).to_contain_text("1 of 1 in use")
     expect(why.get_by_role("link", name="What runs in this queue")).to_have_count(0)
     why.get_by_role("link", name="What is to be retried").click()
     expect(page.get_by_role("link", name="mail", exact=True).first).to_be_visible()
-    page.goto(f"/ui/job/{first}")
+    go(page, f"/ui/job/{first}")
     expect(why).to_contain_text("waits for its next attempt")
     expect(why).not_to_contain_text("ledger")
-    page.goto("/ui/constraint/ledger")
+    go(page, "/ui/constraint/ledger")
     expect(page.locator(".facts")).to_contain_text("Places in use")
 
 
@@ -209,7 +209,7 @@ def test_the_hold_of_a_key_is_not_when_a_job_is_due(page: Page, site: Site) -> N
     site.call("PUT", "/constraint/one", {"match": {"name": "mail"}, "concurrency": 1})
     site.call("POST", "/constraint/one/hold", {"seconds": 7000})
     job = site.add("mail", delay=600)
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     why = section(page, "Why it waits")
     expect(why).to_contain_text("it is due in 9 min")
     expect(why).to_contain_text("Constraint one is on hold. It opens in 1 h 56 min")
@@ -220,7 +220,7 @@ def test_a_blocked_job_shows_what_it_waits_for(page: Page, site: Site) -> None:
     site.fail("fetch", message="no route")
     other = site.add("sum")
     job = site.add("report", depends=[bad, other])
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     expect(section(page, "What it waits for").locator(".nodes .node")).to_have_count(2)
     why = section(page, "Why it waits")
     expect(why).to_contain_text("1 job it waits for has failed or was cancelled.")
@@ -233,7 +233,7 @@ def test_a_blocked_job_shows_what_it_waits_for(page: Page, site: Site) -> None:
 
 def test_a_scheduled_job_runs_now(page: Page, site: Site) -> None:
     job = site.add("mail", delay=5000)
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     expect(section(page, "Why it waits")).to_contain_text("Its time has not come: it is due in 1 h 2")
     page.get_by_role("button", name="Run now").click()
     expect(page.locator("h1")).to_contain_text("queued")
@@ -242,7 +242,7 @@ def test_a_scheduled_job_runs_now(page: Page, site: Site) -> None:
 
 def test_transitions_are_followed_as_they_happen(page: Page, site: Site) -> None:
     job = site.add("mail", keep_result=True)
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     expect(page.locator("h1")).to_contain_text("queued")
     [picked] = site.start("mail")
     expect(page.locator("h1")).to_contain_text("running")
@@ -257,7 +257,7 @@ def test_transitions_are_followed_as_they_happen(page: Page, site: Site) -> None
 def test_retry_and_the_error_of_a_failed_job(page: Page, site: Site) -> None:
     job = site.add("mail", max_retry=0)
     site.fail("mail", message="mailbox full", error={"code": 452}, group="Full")
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     expect(section(page, "Last failure")).to_contain_text("mailbox full")
     expect(section(page, "Last failure")).to_contain_text("code: 452")
     expect(section(page, "Last failure").get_by_role("link", name="Full")).to_have_attribute(
@@ -271,7 +271,7 @@ def test_retry_and_the_error_of_a_failed_job(page: Page, site: Site) -> None:
 def test_cancel_kick_and_discard(page: Page, site: Site) -> None:
     job = site.add("mail")
     site.start("mail")
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     page.get_by_role("button", name="Take from worker…").click()
     dialog(page).get_by_role("button", name="Take from worker").click()
     expect(page.locator("h1")).to_contain_text("queued")
@@ -286,7 +286,7 @@ def test_cancel_kick_and_discard(page: Page, site: Site) -> None:
 
 def test_priority_argument_and_tags_are_changed(page: Page, site: Site) -> None:
     job = site.add("mail", argument={"n": 1, "x": 1.0}, tags=["eu"])
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     page.get_by_role("button", name="Change…").click()
     dialog(page).get_by_label("Argument").fill('{"n": ')
     dialog(page).get_by_role("button", name="Save").click()
@@ -307,7 +307,7 @@ def test_priority_argument_and_tags_are_changed(page: Page, site: Site) -> None:
 
 def test_what_cannot_be_changed_is_said_at_its_field(page: Page, site: Site) -> None:
     job = site.add("mail")
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     page.get_by_role("button", name="Change…").click()
     dialog(page).get_by_label("Priority").fill("1.5")
     dialog(page).get_by_role("button", name="Save").click()
@@ -317,7 +317,7 @@ def test_what_cannot_be_changed_is_said_at_its_field(page: Page, site: Site) -> 
 
 
 def test_a_job_that_is_not_there(page: Page, site: Site) -> None:
-    page.goto("/ui/job/0664a3b1c05c00")
+    go(page, "/ui/job/0664a3b1c05c00")
     expect(page.locator("h1")).to_have_text("Not found")
 
 
@@ -335,7 +335,7 @@ def test_hostile_texts_are_only_text(page: Page, site: Site, state: str) -> None
         site.fail("q", message=HOSTILE, error=HOSTILE, group=HOSTILE)
     elif state == "done":
         site.succeed(site.start("q")[0], {HOSTILE: HOSTILE})
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     expect(page.locator("h1")).to_contain_text("<img src=x onerror=")
     expect(section(page, "What happened")).to_contain_text("Enqueued")
     assert page.locator("main script, main img").count() == 0
@@ -349,14 +349,14 @@ def test_a_narrow_screen_needs_no_scrolling_sideways(browser: Browser, site: Sit
     job = site.add("b" * 200, depends=[first], tags=["t" * 200], argument={"k" * 300: "v" * 3000})
     with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
         for one in (first, job):
-            page.goto(f"/ui/job/{one}")
+            go(page, f"/ui/job/{one}")
             expect(section(page, "What happened")).to_contain_text("Enqueued")
             assert not is_too_wide(page)
 
 
 def test_by_keyboard_alone(page: Page, site: Site) -> None:
     job = site.add("mail", delay=1000)
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     expect(page.locator("tbody tr")).to_have_count(1)
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -373,12 +373,12 @@ def test_by_keyboard_alone(page: Page, site: Site) -> None:
 def test_a_traceback_is_shown_as_lines(page: Page, site: Site) -> None:
     job = site.add("mail", max_retry=0)
     site.fail("mail", error={"traceback": 'Traceback:\n  File "mail.py", line 3\nKeyError: 7\n'})
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     lines = section(page, "Last failure").locator(".j-lines")
     expect(lines).to_have_text('Traceback:\n  File "mail.py", line 3\nKeyError: 7', use_inner_text=True)
     long = site.add("long", max_retry=0)
     site.fail("long", error={"type": "KeyError", "traceback": "\n".join(f"line {number}" for number in range(30))})
-    page.goto(f"/ui/job/{long}")
+    go(page, f"/ui/job/{long}")
     failure = section(page, "Last failure")
     expect(failure).to_contain_text("line 29")
     expect(failure).not_to_contain_text("line 17")

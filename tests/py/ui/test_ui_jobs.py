@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, Page, Route, expect
 
-from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, rows, site
-from ui_support import HOSTILE, browser
+from ui_jobs_support import NARROW, Site, dialog, is_too_wide, listener, open_page, page, rows, site, tab
+from ui_support import HOSTILE, browser, go
 
-__all__ = ["browser", "page", "site"]
+__all__ = ["browser", "listener", "page", "site", "tab"]
 
 
 def test_filters_stand_in_the_address_and_survive_a_reload(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "tags": ["eu"]}, {"name": "mail"}, {"name": "report", "queue": "slow"}])
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     expect(rows(page)).to_have_count(3)
     page.get_by_text("Filters").click()
     page.get_by_label("Name", exact=True).fill("mail")
@@ -29,7 +29,7 @@ def test_filters_stand_in_the_address_and_survive_a_reload(page: Page, site: Sit
 
 def test_states_are_tabs_with_numbers(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail"}] * 3 + [{"name": "mail", "delay": 100}] * 2)
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     expect(page.get_by_role("link", name="scheduled 2")).to_be_visible()
     page.get_by_role("link", name="queued 3").click()
     expect(rows(page)).to_have_count(3)
@@ -41,15 +41,15 @@ def test_states_are_tabs_with_numbers(page: Page, site: Site) -> None:
 def test_jobs_are_found_by_error_text_group_and_time(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "max_retry": 0}] * 3)
     [one, _] = site.fail("mail", 2, message="mailbox is full", group="Full")
-    page.goto("/ui/jobs?message=box+is")
+    go(page, "/ui/jobs?message=box+is")
     expect(rows(page)).to_have_count(2)
-    page.goto("/ui/jobs?group=Full")
+    go(page, "/ui/jobs?group=Full")
     expect(rows(page)).to_have_count(2)
     expect(page.locator(f"tr[data-key='{one}']")).to_contain_text("mailbox is full")
-    page.goto("/ui/jobs?since=2001-01-01T00:00&until=2002-01-01T00:00")
+    go(page, "/ui/jobs?since=2001-01-01T00:00&until=2002-01-01T00:00")
     expect(page.get_by_text("No job matches.")).to_be_visible()
     # The range of all pages, where it is from one moment to another.
-    page.goto("/ui/jobs?from=978307200000&to=1009843200000")
+    go(page, "/ui/jobs?from=978307200000&to=1009843200000")
     expect(page.get_by_text("No job matches.")).to_be_visible()
     page.get_by_role("button", name="Any time").click()
     expect(rows(page)).to_have_count(3)
@@ -57,7 +57,7 @@ def test_jobs_are_found_by_error_text_group_and_time(page: Page, site: Site) -> 
 
 def test_queues_and_tags_are_completed(page: Page, site: Site) -> None:
     site.add("mail", queue="mail.eu", tags=["billing"])
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     page.get_by_text("Filters").click()
     page.get_by_label("Queue", exact=True).press_sequentially("mai")
     expect(page.locator("datalist option[value='mail.eu']")).to_be_attached()
@@ -70,7 +70,7 @@ def test_a_line_finds_jobs_by_their_arguments_worker_and_time(page: Page, site: 
         [{"name": "mail", "argument": {"customer": {"id": f"c{number % 3}"}, "n": number}} for number in range(9)]
     )
     [ran] = site.fail("mail", 1, message="mailbox is full")
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     expect(rows(page)).to_have_count(9)
     line = page.get_by_label("Find", exact=True)
     line.fill("customer.id:c1")
@@ -103,7 +103,7 @@ def test_the_list_begins_with_what_runs_and_what_ended_last(page: Page, site: Si
     waits, failed, runs = site.add("a"), site.add("b", max_retry=0), site.add("c")
     site.fail("b", message="no")
     site.start("c")
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     expect(rows(page)).to_have_count(3)
     assert [row.get_attribute("data-key") for row in rows(page).all()] == [runs, failed, waits]
     page.get_by_role("link", name="hand", exact=True).first.click()
@@ -113,7 +113,7 @@ def test_the_list_begins_with_what_runs_and_what_ended_last(page: Page, site: Si
 
 def test_more_queues_than_are_listed_at_once_are_said(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "queue": f"mail.{number}"} for number in range(201)])
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     expect(page.get_by_text("With more than 200 queues they are listed one behind the other")).to_be_visible()
     expect(page.get_by_role("link", name="queued 201")).to_be_visible()
     page.get_by_text("Filters").click()
@@ -124,7 +124,7 @@ def test_more_queues_than_are_listed_at_once_are_said(page: Page, site: Site) ->
 
 def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "argument": {"n": number % 2}} for number in range(230)])
-    page.goto("/ui/jobs?q=n:1")
+    go(page, "/ui/jobs?q=n:1")
     expect(rows(page)).to_have_count(50)
     first = rows(page).first.get_attribute("data-key")
     page.get_by_role("button", name="Next →").click()
@@ -141,7 +141,7 @@ def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
 
 def test_a_look_inside_without_leaving_the_list(page: Page, site: Site) -> None:
     job = site.add("mail", argument={"to": "ada@example.com"})
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     page.get_by_role("button", name=f"Look into {job}").click()
     expect(page.locator("tr.below")).to_contain_text("ada@example.com")
     rows(page).first.focus()
@@ -153,7 +153,7 @@ def test_a_look_inside_without_leaving_the_list(page: Page, site: Site) -> None:
 
 def test_some_are_chosen_with_shift_and_by_keyboard(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail"}] * 6)
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     boxes = page.locator("input.chooser")
     boxes.nth(1).click()
     boxes.nth(3).click(modifiers=["Shift"])
@@ -170,7 +170,7 @@ def test_some_are_chosen_with_shift_and_by_keyboard(page: Page, site: Site) -> N
 
 def test_chosen_jobs_are_cancelled_after_a_preview(page: Page, site: Site) -> None:
     ids = site.add_all([{"name": "mail"}] * 4)
-    page.goto("/ui/jobs?status=queued")
+    go(page, "/ui/jobs?status=queued")
     page.locator("input.chooser").nth(0).click()
     page.locator("input.chooser").nth(1).click()
     page.get_by_role("button", name="Cancel…").click()
@@ -190,7 +190,7 @@ def test_nothing_is_chosen_before_it_is_there(page: Page, site: Site) -> None:
     every = page.get_by_label("Choose all of this page")
     answers = False
     page.route("**/jobs?*brief=1*", lambda route: route.continue_() if answers else held.append(route))
-    page.goto("/ui/jobs?queue=mail")
+    go(page, "/ui/jobs?queue=mail")
     expect(every).to_be_disabled()
     while not held:
         page.wait_for_timeout(20)
@@ -214,7 +214,7 @@ def test_nothing_is_chosen_before_it_is_there(page: Page, site: Site) -> None:
 def test_those_in_another_state_are_left_alone_and_counted(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "max_retry": 0}, {"name": "mail"}])
     site.fail("mail")
-    page.goto("/ui/jobs?queue=mail")
+    go(page, "/ui/jobs?queue=mail")
     page.get_by_label("Choose all of this page").click()
     page.get_by_role("button", name="Retry…").click()
     expect(dialog(page)).to_contain_text("1 job. 1 of those chosen is in another state")
@@ -227,7 +227,7 @@ def test_all_that_match_are_retried_and_no_others(page: Page, site: Site) -> Non
     site.add_all([{"name": "mail", "max_retry": 0}] * 250 + [{"name": "other", "max_retry": 0}] * 5)
     site.fail("mail", 250, group="A")
     site.fail("other", 5, group="B")
-    page.goto("/ui/jobs?group=A")
+    go(page, "/ui/jobs?group=A")
     page.get_by_role("button", name="Retry…").click()
     expect(dialog(page)).to_contain_text("Only: state error; group “A”.")
     dialog(page).get_by_role("button", name="Retry: 250 jobs").click()
@@ -238,7 +238,7 @@ def test_all_that_match_are_retried_and_no_others(page: Page, site: Site) -> Non
 
 def test_discarding_everything_needs_its_name_typed(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail"}] * 3)
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     page.get_by_role("button", name="Discard…").click()
     send = dialog(page).get_by_role("button", name="Discard: 3 jobs")
     send.click()
@@ -252,7 +252,7 @@ def test_discarding_everything_needs_its_name_typed(page: Page, site: Site) -> N
 
 def test_priority_of_all_that_match_and_run_now(page: Page, site: Site) -> None:
     ids = site.add_all([{"name": "mail"}] * 3 + [{"name": "mail", "delay": 1000}] * 2)
-    page.goto("/ui/jobs?queue=mail&status=queued")
+    go(page, "/ui/jobs?queue=mail&status=queued")
     page.get_by_role("button", name="Change priority…").click()
     dialog(page).get_by_role("button", name="Change priority: 3 jobs").click()
     expect(dialog(page)).to_contain_text("New priority is needed")
@@ -269,7 +269,7 @@ def test_priority_of_all_that_match_and_run_now(page: Page, site: Site) -> None:
 
 def test_an_action_can_be_given_up(page: Page, site: Site) -> None:
     job = site.add("mail")
-    page.goto("/ui/jobs?status=queued")
+    go(page, "/ui/jobs?status=queued")
     page.get_by_role("button", name="Discard…").click()
     expect(dialog(page).get_by_role("button", name="Discard: 1 job")).to_be_enabled()
     page.keyboard.press("Escape")
@@ -281,7 +281,7 @@ def test_hostile_names_are_only_text(page: Page, site: Site) -> None:
     site.add(HOSTILE, queue=HOSTILE, tags=[HOSTILE], argument={HOSTILE: HOSTILE})
     site.add("bad", max_retry=0)
     site.fail("bad", message=HOSTILE, group=HOSTILE)
-    page.goto("/ui/jobs")
+    go(page, "/ui/jobs")
     expect(page.get_by_text("<img src=x").first).to_be_visible()
     expect(page.locator("main")).to_contain_text("\\u202e ünï")
     page.locator(".peeker").first.click()
@@ -294,7 +294,7 @@ def test_hostile_names_are_only_text(page: Page, site: Site) -> None:
 
 def test_ten_thousand_jobs(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "tags": ["many"] if number % 2 else ["few"]} for number in range(10_000)])
-    page.goto("/ui/jobs?tag=many")
+    go(page, "/ui/jobs?tag=many")
     expect(rows(page)).to_have_count(50)
     page.get_by_role("button", name="Next →").click()
     expect(page.get_by_text("Page 2")).to_be_visible()
@@ -310,7 +310,7 @@ def test_ten_thousand_jobs(page: Page, site: Site) -> None:
 
 def test_what_is_done_to_many_can_be_stopped(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail"}] * 60_000)
-    page.goto("/ui/jobs?queue=mail")
+    go(page, "/ui/jobs?queue=mail")
     page.get_by_role("button", name="Discard…").click()
     dialog(page).get_by_role("button", name="Discard: ").click()
     dialog(page).get_by_role("button", name="Stop").click()
@@ -318,24 +318,23 @@ def test_what_is_done_to_many_can_be_stopped(page: Page, site: Site) -> None:
     assert 0 < site.get("/queue/mail")["queued"] < 60_000
 
 
-def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, site: Site) -> None:
-    site.add_all([{"name": "mail"}] * 60_000)
-    with open_page(browser, site) as page:
-        page.goto("/ui/jobs?queue=mail")
-        page.get_by_role("button", name="Discard…").click()
-        dialog(page).get_by_role("button", name="Discard: ").click()
-        expect(dialog(page).get_by_text("This goes on when you close it.")).to_be_visible()
-    with open_page(browser, site) as page:
-        page.goto("/ui/queue/mail")
-        expect(page.get_by_label("Under way")).to_contain_text("Discarding jobs of mail")
-        expect(page.get_by_label("Under way")).to_have_count(0, timeout=60_000)
+def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail"}] * 30_000)
+    with open_page(browser, site) as closed:
+        go(closed, "/ui/jobs?queue=mail")
+        closed.get_by_role("button", name="Discard…").click()
+        dialog(closed).get_by_role("button", name="Discard: ").click()
+        expect(dialog(closed).get_by_text("This goes on when you close it.")).to_be_visible()
+    go(page, "/ui/queue/mail")
+    expect(page.get_by_label("Under way")).to_contain_text("Discarding jobs of mail")
+    expect(page.get_by_label("Under way")).to_have_count(0, timeout=60_000)
     assert site.get("/queue/mail")["queued"] == 0
 
 
 def test_a_narrow_screen_needs_no_scrolling_sideways(browser: Browser, site: Site) -> None:
     site.add_all([{"name": "a-name-that-is-long." * 10, "queue": "q" * 200, "tags": ["t" * 200]}] * 3)
     with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
-        page.goto("/ui/jobs")
+        go(page, "/ui/jobs")
         expect(rows(page)).to_have_count(3)
         assert not is_too_wide(page)
         page.locator(".peeker").first.click()
@@ -350,7 +349,7 @@ def test_a_narrow_screen_needs_no_scrolling_sideways(browser: Browser, site: Sit
 
 def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Site) -> None:
     job = site.add("mail")
-    page.goto("/ui/jobs?status=queued")
+    go(page, "/ui/jobs?status=queued")
     page.get_by_role("button", name="Discard…").click()
     send = dialog(page).get_by_role("button", name="Discard: 1 job")
     expect(send).to_be_enabled()
@@ -364,7 +363,7 @@ def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Site) -> 
 
 def test_a_look_that_begins_while_a_change_is_being_read_does_not_hide_it(page: Page, site: Site) -> None:
     job = site.add("mail")
-    page.goto(f"/ui/job/{job}")
+    go(page, f"/ui/job/{job}")
     expect(page.locator("h1")).to_contain_text("queued")
     held: list[Route] = []
     asked: list[str] = []

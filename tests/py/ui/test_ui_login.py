@@ -54,7 +54,7 @@ def ui(browser: Browser, server: Server) -> Iterator[Ui]:
 
 def log_in(ui: Ui, key: dict[str, Any], path: str = "/") -> Ui:
     ui.refusals += 1  # what it may do is asked before
-    ui.go(path, "Log in")
+    ui.load(path, "Log in")
     ui.page.get_by_label("Key", exact=True).fill(key["key"])
     ui.button("Log in").click()
     expect(ui.page.locator("#user")).to_contain_text(key["name"])
@@ -86,6 +86,7 @@ def test_each_role_sees_what_it_may_do(ui: Ui, keys: dict[str, Any]) -> None:
     expect(ui.page.locator("nav")).not_to_contain_text("Trail")
     expect(ui.button("Pause")).to_have_count(0)
     ui.button("Log out").click()
+    expect(ui.page.locator("h1")).to_have_text("Log in")
     log_in(ui, keys["operator"], "/queue/mail")
     expect(ui.page.locator("nav")).to_contain_text("Trail")
     expect(ui.page.locator("nav")).not_to_contain_text("Keys")

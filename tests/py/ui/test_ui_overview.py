@@ -8,7 +8,7 @@ import time
 import pytest
 from playwright.sync_api import Locator, expect
 
-from ui_support import Server, Ui, browser, server, ui  # noqa: F401 (fixtures)
+from ui_support import Server, Ui, browser, server, tab, ui  # noqa: F401 (fixtures)
 
 OVER = {"type": "failure", "reason": "other", "message": "no", "should_retry": False}
 

@@ -10,7 +10,7 @@ import pytest
 import requests
 from playwright.sync_api import Browser, expect
 
-from ui_support import HOSTILE, Server, Ui, browser, server, ui  # noqa: F401 (fixtures)
+from ui_support import HOSTILE, Server, Ui, browser, new_ui, server, tab, ui  # noqa: F401 (fixtures)
 
 PAGES = {
     "/": "Overview",
@@ -190,7 +190,8 @@ def test_enter_opens_a_row(ui: Ui) -> None:
     expect(ui.page.locator("h1")).to_contain_text("mail")
 
 
-def test_the_first_key_leads_past_the_bar(ui: Ui) -> None:
+def test_the_first_key_leads_past_the_bar(new_ui: Ui) -> None:
+    ui = new_ui
     ui.go("/queues", "Queues")
     ui.page.keyboard.press("Tab")
     expect(ui.page.get_by_text("Skip to content")).to_be_focused()
@@ -198,7 +199,8 @@ def test_the_first_key_leads_past_the_bar(ui: Ui) -> None:
     expect(ui.page.locator("#main")).to_be_focused()
 
 
-def test_the_colours_chosen_are_kept(ui: Ui) -> None:
+def test_the_colours_chosen_are_kept(new_ui: Ui) -> None:
+    ui = new_ui
     ui.go("/workers", "Workers")
     ground = "getComputedStyle(document.body).backgroundColor"
     before = ui.page.evaluate(ground)
@@ -210,7 +212,8 @@ def test_the_colours_chosen_are_kept(ui: Ui) -> None:
     assert ui.page.evaluate(ground) != before
 
 
-def test_the_menu_of_a_narrow_screen(ui: Ui) -> None:
+def test_the_menu_of_a_narrow_screen(new_ui: Ui) -> None:
+    ui = new_ui
     ui.page.set_viewport_size({"width": 360, "height": 700})
     ui.go("/", "Overview")
     expect(ui.page.get_by_role("link", name="Schedules")).to_be_hidden()
@@ -229,7 +232,8 @@ def test_the_overview_follows_what_happens(ui: Ui) -> None:
     expect(ui.row("comes").locator("td").nth(1)).to_have_text("7")
 
 
-def test_the_overview_rests_while_its_tab_is_hidden(ui: Ui) -> None:
+def test_the_overview_rests_while_its_tab_is_hidden(new_ui: Ui) -> None:
+    ui = new_ui
     hide = """is => {
         Object.defineProperty(document, 'hidden', {value: is, configurable: true});
         document.dispatchEvent(new Event('visibilitychange'));

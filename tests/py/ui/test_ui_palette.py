@@ -6,10 +6,10 @@ import re
 
 from playwright.sync_api import Browser, Page, expect
 
-from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, site
-from ui_support import HOSTILE, browser
+from ui_jobs_support import NARROW, Site, dialog, is_too_wide, listener, open_page, page, site, tab
+from ui_support import HOSTILE, browser, go
 
-__all__ = ["browser", "page", "site"]
+__all__ = ["browser", "listener", "page", "site", "tab"]
 
 
 def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> None:
@@ -19,7 +19,7 @@ def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> Non
     site.call("PUT", "/constraint/per-mail", {"match": {"name": "mail.*"}, "concurrency": 1})
     site.call("PUT", "/schedule/mails", {"every": 3600, "job": {"name": "mail.send"}})
     worker = site.call("POST", "/worker", {"name": "mailer", "queues": ["mail.send"]})["worker_id"]
-    page.goto("/ui/")
+    go(page, "/ui/")
     expect(page.locator("h1")).to_be_visible()
     options = dialog(page).get_by_role("option")
 
@@ -66,7 +66,7 @@ def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> Non
     page.keyboard.press("Escape")
     expect(dialog(page)).to_have_count(0)
     # Where there is no filter the slash opens it.
-    page.goto("/ui/schedules")
+    go(page, "/ui/schedules")
     expect(page.locator("h1")).to_be_visible()
     page.keyboard.press("/")
     expect(dialog(page).get_by_role("combobox")).to_be_focused()
@@ -82,7 +82,7 @@ def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> Non
 def test_by_hand_and_on_a_narrow_screen(browser: Browser, site: Site) -> None:
     site.add("q" * 200)
     with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
-        page.goto("/ui/")
+        go(page, "/ui/")
         page.get_by_role("button", name="Search").click()
         dialog(page).get_by_role("combobox").fill("qqq")
         expect(dialog(page).get_by_role("group", name="Queues").get_by_role("option")).to_be_visible()

@@ -18,7 +18,7 @@ from processes import MasterProcess
 from servers import RedisServer
 from test_ui_axe import LOOKS, found_by_axe, settled
 from topologies import cluster
-from ui_support import Server, Ui, browser  # noqa: F401 (fixture)
+from ui_support import Server, Tab, Ui, browser, tab  # noqa: F401 (fixtures)
 
 COUNT = 3
 
@@ -45,8 +45,13 @@ def shop(redis: RedisServer) -> Iterator[Server]:
         yield server
 
 
-def test_each_partition_is_shown_with_what_is_in_it(browser: Browser, shop: Server) -> None:
-    ui = Ui(browser.new_context(), shop)
+@pytest.fixture
+def ui(tab: Tab, shop: Server) -> Iterator[Ui]:
+    with tab.used(shop) as ui:
+        yield ui
+
+
+def test_each_partition_is_shown_with_what_is_in_it(ui: Ui, shop: Server) -> None:
     ui.go("/", "Overview")
     expect(ui.page.locator(".tile").filter(has_text="Partitions")).to_contain_text("all answer")
     ui.page.get_by_role("navigation").get_by_role("link", name="Partitions").click()
@@ -67,10 +72,9 @@ def test_each_partition_is_shown_with_what_is_in_it(browser: Browser, shop: Serv
     expect(ui.page.locator("h1")).to_have_text("Partitions")
     ui.page.get_by_role("button", name="more of this system").click()
     expect(ui.dialog).to_contain_text(f"{{shop}}, {COUNT} partitions")
-    ui.close()
 
 
-def test_what_is_behind_is_told_with_what_to_do(browser: Browser, shop: Server, redis: RedisServer) -> None:
+def test_what_is_behind_is_told_with_what_to_do(ui: Ui, redis: RedisServer) -> None:
     async def on_all(is_right: bool) -> None:
         engine = SystemEngine(redis.url, "{shop}")
         if is_right:
@@ -79,7 +83,7 @@ def test_what_is_behind_is_told_with_what_to_do(browser: Browser, shop: Server, 
             await (await engine.partitions())[2].queue("other", paused=True)
         await engine.close()
 
-    ui = Ui(browser.new_context(), shop).go("/partitions", "Partitions")
+    ui.go("/partitions", "Partitions")
     run(on_all(False))
     below = ui.page.locator("tr.below")
     expect(below).to_contain_text("queue other", timeout=60_000)
@@ -89,15 +93,14 @@ def test_what_is_behind_is_told_with_what_to_do(browser: Browser, shop: Server, 
     run(on_all(True))
     expect(below).to_have_count(0, timeout=60_000)
     expect(ui.page.locator(".verdict")).to_have_text(f"All {COUNT} partitions answer")
-    ui.close()
 
 
-def test_a_job_says_in_which_partition_it_is_and_what_it_waits_for(browser: Browser, shop: Server) -> None:
+def test_a_job_says_in_which_partition_it_is_and_what_it_waits_for(ui: Ui, shop: Server) -> None:
     ids = [shop.enqueue("part", queue="parts")[0] for _ in range(12)]
     some = list({partition_of(job): job for job in ids}.values())
     assert len(some) > 1
     [last] = shop.enqueue("last", depends=some)
-    ui = Ui(browser.new_context(), shop).go(f"/job/{last}", "last")
+    ui.go(f"/job/{last}", "last")
     expect(ui.page.locator(".job-line")).to_contain_text(f"partition {partition_of(last)}")
     facts = ui.page.get_by_role("region", name="Facts")
     expect(facts).to_contain_text(f"Partition{partition_of(last)}")
@@ -106,11 +109,10 @@ def test_a_job_says_in_which_partition_it_is_and_what_it_waits_for(browser: Brow
         expect(graph.locator(".node").filter(has_text=f"partition {partition_of(job)}")).to_have_count(1)
     ui.page.locator(".job-line").get_by_role("link", name="partition").click()
     expect(ui.page.locator("h1")).to_have_text("Partitions")
-    ui.close()
 
 
-def test_a_namespace_alone_shows_none_of_this(browser: Browser) -> None:
-    with RedisServer() as redis, MasterProcess("--redis", redis.url) as master:
+def test_a_namespace_alone_shows_none_of_this(browser: Browser, redis: RedisServer) -> None:
+    with MasterProcess("--redis", redis.url, "--namespace", "{alone}") as master:
         server = Server(master.url)
         [job] = server.enqueue("mail")
         ui = Ui(browser.new_context(), server)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from ui_support import HOSTILE, Server, Ui, browser, server, ui
+from ui_support import HOSTILE, Server, Ui, browser, server, tab, ui
 
-__all__ = ["browser", "server", "ui"]
+__all__ = ["browser", "server", "tab", "ui"]
 
 
 @pytest.fixture(scope="module")

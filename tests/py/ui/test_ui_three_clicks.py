@@ -7,7 +7,7 @@ import time
 
 from playwright.sync_api import Locator, expect
 
-from ui_support import Server, Ui, browser, server, ui  # noqa: F401 (fixtures)
+from ui_support import Server, Ui, browser, server, tab, ui  # noqa: F401 (fixtures)
 
 MOST = 3
 

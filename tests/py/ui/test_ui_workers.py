@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from ui_support import HOSTILE, Server, Ui, browser, server, ui  # noqa: F401 (fixtures)
+from ui_support import HOSTILE, Server, Ui, browser, new_ui, server, tab, ui  # noqa: F401 (fixtures)
 
 
 def quoted(name: str) -> str:
@@ -68,8 +68,8 @@ def test_a_worker_is_quiet_goes_on_and_stops(ui: Ui) -> None:
     assert found[0]["request"] == "stop"
 
 
-def test_a_stuck_workers_jobs_are_taken_in_three_clicks(ui: Ui) -> None:
-    server = ui.server
+def test_a_stuck_workers_jobs_are_taken_in_three_clicks(new_ui: Ui) -> None:
+    ui, server = new_ui, new_ui.server
     server.enqueue("quick", 30)
     for job in server.pick("quick", count=30):
         server.finish(job)
