@@ -175,9 +175,8 @@ class TestAuthentication:
         await keyed.engine.config({"events_max": 100})
         key = await keyed.create("viewer")
         pieces: list[bytes] = []
-        path = "/events"
         scope = {"type": "http", "http_version": "1.1", "asgi": {"version": "3.0"}, "method": "GET", "scheme": "http",
-                 "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+                 "path": "/events", "raw_path": b"/events", "query_string": b"", "root_path": "",
                  "headers": [(b"host", b"jq"), (b"authorization", f"Bearer {key['key']}".encode())],
                  "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "state": {}, "extensions": {}}  # fmt: skip
         incoming = [{"type": "http.request", "body": b"", "more_body": False}]

@@ -204,9 +204,8 @@ class ScriptFuzzer:
             if script == "import":
                 raw = [one if isinstance(one, bytes) else packed(one) for one in arguments]
             commands += [(*self.driver.called[script], len(keys), *keys, *raw), WRITES]
-        connection = self.redis.connection
         began = time.monotonic()
-        connection.send_packed_command(connection.pack_commands(commands))
+        self.redis.say(*commands)
         replies = [(self.read(), self.read()) for _ in calls]
         self.report.longest_ms = max(self.report.longest_ms, (time.monotonic() - began) * 1000)
         for call, (reply, info) in zip(calls, replies, strict=True):

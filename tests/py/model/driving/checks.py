@@ -11,7 +11,7 @@ class Checks:
 
     def hear(self):
         """What was published since the last time."""
-        self.listener.say("PING")
+        self.listener.say(("PING",))
         ended, heard = [], []
         while (message := self.listener.read())[0] != b"pong":
             if message[0] != b"smessage":

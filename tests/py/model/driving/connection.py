@@ -3,7 +3,8 @@
 import socket
 
 import hiredis
-from redis.exceptions import ResponseError
+from redis.connection import DefaultParser
+from redis.exceptions import RedisError
 
 
 class Connection:
@@ -13,15 +14,16 @@ class Connection:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(str(path))
-        self.reader = hiredis.Reader(replyError=ResponseError, notEnoughData=False)
+        self.reader = hiredis.Reader(replyError=DefaultParser.parse_error, notEnoughData=False)
 
     def send(self, *command):
-        """The reply, or of an error ResponseError is raised."""
-        self.say(*command)
+        """The reply; an error is raised as the library would."""
+        self.say(command)
         return self.read()
 
-    def say(self, *command):
-        self.socket.sendall(hiredis.pack_command(command))
+    def say(self, *commands):
+        """Without waiting for the replies, which are read one by one."""
+        self.socket.sendall(b"".join(map(hiredis.pack_command, commands)))
 
     def read(self):
         while (reply := self.reader.gets()) is False:
@@ -29,7 +31,7 @@ class Connection:
             if not some:
                 raise ConnectionError("the server has closed the connection")
             self.reader.feed(some)
-        if isinstance(reply, ResponseError):
+        if isinstance(reply, RedisError):
             raise reply
         return reply
 

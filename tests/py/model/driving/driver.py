@@ -110,7 +110,11 @@ class Driver(Labels, Checks):
         """The raw reply; raises redis.exceptions.ResponseError."""
         keys = (self.namespace, self.namespace + ":meta") if keys is None else keys
         self.looked_at = {}
-        return self.redis.send(*self.called[script], len(keys), *keys, *args)
+        return self.caller(script).send(*self.called[script], len(keys), *keys, *args)
+
+    def caller(self, script):
+        """The connection by which a script is called."""
+        return self.redis
 
     def call(self, script, **fields):
         args = ENCODE.get(script, spec_only)(**fields)
