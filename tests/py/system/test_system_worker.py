@@ -220,9 +220,9 @@ async def test_leases_are_renewed_and_a_cancelled_job_stops_at_once(engine: Syst
             raise
 
     async with working(engine, {"a": last}, drain_timeout_s=0.1):
-        ids = [(await put(one, str(number), timeout=1))[0] for number, one in enumerate(await engine.partitions())]
+        ids = [(await put(one, str(number), timeout=3))[0] for number, one in enumerate(await engine.partitions())]
         await eventually(lambda: _running(engine, ids))
-        await asyncio.sleep(2.5)
+        await asyncio.sleep(5)
         assert [one["attempt"] for one in await engine.get(*ids)] == [1] * COUNT
         await engine.cancel(ids)
         await eventually(lambda: len(running) == COUNT)
