@@ -150,15 +150,19 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --process-jobs N $JQ_PROCESS_JOBS         of a JQ object: a process makes room for a fresh one after so many jobs
 --process-memory MB $JQ_PROCESS_MEMORY    of a JQ object: a process makes room for a fresh one when it holds more
 --name NAME $JQ_WORKER_NAME               the worker's name (default: host, process and a random part)
---stop-timeout TIME=10s $JQ_STOP_TIMEOUT  how long running jobs have to finish
+--stop-timeout TIME=8s $JQ_STOP_TIMEOUT   how long running jobs have to finish
 --json-logs                               log JSON objects, one a line
 --reload                                  for development: start anew when a Python file below this folder changes
 {_RECREATE}[where to ask]
 {URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}{SYSTEM}"""
 )
 def _work(options: Options) -> int:
+    from jqmaster.worker.watch import exit_soon
+
     if not options.reload:
-        return _run_worker(options)
+        code = _run_worker(options)
+        exit_soon(code)
+        return code
     from jqmaster.cli import reloading
 
     return reloading.run(lambda change: _run_worker(options, change))

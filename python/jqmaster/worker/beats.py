@@ -12,9 +12,10 @@ from typing import Protocol
 
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.errors import JQError, NotFound, Unavailable, Vanished
+from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable, Vanished
 from jqmaster.worker.ending import Ending, Outcome
 from jqmaster.worker.notes import Notebook
+from jqmaster.worker.trouble import Trouble
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -104,12 +105,14 @@ class Heartbeats:
         self,
         source: Source,
         running: Mapping[Key, Running],
+        trouble: Trouble,
         *,
         stop_job: Callable[[Key, str], None],
         asked: Callable[[str], None],
     ) -> None:
         self._source = source
         self._running = running
+        self._trouble = trouble
         self._stop_job = stop_job
         self._asked = asked
         self._changed = asyncio.Event()
@@ -180,12 +183,10 @@ class Heartbeats:
             await self._source.register_again()
             return
         except JQError as error:
-            if isinstance(error, Vanished):  # which was said once, and lasts
-                await asyncio.sleep(1)
-            else:
-                log.warning("no heartbeat: %s", error)
-                await asyncio.sleep(SOONEST_RENEWAL_S)
+            self._trouble.met("renew leases", error)
+            await asyncio.sleep(1 if isinstance(error, Vanished) else SOONEST_RENEWAL_S)
             return
+        self._trouble.over("renew leases")
         now = time.monotonic()
         for running, answer in zip(sent, beat.answers, strict=True):
             if isinstance(answer, int):
@@ -199,13 +200,27 @@ class Heartbeats:
         """One heartbeat, with what these jobs have to say. One at a time: the later of two might overtake."""
         async with self._beating:
             taken = [(running, note) for running in sent if (note := running.notes.take()) is not None]
-            notes = {running.job.held: note for running, note in taken}
+            keys = [running.job.held for running in sent]
             try:
-                return await self._source.heartbeat([running.job.held for running in sent], notes)
-            except JQError:
+                return await self._source.heartbeat(keys, {running.job.held: note for running, note in taken})
+            except (NotFound, Forbidden, Unavailable):
                 for running, note in taken:
                     running.notes.put_back(note)
                 raise
+            except (JQError, TypeError, ValueError, OverflowError):
+                if not taken:
+                    raise
+                for running, note in taken:
+                    await self._tell(running, note)
+                return await self._source.heartbeat(keys, {})
+
+    async def _tell(self, running: Running, note: Note) -> None:
+        """Pass on what one job says, on its own: if it is refused, that must not cost other jobs their leases."""
+        job = running.job
+        try:
+            await self._source.heartbeat([job.held], {job.held: note})
+        except (JQError, TypeError, ValueError, OverflowError) as error:
+            log.error("job %s (%s): its progress or checkpoint is refused, and dropped: %s", job.id, job.name, error)
 
     async def tell_rest(self, running: Running, ending: Ending) -> None:
         """Pass on what the job has said at its end. A checkpoint must arrive before the attempt is over."""

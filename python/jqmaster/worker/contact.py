@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
-from jqmaster.connection.wake import backoff_s
+from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable
 from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Heartbeats, Key, Running, Source
 from jqmaster.worker.ending import Ending, Outcome, Release
+from jqmaster.worker.trouble import Trouble, lasting
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -25,6 +27,7 @@ class Owner(Protocol):
     """The worker, as its contacts know it."""
 
     concurrency: int
+    trouble: Trouble
     reserved: int
     """Slots whose outcome is being reported together with a wish for the next job."""
 
@@ -32,7 +35,7 @@ class Owner(Protocol):
     def takes_none(self) -> bool:
         """Whether it wants no more jobs."""
 
-    def start(self, job: Job) -> None: ...
+    def take(self, jobs: Iterable[Job]) -> None: ...
 
     def make_room(self) -> None:
         """Slots may be free again."""
@@ -66,23 +69,31 @@ class Contact:
         asked: Callable[[str], None],
     ) -> None:
         self.running: dict[Key, Running] = {}
-        self.beats = Heartbeats(source, self.running, stop_job=stop_job, asked=asked)
-        self.all_reported = asyncio.Event()
-        self.all_reported.set()
+        self.beats = Heartbeats(source, self.running, owner.trouble, stop_job=stop_job, asked=asked)
         self._source = source
         self._owner = owner
         self._endings: list[Ending] = []
         self._wanted = 0  # reserved slots whose report is not under way yet
         self._ending_came = asyncio.Event()
         self._unreported = 0
-        work = [self.beats.run(), *(self._report_loop() for _ in range(REPORTERS))]
-        self._parts = [asyncio.create_task(part) for part in work]
+        self._was_reported = asyncio.Event()
+        parts = [partial(lasting, "heartbeats", self.beats.run)]
+        parts += [partial(lasting, "reports", self._report_loop)] * REPORTERS
+        self._parts = [asyncio.create_task(part()) for part in parts]
+
+    @property
+    def all_reported(self) -> bool:
+        """Whether nothing is left to say of jobs that have ended."""
+        return not self._unreported
+
+    async def until_reported(self) -> None:
+        while self._unreported:
+            self._was_reported.clear()
+            await self._was_reported.wait()
 
     async def close(self) -> None:
         """End all of it, whatever is left to say."""
-        for part in self._parts:
-            part.cancel()
-        await asyncio.wait(self._parts, timeout=5)
+        await end(self._parts, 1)
 
     def report(self, ending: Ending, *, takes_next: bool) -> None:
         """Say it soon. With `takes_next` the report asks for the next job as well."""
@@ -92,7 +103,6 @@ class Contact:
         self._endings.append(ending)
         self._ending_came.set()
         self._unreported += 1
-        self.all_reported.clear()
 
     async def give_back(self, release: Release) -> list[Outcome]:
         """Release until it is heard, if need be without what cannot be. What is refused all the same becomes
@@ -104,7 +114,7 @@ class Contact:
                 await self._source.release([key], delay=release.delay, hold=release.hold, message=release.message)
                 return []
             except (Unavailable, Forbidden) as error:
-                log.warning("cannot give job %s back, trying again: %s", release.job.id, error)
+                self._owner.trouble.met("give jobs back", error)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
             except (JQError, ValueError, TypeError, OverflowError) as error:
@@ -127,31 +137,35 @@ class Contact:
             wish = _Wish(self._owner, min(self._wanted, len(batch)))
             self._wanted -= wish.count
             try:
-                outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
-                releases = [ending for ending in batch if isinstance(ending, Release)]
-                if self._owner.takes_none or (releases and self._source.has_others):
-                    wish.drop()  # giving back may take long, and others have jobs
-                for release in releases:
-                    outcomes += await self.give_back(release)
-                states, jobs = await self._insist(outcomes, wish)
+                await self._report(batch, wish)
             finally:
+                self._unreported -= len(batch)
+                self._was_reported.set()
                 wish.drop()
-            for job in jobs:
-                self._owner.start(job)
-            for outcome, state in zip(outcomes, states, strict=True):
-                self._owner.answered(outcome, state)
-            self._unreported -= len(batch)
-            if not self._unreported:
-                self.all_reported.set()
+
+    async def _report(self, batch: Sequence[Ending], wish: _Wish) -> None:
+        outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
+        releases = [ending for ending in batch if isinstance(ending, Release)]
+        if self._owner.takes_none or (releases and self._source.has_others):
+            wish.drop()  # giving back may take long, and others have jobs
+        for release in releases:
+            outcomes += await self.give_back(release)
+        states, jobs = await self._insist(outcomes, wish)
+        wish.drop()
+        self._owner.take(jobs)
+        for outcome, state in zip(outcomes, states, strict=True):
+            self._owner.answered(outcome, state)
 
     async def _insist(self, batch: list[Outcome], wish: _Wish) -> tuple[list[str], list[Job]]:
         """Report until it is heard. Repeating is safe: outcomes go by their token, the jobs by the request."""
         failures, refusals, request = 0, 0, new_request()
         while batch or wish.count:
             try:
-                return await self._source.finish(batch, wish.count, request)
+                reported = await self._source.finish(batch, wish.count, request)
+                self._owner.trouble.over("report outcomes")
+                return reported
             except (Unavailable, Forbidden) as error:
-                log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
+                self._owner.trouble.met("report outcomes", error)
                 if self._source.has_others:  # which have jobs for these slots meanwhile
                     wish.drop()
             except JQError as error:
@@ -164,6 +178,8 @@ class Contact:
                 else:
                     if not refusals:
                         log.warning("job %s: its outcome was refused: %s", batch[0].job.id, error)
+                    else:
+                        self._owner.trouble.met("report outcomes", error)
                     batch = [endings.failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
                 if (refusals := refusals + 1) == 1:  # what is said instead may do
                     continue

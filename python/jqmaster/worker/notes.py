@@ -7,13 +7,14 @@ import contextvars
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, SupportsFloat
 
 import msgpack
 
 from jqmaster.engine.replies import Job, Note
 
 MESSAGE_BYTES = 1024
+MOST = 1e300  # of a progress, either way
 
 _notebook: contextvars.ContextVar[Notebook] = contextvars.ContextVar("notebook")
 
@@ -42,17 +43,34 @@ class JobStopped(BaseException):
     same."""
 
 
-def progress(number: float, message: str | None = None) -> None:
-    """Say how far the running job is, for those who look at it: any number, and a text (at most 1024 bytes).
+def progress(number: SupportsFloat, message: str | None = None) -> None:
+    """Say how far the running job is, for those who look at it: any finite number, and a text (at most 1024 bytes).
 
     Goes with the next heartbeat, which is now, or as soon as the one before is answered; of several in
     between the last one counts. For functions that run as jobs, also in threads; LookupError elsewhere. Raises
-    JobStopped in a thread whose job is not its own any more (`CurrentJob.cancelled`).
+    TypeError and ValueError for what is no such number or no text, and JobStopped in a thread whose job is not its own
+    any more (`CurrentJob.cancelled`).
     """
-    text = None if message is None else message.encode()[:MESSAGE_BYTES].decode(errors="ignore")
     notebook = _notebook.get()
     notebook.check()
-    notebook.write(Note(progress=number, message=text))
+    if message is not None and not isinstance(message, str):
+        raise TypeError(f"message: expected text, got {type(message).__name__}")
+    text = None if message is None else message.encode(errors="replace")[:MESSAGE_BYTES].decode(errors="ignore")
+    notebook.write(Note(progress=_number(number), message=text))
+
+
+def _number(given: SupportsFloat) -> float:
+    if isinstance(given, int) and not isinstance(given, bool) and abs(given) <= 2**53:
+        return given
+    if isinstance(given, bool | str | bytes) or not hasattr(given, "__float__"):
+        raise TypeError(f"progress: expected a number, got {type(given).__name__}")
+    try:
+        number = float(given)
+    except OverflowError as error:
+        raise ValueError(f"progress: {error}") from None
+    if not abs(number) <= MOST:
+        raise ValueError(f"progress: expected a finite number, got {number}")
+    return number
 
 
 def checkpoint(argument: Any) -> None:

@@ -123,7 +123,8 @@ class PushHost:
 
     async def _answer(self, method: str, path: str, body: bytes) -> Answer:
         if path == "/health" and method == "GET":
-            return 200, packform.pack({"status": "ok"}), []
+            why = self.worker.trouble.why
+            return (200, packform.pack({"status": "ok"}), []) if why is None else (503, _error("UNAVAILABLE", why), [])
         if path != "/worker-job":
             return 404, _error("NOTFOUND", "no such path"), []
         if method != "POST":

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,15 +23,20 @@ from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.secret import check_master, key_of
 from jqmaster.wire.signing import new_secret
+from jqmaster.worker.beats import Running
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.system_source import SystemSource
 from jqmaster.worker.threads import Threads
-from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
+from jqmaster.worker.trouble import lasting
+from jqmaster.worker.watch import Watch
+from jqmaster.worker.worker import HANDOVER_S, STOP_TIMEOUT_S, Function, Outcome, Worker, queues_for
 
 log = logging.getLogger("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
 _ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
 _MOST_NAMES = 100  # of jobs, and ids, that the engine takes
+_MOST_QUEUES = 100  # that a pick can name
+_MOST_JOBS = 1000  # that a worker can have at a time
 
 
 @dataclass
@@ -59,32 +63,42 @@ class WorkOptions:
     advertise: str | None = None  # with push: the URL to register, where it is not that of host and port
     push_secrets: Sequence[str] = ()  # with push: what is signed with one of them is run; default, a random one
     name: str | None = None
-    drain_timeout_s: float = 10.0
+    drain_timeout_s: float = STOP_TIMEOUT_S
     on_outcome: Callable[[Outcome, str], None] | None = None
     around: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext  # entered while the worker works
     until: Callable[[], Awaitable[object]] | None = None  # a process ends when it returns, as on SIGTERM
     beside: Sequence[WorkOptions] = ()  # further workers of the process: all end when one does
 
+    def __post_init__(self) -> None:
+        if not 1 <= self.concurrency <= _MOST_JOBS:
+            raise ValueError(f"concurrency: expected 1 to {_MOST_JOBS}, got {self.concurrency}; start more workers")
+        if (count := len(queues_for(self.functions, self.queues))) > _MOST_QUEUES:
+            raise ValueError(
+                f"queues: a worker takes jobs from at most {_MOST_QUEUES} queues, got {count}. Each kind of job waits "
+                'in a queue of its own unless it is told another: give them one, as by JQ(queue="default"); '
+                "or name queues or patterns, such as --queues 'mail.*,report.*'"
+            )
+
 
 def run(options: WorkOptions) -> int:
-    """Work until SIGTERM or SIGINT: drain, give the rest back, exit. A second signal exits at once."""
+    """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the process
+    at once. So does a function that still runs when its job was given back, as the job may begin elsewhere."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(options))
+        stop = asyncio.Event()
+        watch = Watch(runner.get_loop(), stop.set, options.drain_timeout_s)
+        code = watch.run(_run(options, stop, watch))
+        if options.until is None and any(one.outlived for one in watch.workers):
+            logging.shutdown()
+            sys.stdout.flush()
+            os._exit(code)
+    watch.over()
+    return code
 
 
-async def _run(options: WorkOptions) -> int:
-    stop = asyncio.Event()
-
-    def on_signal(number: int) -> None:
-        if stop.is_set():
-            os._exit(128 + number)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watch) -> int:
     watching = asyncio.create_task(_stop_after(options.until, stop)) if options.until is not None else None
     try:
-        await work(options, stop)
+        await work(options, stop, watch)
     except (JQError, OSError) as error:
         print(f"jqmaster: {error}", file=sys.stderr)
         return 1
@@ -99,18 +113,18 @@ async def _stop_after(until: Callable[[], Awaitable[object]], stop: asyncio.Even
     stop.set()
 
 
-async def work(options: WorkOptions, stop: asyncio.Event) -> None:
+async def work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None = None) -> None:
     """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
     async with options.around():
         if options.beside:
-            await _work_together([options, *options.beside], stop)
+            await _work_together([options, *options.beside], stop, watch)
         else:
-            await _work(options, stop)
+            await _work(options, stop, watch)
 
 
-async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event) -> None:
+async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event, watch: Watch | None) -> None:
     ends = asyncio.Event()
-    tasks = [asyncio.create_task(_work(options, ends)) for options in several]
+    tasks = [asyncio.create_task(_work(options, ends, watch)) for options in several]
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
@@ -124,7 +138,7 @@ async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event) ->
         await asyncio.wait(tasks)
 
 
-async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
+async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None) -> None:
     if options.system is not None and (options.push or options.register or options.redis_url is None):
         raise ValueError("a worker of a system pulls from its partitions; name masters instead to be pushed to")
     if options.push and not options.advertise and options.host in _ANY_ADDRESS:
@@ -140,6 +154,8 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
         on_outcome=partial(_note, options.on_outcome),
         threads=options.threads,
     )
+    if watch is not None:
+        watch.workers.append(_Watched(worker, source, partial(_source, options, queues)))
     host = None
     try:
         if options.push:
@@ -179,9 +195,36 @@ def _beside(source: EngineSource, worker: Worker, options: WorkOptions) -> Itera
     """What goes on while a worker works."""
     yield _tell_end(worker, _named(source), options.drain_timeout_s)
     if not source.is_registered:
-        yield _announce(source, worker, options)
+        yield lasting("announcing", partial(_announce, source, worker, options))
     if isinstance(source, SystemSource):
-        yield source.carry()
+        yield lasting("upkeep", source.carry)
+
+
+class _Watched:
+    """A worker, as the watch of its process knows it. For any thread."""
+
+    def __init__(self, worker: Worker, source: EngineSource, another: Callable[[], EngineSource]) -> None:
+        self._worker = worker
+        self._source = source
+        self._another = another
+
+    @property
+    def running(self) -> list[Running]:
+        return self._worker.running
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._worker.draining.is_set()
+
+    @property
+    def outlived(self) -> bool:
+        """Whether something still runs whose job was given back."""
+        return self._worker.outlived
+
+    async def give_back(self, running: Iterable[Running]) -> None:
+        source = self._another()
+        source.worker = self._source.worker
+        await source.release([one.job.held for one in running], delay=HANDOVER_S)
 
 
 def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
@@ -217,7 +260,8 @@ async def _announce(source: EngineSource, worker: Worker, options: WorkOptions) 
     about = _about(options)
     while True:
         try:
-            await source.announce(options.concurrency, worker.job_ids[:_MOST_NAMES], **about)
+            running = [one.job.id for one in worker.running[:_MOST_NAMES]]
+            await source.announce(options.concurrency, running, **about)
         except JQError as error:
             log.debug("not listed: %s", error)
         await asyncio.sleep(_ANNOUNCED_EVERY_S)

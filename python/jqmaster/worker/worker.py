@@ -10,12 +10,13 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import msgpack
 
-from jqmaster.connection.wake import backoff_s
+from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, NotFound
 from jqmaster.wire import tracing
@@ -25,6 +26,7 @@ from jqmaster.worker.contact import Contact
 from jqmaster.worker.ending import Ending, FollowUp, JobFailed, JobReleased, Move, Outcome, Release, ResumeAfter
 from jqmaster.worker.notes import JobStopped, Notebook, checkpoint, current_job, progress
 from jqmaster.worker.threads import Threads
+from jqmaster.worker.trouble import Trouble, lasting
 
 __all__ = [
     "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "JobStopped", "Key", "Move", "Outcome", "Release",
@@ -32,6 +34,13 @@ __all__ = [
 ]  # fmt: skip
 
 log = logging.getLogger("jqmaster.worker")
+
+STOP_TIMEOUT_S = 8.0
+"""What running jobs have to finish when their worker stops: less than the 10 s that `docker stop` waits."""
+END_S = 0.5  # then, for a coroutine that was cancelled to clean up
+SAY_S = 1.0  # and to say what became of them
+HANDOVER_S = 2.5  # so long a job that was given back stays put: by then whatever still runs of it here is gone
+MOST_AT_ONCE = 1000  # jobs that a pick can bring
 
 Function = Callable[[Any], Any]
 F = TypeVar("F", bound=Function)
@@ -59,7 +68,7 @@ class Worker:
         *,
         concurrency: int = 8,
         fetches: bool = True,
-        drain_timeout_s: float = 10.0,
+        drain_timeout_s: float = STOP_TIMEOUT_S,
         on_outcome: Callable[[Outcome, str], None] | None = None,
         threads: Threads | None = None,
     ) -> None:
@@ -71,6 +80,7 @@ class Worker:
         self._on_outcome = on_outcome
         self._threads = threads or Threads(concurrency)
         self._contacts: dict[int, Contact] = {}
+        self.trouble = Trouble()
         self.reserved = 0
         self._is_full = False
         self._room_came = asyncio.Event()
@@ -92,13 +102,26 @@ class Worker:
         return sum(len(contact.running) for contact in self._contacts.values())
 
     @property
-    def job_ids(self) -> list[str]:
-        """Of the jobs that run here; of one place the first first."""
-        return [job_id for contact in self._contacts.values() for job_id, _ in contact.running]
+    def outlived(self) -> bool:
+        """Whether functions run on here whose jobs were given up: threads, and coroutines that swallow their cancel."""
+        return self._threads.left > 0 or bool(self.busy)
+
+    @property
+    def running(self) -> list[Running]:
+        """The attempts that run here; of one place the first first. For any thread."""
+        return [running for contact in list(self._contacts.values()) for running in list(contact.running.values())]
 
     def holds(self, key: Key) -> bool:
         """Whether this attempt runs here."""
         return any(key in contact.running for contact in self._contacts.values())
+
+    def take(self, jobs: Iterable[Job]) -> None:
+        """Run jobs that came. One that came too late is given back, and was never begun."""
+        for job in jobs:
+            if self.takes_none:
+                self._contact(self._source.place(job)).report(Release(job), takes_next=False)
+            else:
+                self.start(job)
 
     def start(self, job: Job, *, renews: bool = True, report: Callable[[Ending], None] | None = None) -> None:
         """Run `job`. How it ended goes to `report`, by default to the source."""
@@ -119,18 +142,16 @@ class Worker:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
         `drain_timeout_s` and give the rest back."""
         self._contact(0)  # which is heard of without jobs, too
-        listening = asyncio.create_task(self._source.listen(self._told))
-        fetching = asyncio.create_task(self._fetch_loop()) if self._fetches else None
+        listening = asyncio.create_task(lasting("listening", partial(self._source.listen, self._told)))
+        fetching = asyncio.create_task(lasting("fetching", self._fetch_loop)) if self._fetches else None
         stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
         try:
             await asyncio.wait(stops, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self.draining.set()
-            for waiting in [*stops, *([fetching] if fetching else [])]:
-                waiting.cancel()
+            await end([*stops, fetching], SAY_S)
             await self._drain()
-            listening.cancel()
-            await asyncio.wait([listening, *([fetching] if fetching else [])], timeout=5)
+            await end([listening], SAY_S)
             await asyncio.gather(*(contact.close() for contact in self._contacts.values()))
             self._threads.stop()
 
@@ -225,23 +246,25 @@ class Worker:
             if not self._awake.is_set():
                 await self._awake.wait()
                 continue
+            self._fetching = asyncio.ensure_future(self._source.fetch(min(self.free, MOST_AT_ONCE)))
             try:
-                self._fetching = asyncio.ensure_future(self._source.fetch(self.free))
                 jobs = await self._fetching
                 failures = 0
+                self.trouble.over("get jobs")
             except asyncio.CancelledError:
+                if self._fetching.done() and not self._fetching.cancelled() and not self._fetching.exception():
+                    self.take(self._fetching.result())
                 # Only this fetch was cancelled when the worker was asked to be quiet.
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise
             except JQError as error:
                 if isinstance(error, NotFound) and await self._source.register_again():
                     continue
-                log.warning("cannot get jobs, trying again: %s", error)
+                self.trouble.met("get jobs", error)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
             else:
-                for job in jobs:
-                    self.start(job)
+                self.take(jobs)
 
     def answered(self, outcome: Outcome, state: str) -> None:
         """What became of a report."""
@@ -257,9 +280,6 @@ class Worker:
     def _passed(self, contact: Contact, key: Key) -> None:
         self._stop_job(key, "it ran for max_runtime")
         contact.beats.passed(key)
-
-    def _running(self) -> list[Running]:
-        return [running for contact in self._contacts.values() for running in contact.running.values()]
 
     def _stop_job(self, key: Key, why: str) -> None:
         for running in [contact.running[key] for contact in self._contacts.values() if key in contact.running]:
@@ -283,7 +303,7 @@ class Worker:
         word, *key = message.split(" ")
         if word in ("cancelled", "kicked"):
             # Its token is nobody's business but ours: the attempt's number stands for it.
-            for running in self._running():
+            for running in self.running:
                 if key == [running.job.id, str(running.job.attempt)]:
                     self._stop_job(running.job.held, "CANCELLED" if word == "cancelled" else "LOST")
         elif word in ("quiet", "stop", "resume"):
@@ -308,25 +328,30 @@ class Worker:
     # -- stopping ---------------------------------------------------------------------------------
 
     async def _drain(self) -> None:
-        tasks = [running.task for running in self._running()]
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._drain_timeout_s)
-        await asyncio.gather(*(self._leave(contact) for contact in self._contacts.values()))
+        """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
+        try:
+            async with asyncio.timeout(self._drain_timeout_s):
+                while self.busy or not all(contact.all_reported for contact in self._contacts.values()):
+                    self._room_came.clear()
+                    await self._room_came.wait()
+        except TimeoutError:
+            await asyncio.gather(*(self._leave(contact) for contact in self._contacts.values()))
 
     async def _leave(self, contact: Contact) -> None:
-        left = list(contact.running)
-        for running in list(contact.running.values()):
-            running.stop("its worker stops")
+        left = list(contact.running.values())
         if left:
-            await self._bounded(self._source.release(left), 5.0)
-        await self._bounded(contact.all_reported.wait(), 5.0)
+            for running in left:
+                running.stop("its worker stops")
+            await asyncio.wait([running.task for running in left], timeout=END_S)
+            await self._say(self._source.release([running.job.held for running in left], delay=HANDOVER_S))
+        await self._say(contact.until_reported())
 
-    async def _bounded(self, work: Any, timeout_s: float) -> None:
+    async def _say(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(SAY_S):
                 await work
         except (TimeoutError, JQError) as error:
-            log.warning("stopped before all was said, leases will run out: %r", error)
+            log.warning("what became of some jobs could not be said, their leases will run out: %r", error)
 
 
 def queues_for(functions: Mapping[str, Function], queues: Iterable[str] | None) -> list[str]:

@@ -292,7 +292,7 @@ async def test_a_stop_lets_running_jobs_finish_and_gives_the_rest_back(way: str,
         assert await status(own, quick) == "done"
         [document] = await own.get(slow)
         assert document is not None
-        assert (document["status"], document["retry_count"]) == ("queued", 0)
+        assert (document["status"], document["retry_count"]) == ("scheduled", 0)
         assert not (await own.workers()).documents
 
 

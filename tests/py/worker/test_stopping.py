@@ -1,0 +1,278 @@
+"""Workers that stop: nothing is begun that cannot end, nothing goes on that was given back, and the process ends."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jqmaster import JQ, Handle
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.master.server import ServeOptions, Server
+from parts import enqueue, until
+from processes import MasterProcess, Process
+from servers import RedisServer
+from test_worker import SOON_S, working
+
+PROGRAM = """
+import asyncio, multiprocessing, os, subprocess, sys, threading, time
+from jqmaster import JQ
+
+jq = JQ(queue="all", max_retry=0)
+
+def note(word):
+    with open("notes", "a") as notes:
+        notes.write(f"{word} {time.time()}\\n")
+
+@jq.job
+def thread(seconds: float) -> None:
+    note("begins")
+    time.sleep(seconds)
+    note("ends")
+
+@jq.job
+async def swallows(seconds: float) -> None:
+    note("begins")
+    until = time.time() + seconds
+    while time.time() < until:
+        try:
+            await asyncio.sleep(0.1)
+        except asyncio.CancelledError:
+            pass
+    note("ends")
+
+@jq.job
+async def sleeps(seconds: float) -> None:
+    note("begins")
+    time.sleep(seconds)
+    note("ends")
+
+@jq.job
+async def computes(seconds: float) -> None:
+    note("begins")
+    until = time.time() + seconds
+    while time.time() < until:
+        pass
+    note("ends")
+
+@jq.job(process=True)
+def process(seconds: float) -> None:
+    note("begins")
+    time.sleep(seconds)
+    note("ends")
+
+@jq.job
+async def leaves_a_task(what: str) -> None:
+    def end():
+        if what == "stop":
+            asyncio.get_running_loop().stop()
+        raise {"exit": SystemExit, "interrupt": KeyboardInterrupt}.get(what, ValueError)(1)
+    async def later():
+        end()
+    asyncio.create_task(later())
+    asyncio.get_running_loop().call_later(0.1, end)
+
+@jq.job
+def leaves_a_thread(seconds: float) -> None:
+    threading.Thread(target=time.sleep, args=(seconds,)).start()
+
+@jq.job
+def forks(how: str) -> str:
+    if how == "os":
+        pid = os.fork()
+        if not pid:
+            time.sleep(60)
+            os._exit(0)
+        time.sleep(0.2)
+        os.kill(pid, 15)
+        return str(os.waitpid(pid, 0)[1])
+    if how == "pool":
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            return str(pool.map(abs, [-1, 1]))
+    if how == "subprocess":
+        child = subprocess.Popen(["sleep", "60"])
+    else:
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+        child.start()
+        time.sleep(0.2)
+    child.terminate()
+    if how == "subprocess":
+        return str(child.wait())
+    child.join(30)
+    return str(child.exitcode)
+
+@jq.job
+async def ok() -> int:
+    return 1
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, redis_url: str, namespace: str) -> JQ:
+    (tmp_path / "program.py").write_text(PROGRAM.replace("JQ(", f"JQ({redis_url!r}, namespace={namespace!r}, "))
+    return JQ(redis_url, namespace=namespace, queue="all", max_retry=0)
+
+
+@pytest.fixture
+def master(redis_url: str, namespace: str) -> Iterator[MasterProcess]:
+    with MasterProcess("--redis", redis_url, "--namespace", namespace) as master:
+        yield master
+
+
+def worker(folder: Path, *options: str) -> Process:
+    command = ("jqmaster.cli", "work", "program:jq", "--stop-timeout", "1s", *options)
+    return Process(*command, ready=" listens on " if "--push" in options else "is ready", folder=folder)
+
+
+def notes(folder: Path) -> list[tuple[str, float]]:
+    path = folder / "notes"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(word, float(at)) for word, at in (line.split() for line in lines)]
+
+
+def until_begun(folder: Path, count: int = 1) -> None:
+    deadline = time.monotonic() + SOON_S
+    while sum(word == "begins" for word, _ in notes(folder)) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def enqueued(jq: JQ, name: str, argument: object, **options: float) -> Handle[object]:
+    return jq.task(name).options(**options).enqueue(argument)
+
+
+@pytest.mark.parametrize("way", ["redis", "http", "push"])
+async def test_what_a_report_brings_after_the_stop_is_given_back_unstarted(
+    way: str, fresh_server: RedisServer, namespace: str
+) -> None:
+    begun, go_on = [], asyncio.Event()
+
+    async def nap(argument: int) -> None:
+        begun.append(argument)
+        await go_on.wait()
+
+    async with (
+        Server(ServeOptions(redis_url=fresh_server.url, namespace=namespace, port=0)) as server,
+        connect(fresh_server.url) as redis,
+    ):
+        own = Engine(redis, namespace)
+        first, second = [await enqueue(own, "nap", number, max_retry=0) for number in range(2)]
+        async with working(way, server, {"nap": nap}, concurrency=1) as one:
+            await until(own, first, "running")
+            await redis.client_pause(1500)
+            go_on.set()
+            await asyncio.sleep(0.3)  # the report is under way, with a wish for the next job
+            one.stop.set()
+            await asyncio.wait_for(one.task, SOON_S)
+        await until(own, first, "done")
+        assert begun == [0]
+        document = await until(own, second, "queued")
+        assert document["retry_count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("thread", "redis"), ("thread", "http"), ("thread", "push"), ("swallows", "redis"), ("process", "redis")],
+)
+def test_a_function_that_outlasts_its_grace_never_runs_beside_its_next_attempt(
+    name: str, how: str, program: JQ, master: MasterProcess, tmp_path: Path
+) -> None:
+    options = {"redis": (), "http": ("--url", master.url), "push": ("--url", master.url, "--push")}[how]
+    with worker(tmp_path, *options) as first:
+        handle = enqueued(program, name, 4.0)
+        until_begun(tmp_path)
+        first.signal()
+        with worker(tmp_path, *options):
+            assert first.ends(20) == 0
+            ended = time.time()
+            assert handle.result(timeout=SOON_S) is None
+    [(_, _), (again, begun), (ends, _)] = notes(tmp_path)
+    assert (again, ends) == ("begins", "ends") and begun >= ended
+    assert handle.document()["retry_count"] == 0
+
+
+@pytest.mark.parametrize("name", ["sleeps", "computes"])
+def test_a_blocked_loop_does_not_keep_a_worker_from_stopping(name: str, program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path) as one:
+        handle = enqueued(program, name, 60.0)
+        until_begun(tmp_path)
+        one.signal()
+        assert one.ends(20) == 0
+        assert f"given back: job {handle.id} ({name})" in one.text
+    assert handle.status() in ("scheduled", "queued") and handle.document()["retry_count"] == 0
+
+
+@pytest.mark.parametrize("name", ["sleeps", "computes", "thread", "swallows"])
+def test_a_second_signal_ends_a_worker_at_once(name: str, program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path, "--stop-timeout", "60s") as one:
+        enqueued(program, name, 60.0)
+        until_begun(tmp_path)
+        one.signal()
+        time.sleep(0.5)
+        one.signal(signal.SIGINT)
+        assert one.ends(20) == 128 + signal.SIGINT
+
+
+def test_a_worker_says_which_job_blocks_its_loop(program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path) as one:
+        handle = enqueued(program, "sleeps", 5.0, timeout=2)
+        handle.join(timeout=SOON_S)
+        [line] = [line for line in one.text.splitlines() if "the event loop has stood still" in line]
+        assert f"job {handle.id} (sleeps)" in line
+        assert re.search(r'program.py", line \d+, in sleeps', one.text)
+
+
+@pytest.mark.parametrize("what", ["exit", "interrupt", "stop", "error"])
+def test_what_a_job_leaves_behind_does_not_end_its_worker(what: str, program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path) as one:
+        enqueued(program, "leaves_a_task", what).result(timeout=SOON_S)
+        time.sleep(0.3)
+        assert program.task("ok").enqueue().result(timeout=SOON_S) == 1
+        one.signal()
+        assert one.ends(20) == 0
+
+
+def test_threads_that_a_job_leaves_do_not_keep_the_process(program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path) as one:
+        enqueued(program, "leaves_a_thread", 60.0).result(timeout=SOON_S)
+        one.signal()
+        assert one.ends(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("os", "15"), ("multiprocessing", "-15"), ("pool", "[1, 1]"), ("subprocess", "-15")]
+)
+def test_signals_of_a_child_are_its_own(how: str, said: str, program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path) as one:
+        assert enqueued(program, "forks", how).result(timeout=SOON_S) == said
+        assert program.task("ok").enqueue().result(timeout=SOON_S) == 1
+        assert not one.has_ended and "stops" not in one.text
+
+
+MANY = """
+from jqmaster import JQ
+
+jq = JQ()
+for number in range(101):
+    def job() -> None: ...
+    job.__name__ = f"job_{number}"
+    jq.job(job)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "at most 100 queues, got 101"),
+        (("--queues", "*", "--concurrency", "1001"), "concurrency: expected 1 to 1000, got 1001"),
+    ],
+)
+def test_what_a_worker_could_never_do_is_said_at_its_start(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(MANY)
+    with Process("jqmaster.cli", "work", "program:jq", *options, folder=tmp_path) as one:
+        assert one.ends() == 2 and said in " ".join(one.text.split())
