@@ -170,7 +170,7 @@ while assigned < limit do
     append(of, holder, document)
     assigned = assigned + 1
     entries[assigned] = starts.entry(of[job.ID], of[job.ATTEMPT])
-    if bytes >= plans.MOST_BYTES then
+    if bytes >= plans.MOST_BYTES or not budget.is_left() then
       is_more = true
       break
     end
@@ -189,7 +189,7 @@ if assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
 end
 if spec.wait then
   if assigned == 0 and not is_more and meta.next_ms() ~= 0 then
-    sleepers.rest(spec.master, worker.CHANNEL, spec.wait.ms, wanted_by(pools), guests ~= nil)
+    sleepers.rest(spec.master, worker.CHANNEL, spec.wait.ms, wanted_by(pools), guests ~= nil, false)
   elseif assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
     sleepers.go_on(worker.CHANNEL, assigned == limit)
   end

@@ -1,7 +1,7 @@
 -- Registers a worker; or has one that pulls under its own name listed, until it is silent for three minutes.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?, host?, pid?, version?, knows?}, or with announce and
---        running? instead of url, secrets and key
+-- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?, host?, pid?, version?, knows?, refused?}, or with
+--        announce and running? instead of url, secrets and key
 -- Reply  worker id; with announce its name
 -- Errors INVALID field, FULL queues
 -- Flags: write
@@ -22,7 +22,8 @@ local MOST_NAMES = 100
 local MOST_PID = 2 ^ 32 - 1
 local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
-local spec, problem = arguments.spec("name queues url max_jobs secrets key host pid version knows announce running")
+local spec, problem = arguments.spec(
+  "name queues url max_jobs secrets key host pid version knows refused announce running")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -37,12 +38,16 @@ local function check_about()
   end
   if spec.pid ~= nil and not check.is_integer(spec.pid, 0, MOST_PID) then
     return check.problem("pid", "an integer from 0 to 4294967295", spec.pid)
-  elseif spec.knows ~= nil and not check.is_list(spec.knows, 0, MOST_NAMES) then
-    return check.problem("knows", "a list of at most " .. MOST_NAMES .. " names of jobs", spec.knows)
   end
-  for i, name in ipairs(spec.knows or {}) do
-    if not check.is_name(name) then
-      return check.problem("knows[" .. i - 1 .. "]", check.NAME, name)
+  for _, field in ipairs({ "knows", "refused" }) do
+    local names = spec[field]
+    if names ~= nil and not check.is_list(names, 0, MOST_NAMES) then
+      return check.problem(field, "a list of at most " .. MOST_NAMES .. " names of jobs", names)
+    end
+    for i, name in ipairs(names or {}) do
+      if not check.is_name(name) then
+        return check.problem(field .. "[" .. i - 1 .. "]", check.NAME, name)
+      end
     end
   end
 end
@@ -99,6 +104,7 @@ local record = {
   j = spec.knows,
 }
 if spec.announce then
+  record.f = spec.refused
   others.announce(record, spec.running)
   transition.commit()
   return spec.name
@@ -111,7 +117,7 @@ if before then
 end
 -- From the same numbers as job ids, and for the same reasons.
 local id = "w" .. serial.next()
-record.r = {}
+record.r = spec.refused or {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
 worker.seen(id)
 if url then

@@ -131,6 +131,7 @@ function M.encode(of)
     local workers, channels = served.by(of[job.QUEUE])
     parts[#parts + 1] = pack("workers", workers)
     parts[#parts + 1] = pack("waiting", channels)
+    parts[#parts + 1] = served.is_unknown(of[job.QUEUE], of[job.NAME]) and pack("unknown", true) or nil
     parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, states.RUNNING)))
     if of[job.STATE] == states.BLOCKED then
       local others = call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1)

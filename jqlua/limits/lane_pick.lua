@@ -197,17 +197,11 @@ function M.best(owner)
   return head_of(owner, place, priority, id)
 end
 
---- The best job that may start and is accepted, among the first of each set of a queue that has lanes. Groups of a fair
---- queue are not asked whose turn it is.
----@param accepts fun(of: table): boolean
+--- The best job that may start and is accepted, among the first of each set of a queue that has lanes, whose best is
+--- not accepted. Groups of a fair queue are not asked whose turn it is.
+---@param accepts fun(of: table?): boolean
 ---@return table? head
----@return boolean? is_more
-function M.find(name, most, accepts)
-  local owner = queue.load(name)
-  local first, is_more = M.best(owner)
-  if not first or accepts(job.read(first.id)) then
-    return first, is_more
-  end
+function M.find(owner, most, accepts)
   local is_settled = lineup.is_settled(owner)
   local best
   for _, state in ipairs({ states.QUEUED, states.IN_LANE }) do
@@ -218,7 +212,7 @@ function M.find(name, most, accepts)
       if best and not ready.is_before(priority, id, best.priority, best.id) then
         break
       end
-      if of and accepts(of) then
+      if accepts(of) then
         if not is_settled then
           moved(of, owner)
         end

@@ -21,7 +21,8 @@ local DROPPED = 10 -- at most, by one call
 local MOST_LOST = 20
 
 ---@return table? of {n name, q queues, m max_jobs, h host, i pid, v version, j names of jobs, t seen_ms, s since_ms,
---- r ids of jobs that it said it runs, g whether it was registered and died, l lapsed, x ids of jobs that it lost then}
+--- r ids of jobs that it said it runs, f names of jobs that it refuses, g whether it was registered and died, l lapsed,
+--- x ids of jobs that it lost then}
 function M.load(id)
   local raw = call("HGET", keys.OTHERS, id)
   local of = raw and cmsgpack.unpack(raw)
@@ -61,6 +62,20 @@ function M.announce(of, running)
   save(of.n, of)
 end
 
+--- Those that announced themselves and are not gone.
+---@return table[] records
+function M.present()
+  local found = {}
+  for _, id in ipairs(call("ZRANGEBYSCORE", keys.OTHERS_SEEN, "(" .. meta.state[meta.NOW_MS] - SILENT_MS, "+inf")) do
+    budget.pay(budget.LOOK)
+    local of = M.load(id)
+    if of and not of.g then
+      found[#found + 1] = of
+    end
+  end
+  return found
+end
+
 --- The first jobs that a worker is about to lose.
 function M.lost(id)
   return call("ZRANGE", keys.HELD .. id, 0, MOST_LOST - 1)
@@ -97,7 +112,7 @@ function M.document(id)
   local running = M.running(of)
   return {
     id = id, name = of.n, queues = of.q, max_jobs = of.m, held = #running, running = running, seen_ms = of.t,
-    since_ms = of.s, refused = {}, lapsed = of.l or 0, request = "", host = of.h, pid = of.i, version = of.v,
+    since_ms = of.s, refused = of.f or {}, lapsed = of.l or 0, request = "", host = of.h, pid = of.i, version = of.v,
     knows = of.j, lost = of.x,
     state = (of.g or of.t <= meta.state[meta.NOW_MS] - SILENT_MS) and "gone" or "pulling",
   }

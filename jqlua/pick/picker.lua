@@ -38,7 +38,7 @@ end
 ---@cold
 --- Whether more is ready, or may be: then the looks allowed were used up.
 local function is_more_ready(plan)
-  local head, is_more = heads.best(plan[plans.WISH].entries)
+  local head, is_more = several.best(plan[plans.WISH].entries, plan)
   return head ~= nil or is_more == true
 end
 
@@ -46,7 +46,7 @@ end
 --- Whether what is asked for only in front of a certain place has nothing there.
 local function is_later(plan)
   local entries = plan[plans.WISH].entries
-  local head = heads.build_all(entries) and heads.best(entries)
+  local head = heads.build_all(entries) and several.best(entries, plan)
   return not head or heads.place(head.priority, head.id) >= plan[plans.BEFORE]
 end
 
@@ -90,7 +90,7 @@ local function settle(plan, reply, wakes, is_ready)
   if wakes then
     sleepers.go_on(wish.wait.on, is_ready)
   elseif wish.wait and is_nothing and reply[plan[plans.PLACE]] ~= 0 and not plan[plans.IS_QUIET] then
-    sleepers.rest(wish.worker, wish.wait.on, wish.wait.ms, wish.wanted)
+    sleepers.rest(wish.worker, wish.wait.on, wish.wait.ms, wish.wanted, false, wish.without)
   end
 end
 

@@ -4,6 +4,7 @@ local apikey = require "jqlua.access.apikey"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
 local job = require "jqlua.job.record"
@@ -16,8 +17,9 @@ local M = {}
 
 local call = redis.call
 
--- How far a pool that refuses names looks past jobs of such names, in a queue and over queues.
+-- How far who refuses names looks past jobs of such names: in a queue, over queues of a pattern, over all together.
 local LOOK = 100
+local MOST_LOOKS = 1000
 
 M.MOST_WITHOUT = 200
 M.MOST_GUESTS = 200
@@ -148,53 +150,72 @@ function M.least_loaded(pool, without)
 end
 
 --- The best job of a queue whose name is not refused.
+---@param looks table {left}
 ---@return table? head
 ---@return boolean? is_more
-local function accepted(name, refused)
-  local owner = queue.load(name)
-  if owner[queue.PAUSED] ~= 0 then
-    return nil
+---@return boolean? is_empty
+local function accepted(name, refused, looks)
+  local head, is_more = heads.of_queue(name)
+  if not head then
+    return nil, is_more, not is_more
   end
-  if not queue.is_plain(owner) then
-    return lanes.find(name, LOOK, function(of)
-      return not refused[of[job.NAME]]
-    end)
+  local function accepts(of)
+    looks.left = looks.left - 1
+    return of and not refused[of[job.NAME]]
   end
-  local waiting = call("ZRANGE", queue.key(owner, states.QUEUED), 0, LOOK - 1, "WITHSCORES")
+  local owner = head.queue
+  if accepts(job.read(head.id)) then
+    head.is_single = true -- what stands behind it may be refused
+    return head
+  elseif not queue.is_plain(owner) then
+    return lanes.find(owner, LOOK, accepts)
+  end
+  local waiting = call("ZRANGE", queue.key(owner, states.QUEUED), 1, math.min(LOOK, looks.left) - 1, "WITHSCORES")
   for i = 1, #waiting, 2 do
-    local of = job.read(waiting[i])
-    if not budget.pay(budget.LOOK) then
-      return nil, true
-    elseif of and not refused[of[job.NAME]] then
-      return { queue = owner, priority = tonumber(waiting[i + 1]), id = waiting[i] }
+    if accepts(job.read(waiting[i])) then
+      return { queue = owner, priority = tonumber(waiting[i + 1]), id = waiting[i], is_single = true }
     end
   end
 end
 
-local function better(a, b)
-  if a and b then
-    return heads.is_before(a.priority, a.id, b.priority, b.id) and a or b
-  end
-  return a or b
+local function is_worse(best, priority, id)
+  return best and heads.is_before(best.priority, best.id, priority, id)
 end
 
---- The best job for workers that do not know some names. Such pools are rare and short-lived: a look at the
---- first jobs of the first queues is enough.
-local function best_accepted(pool)
+--- The best job that has none of these names. Who asks for this does so rarely and not for long: a look at the
+--- first jobs of the first queues is enough. That does not end with the call's budget, since the next call would
+--- look at the same: so whoever asks for many stops by it.
+---@param entries table[] {name} or {pattern}
+---@param refused table<string, boolean>
+---@return table? head
+---@return boolean? is_more
+function M.best_accepted(entries, refused)
   local best, is_more
+  local looks = { left = MOST_LOOKS }
   local function look_at(name)
-    local head, more = accepted(name, pool.refused)
-    best, is_more = better(best, head), is_more or more
+    local head, more, is_empty = accepted(name, refused, looks)
+    if head and not is_worse(best, head.priority, head.id) then
+      best = head
+    end
+    is_more = is_more or more
+    return is_empty
   end
-  for _, entry in ipairs(pool.entries) do
-    if entry.name then
-      look_at(entry.name)
-    else
-      for _, member in ipairs(call("ZRANGE", keys.HEADS .. entry.pattern, 0, LOOK - 1)) do
-        look_at(member:sub(15))
+  for _, entry in ipairs(entries) do
+    local bounds = entry.pattern and call("ZRANGE", keys.HEADS .. entry.pattern, 0, LOOK - 1, "WITHSCORES") or {}
+    for i = 1, #bounds, 2 do
+      if looks.left <= 0 or is_worse(best, tonumber(bounds[i + 1]), bounds[i]:sub(1, #queue.LEAST_ID)) then
+        break
+      end
+      local name = bounds[i]:sub(#queue.LEAST_ID + 1)
+      if look_at(name) then
+        queue.set_head(queue.load(name), meta.NONE) -- else it stays in front of those that have jobs
       end
     end
+    if entry.name and looks.left > 0 then
+      look_at(entry.name)
+    end
   end
+  budget.pay((MOST_LOOKS - looks.left) * budget.LOOK)
   if is_more then
     return nil, true -- what is there may be better than all others
   end
@@ -205,7 +226,7 @@ end
 ---@return boolean? is_more
 function M.best(pool)
   if pool.refused then
-    return best_accepted(pool)
+    return M.best_accepted(pool.entries, pool.refused)
   end
   return heads.best(pool.entries)
 end

@@ -1,10 +1,13 @@
 -- Jobs of several queues, or of one that has lanes: which comes next.
+local batch = require "jqlua.base.writes"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
+local budget = require "jqlua.job.budget"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local plans = require "jqlua.pick.plan"
+local pool = require "jqlua.pick.pool"
 
 local M = {}
 
@@ -29,6 +32,18 @@ local function pop(head, n)
 end
 
 ---@cold
+--- The best job of these entries that the plan's worker takes.
+---@return table? head
+---@return boolean? is_more
+function M.best(entries, plan)
+  local without = plan[plans.WISH].without
+  if without then
+    return pool.best_accepted(entries, without)
+  end
+  return heads.best(entries)
+end
+
+---@cold
 --- Takes the best of several entries until there are enough.
 ---@param most? number jobs in the reply
 ---@return boolean? is_more
@@ -37,12 +52,18 @@ function M.take(entries, plan, reply, most)
     if plan[plans.EXPIRED] > plans.MOST_EXPIRED then
       return true
     end
-    local head, is_more = heads.best(entries)
+    local head, is_more = M.best(entries, plan)
     if not head then
       return is_more
     end
     if head.place or head.is_single then
       plans.start_lane(head, plans.room_for(plan, reply, most), plan, reply)
+      if plan[plans.WISH].without then
+        batch.flush() -- the next look has to see it
+        if not budget.is_left() then
+          return true
+        end
+      end
     else
       local popped = pop(head, plans.room_for(plan, reply, most))
       if not popped[1] then

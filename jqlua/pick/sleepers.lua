@@ -133,7 +133,8 @@ end
 --- A worker found nothing and goes to sleep. The marker, if set, has nothing to tell any more.
 ---@param wanted string[] names and patterns of queues
 ---@param is_some? boolean others who sleep may want more
-function M.rest(who, channel, ms, wanted, is_some)
+---@param without table<string, boolean>|false names of jobs that nobody on this channel takes
+function M.rest(who, channel, ms, wanted, is_some, without)
   local next_ms = meta.next_ms()
   if next_ms >= 0 and next_ms < ms then
     ms = next_ms
@@ -141,7 +142,7 @@ function M.rest(who, channel, ms, wanted, is_some)
   call("DEL", keys.WAKE .. channel)
   call("ZADD", keys.ASLEEP .. channel, meta.state[meta.NOW_MS] + ms + SLACK_MS, who)
   local told = is_some and and_theirs(channel, wanted) or wanted
-  if call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(told)) == 1 then
+  if call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(told, without or nil)) == 1 then
     meta.save_sleepers(call("HLEN", keys.SLEEPERS))
   end
 end

@@ -7,8 +7,10 @@ local version = require "jqlua.base.version"
 
 local M = {}
 
-local FIELDS = "worker queues count order before settings request wait"
+local FIELDS = "worker queues count order before settings without request wait"
 local COUNT = "an integer from 1 to 1000"
+local MOST_WITHOUT = 100
+local WITHOUT = "a list of 1 to " .. MOST_WITHOUT .. " names of jobs"
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
 ---@cold
@@ -86,6 +88,21 @@ function M.check_wait(wait, path)
 end
 
 ---@cold
+--- Names of jobs that the worker does not take. Then even one queue has to be searched as several are.
+---@return string? problem
+local function parse_without(wish, names, path)
+  local problem = not check.is_list(names, 1, MOST_WITHOUT) and check.problem(path, WITHOUT, names)
+    or check.distinct(names, path, check.is_name, check.NAME)
+  if problem then
+    return problem
+  end
+  wish.without = {}
+  for _, name in ipairs(names) do
+    wish.without[name] = true
+  end
+end
+
+---@cold
 --- The rarer fields.
 ---@return string? problem
 local function parse_rare(wish, field, value, path, holder)
@@ -102,6 +119,8 @@ local function parse_rare(wish, field, value, path, holder)
   elseif field == "settings" then
     wish.settings = value
     return not version.is_version(value) and check.problem(path .. field, version.VERSION, value)
+  elseif field == "without" then
+    return parse_without(wish, value, path .. field)
   elseif field == "wait" then
     wish.wait = value
     return M.check_wait(value, path .. field)
@@ -113,13 +132,13 @@ end
 ---@param spec table
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param holder string? the worker, where it is given elsewhere
----@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, settings, request,
---- wait}, not to be changed
+---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, settings, without:
+--- a set of names, request, wait}, not to be changed
 ---@return string? problem
 function M.parse(spec, path, holder)
   local wish = {
     worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, before = false,
-    settings = false, request = false, wait = false, path = path,
+    settings = false, without = false, request = false, wait = false, path = path,
   }
   for field, value in pairs(spec) do
     local problem
@@ -144,7 +163,7 @@ function M.parse(spec, path, holder)
   elseif not wish.entries then
     return nil, check.problem(path .. "queues", M.QUEUES, nil)
   end
-  if not wish.entries[2] and wish.entries[1].name then
+  if not wish.entries[2] and wish.entries[1].name and not wish.without then
     wish.queue = wish.entries[1].name
   end
   return wish

@@ -1,8 +1,10 @@
 ---@lazy
--- Who serves queues: registered workers, and those who wait for jobs. What they name is read once in a call.
+-- Who serves queues: registered workers, those that announced themselves, and those who wait for jobs. What they name
+-- is read once in a call.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local others = require "jqlua.pick.others"
 local queue = require "jqlua.queue.record"
 local worker = require "jqlua.pick.worker"
 
@@ -14,18 +16,26 @@ local MOST_WORKERS = 1000
 
 local known = { groups = nil }
 
---- Workers and channels, those that name the same queues together.
----@return table[] groups {queues, workers, channels}
+local function set_of(names)
+  local set = {}
+  for _, name in ipairs(names) do
+    set[name] = true
+  end
+  return set
+end
+
+--- Workers and channels, those that name the same queues and refuse the same jobs together.
+---@return table[] groups {queues, refused (set), workers, channels, others: that announced themselves}
 local function all()
   if known.groups then
     return known.groups
   end
   local groups, of = {}, {}
   known.groups = groups
-  local function note(queues, kind)
-    local key = table.concat(queues, "\0")
+  local function note(queues, kind, refused)
+    local key = table.concat(queues, "\0") .. "\1" .. (refused and cmsgpack.pack(refused) or "")
     if not of[key] then
-      of[key] = { queues = queues, workers = 0, channels = 0 }
+      of[key] = { queues = queues, refused = refused or {}, workers = 0, channels = 0, others = 0 }
       groups[#groups + 1] = of[key]
     end
     of[key][kind] = of[key][kind] + 1
@@ -33,13 +43,17 @@ local function all()
   for _, id in ipairs(call("ZRANGE", keys.WORKER_IDS, 0, MOST_WORKERS - 1)) do
     local record = worker.load(id)
     if record then
-      note(record.q, "workers")
+      note(record.q, "workers", record.r[1] and set_of(record.r))
     end
+  end
+  for _, record in ipairs(others.present()) do
+    note(record.q, "others", record.f and record.f[1] and set_of(record.f))
   end
   local sleepers = call("HGETALL", keys.SLEEPERS)
   for i = 1, #sleepers, 2 do
     if call("ZCOUNT", keys.ASLEEP .. sleepers[i], string.format("(%.0f", meta.state[meta.NOW_MS]), "+inf") > 0 then
-      note(cmsgpack.unpack(sleepers[i + 1]), "channels")
+      local queues, refused = cmsgpack.unpack(sleepers[i + 1])
+      note(queues, "channels", refused)
     end
   end
   return groups
@@ -66,6 +80,23 @@ function M.by(name)
     end
   end
   return workers, channels
+end
+
+--- Whether workers serve a queue, and all of them have refused jobs of a name.
+---@param name string the queue
+---@param job_name string
+---@return boolean
+function M.is_unknown(name, job_name)
+  local is_served = false
+  for _, group in ipairs(all()) do
+    if wants(group.queues, name) then
+      if not group.refused[job_name] then
+        return false
+      end
+      is_served = true
+    end
+  end
+  return is_served
 end
 
 return M

@@ -61,6 +61,7 @@ end
 ---@param oldest table? record of the job
 ---@return string? cause
 ---@return string[]? held_by constraints
+---@return string? unknown name of the job, where no worker of the queue knows it
 local function cause_of(owner, shown, is_served, oldest)
   if shown.paused then
     return "paused"
@@ -69,6 +70,9 @@ local function cause_of(owner, shown, is_served, oldest)
   if held_by and held_by[1] then
     return "constraint", held_by
   elseif meta.state[meta.NOW_MS] - shown.oldest_ready_ms >= LATE_MS then
+    if oldest and served.is_unknown(shown.name, oldest[job.NAME]) then
+      return "unknown job", nil, oldest[job.NAME]
+    end
     return is_served and "slow" or "no worker"
   end
 end
@@ -84,7 +88,7 @@ function M.add(owner, shown, minutes, oldest)
   shown.recent, shown.empties_ms = recent, recent and empties_in(shown, recent)
   if shown.oldest_ready_ms then
     local is_served = is_active or name == queue.WEBHOOKS or shown.workers + shown.channels + shown.running > 0
-    shown.cause, shown.held_by = cause_of(owner, shown, is_served, oldest)
+    shown.cause, shown.held_by, shown.unknown = cause_of(owner, shown, is_served, oldest)
   end
   budget.pay(budget.LOOK)
 end

@@ -171,6 +171,9 @@ def _turn(told: dict[str, Any], status: str, now: int) -> list[str]:
         lines.append(f"{serve} its queue")
     if waiting:
         lines.append("a worker waits for jobs of its queue")
+    if told.get("unknown"):
+        nobody = f"no worker that serves its queue knows jobs named {told['name']}"
+        lines.append(f"{nobody}: start one of a program that has it")
     if not workers and not waiting and not running:
         lines.append("nobody serves its queue: no worker is registered for it, and none waits for a job of it")
     if not told.get("held") and not told.get("paused") and status == "queued" and not ahead and not running:

@@ -84,10 +84,23 @@ def _unserved(facts: Facts) -> Iterator[Found]:
         yield "problem", title, means, do, queue, {"queued": queued, "waits_ms": age_ms}, head.since_ms
 
 
+@check("unknown", "some worker of each queue knows its next job")
+def _unknown(facts: Facts) -> Iterator[Found]:
+    for queue, age_ms, head in _waiting(facts, UNSERVED_MS, served=True):
+        if head.explained.get("unknown"):
+            name = head.explained["name"]
+            title = f"no worker that serves queue {queue} knows jobs named {name}"
+            means = f"All of them refused it; it has waited for {_ago(age_ms)}. It costs no retry."
+            do = f"Start a worker of a program that has {name}, or `jqmaster cancel {head.explained['id']}`."
+            yield "problem", title, means, do, queue, {"job": head.explained["id"], "waits_ms": age_ms}, head.since_ms
+
+
 @check("late", "no queue is far behind")
 def _late(facts: Facts) -> Iterator[Found]:
     for queue, age_ms, head in _waiting(facts, LATE_MS, served=True):
         told = head.explained
+        if told.get("unknown"):
+            continue
         means, do = "A constraint holds it.", f"See `jqmaster explain {told['id']}`."
         if not told.get("held"):
             means = "Its workers are slower than its jobs come."

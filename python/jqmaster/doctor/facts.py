@@ -85,7 +85,7 @@ class Head:
 
     @property
     def is_served(self) -> bool:
-        return self.was_active or any(self.explained.get(told) for told in ("workers", "waiting", "running"))
+        return self.was_active or any(self.explained.get(told) for told in ("workers", "waiting", "running", "unknown"))
 
 
 @dataclass

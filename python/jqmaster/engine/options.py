@@ -96,12 +96,14 @@ class Changes(TypedDict, total=False):
 
 
 class About(TypedDict, total=False):
-    """What a worker says of itself, for people to see. ``knows``: names of jobs, at most 100."""
+    """What a worker says of itself. ``knows``, ``refused``: names of jobs that it has, and that it does not take; at
+    most 100 of each."""
 
     host: str | None
     pid: int | None
     version: str | None
     knows: Sequence[str] | None
+    refused: Sequence[str] | None
 
 
 class Steps(TypedDict, total=False):

@@ -16,7 +16,7 @@ COUNT, MOST_COUNT = 50, 1000
 MOST_LOOKED = 20_000
 PAGE = 1000
 _STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
-_CAUSES = ("no worker", "constraint", "slow", "paused")
+_CAUSES = ("no worker", "unknown job", "constraint", "slow", "paused")
 _LEFT = ("done", "error", "cancelled", "moved")
 
 

@@ -24,15 +24,17 @@ NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
 
 
-def channel_of(queues: object, order: object = None) -> str:
-    """The wake channel for a wish: all who share one must name the same queues (protocol.md, section 5).
+def channel_of(queues: object, order: object = None, without: object = None) -> str:
+    """The wake channel for a wish: all who share one must name the same queues, and take the same jobs
+    (protocol.md, section 5).
 
     Masters and direct workers with the same wish share a channel, whatever process they live in.
     """
     named = [queues] if isinstance(queues, str) else list(queues) if isinstance(queues, list | tuple) else []
     if order in (None, "priority", "shuffled"):
         named = sorted({str(name) for name in named})
-    wish = msgpack.packb([order or "priority", named])
+    refused = [sorted({str(name) for name in without})] if isinstance(without, list | tuple) else []
+    wish = msgpack.packb([order or "priority", named, *refused])
     return "q" + hashlib.blake2s(wish, digest_size=8).hexdigest()
 
 
@@ -142,7 +144,7 @@ class Waiting:
     async def _pick(self, spec: dict[str, Any], timeout_s: float, deadline: float, *, is_own: bool) -> list[Any]:
         if timeout_s <= 0:
             return await self.look(spec)
-        name = channel_of(spec.get("queues"), spec.get("order"))
+        name = channel_of(spec.get("queues"), spec.get("order"), spec.get("without"))
         with self._using(name) as channel:
             reply = await self.look(spec, name)
             if len(reply) > 1:

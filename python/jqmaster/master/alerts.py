@@ -18,7 +18,7 @@ from jqmaster.system.engine import SystemEngine, Whole
 log = logging.getLogger("jqmaster.overview")
 
 _MOST_OWN = 50
-_OF_QUEUES = ("unserved", "late", "paused")
+_OF_QUEUES = ("unserved", "unknown", "late", "paused")
 _MOST_EXAMINED_S = 60.0
 # Why a queue is behind, in the order in which it is said; of each queue the first that holds.
 CAUSES = {
@@ -100,7 +100,8 @@ def verdict(alerts: list[Document] | None, *, is_least: bool = False) -> Documen
     order, causes = list(CAUSES), dict[str, str]()
     others = 0
     for alert in alerts or ():
-        cause = {"late": alert["values"].get("cause", "workers")}.get(alert["check"], alert["check"])
+        check = alert["check"]
+        cause = {"late": alert["values"].get("cause", "workers"), "unknown": "unserved"}.get(check, check)
         if cause in CAUSES and alert["about"] is not None and alert["check"] in _OF_QUEUES:
             causes[alert["about"]] = min(cause, causes.get(alert["about"], cause), key=order.index)
         else:

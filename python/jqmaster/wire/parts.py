@@ -169,6 +169,7 @@ ABOUT_WORKER = (
     body("pid", Type("integer", 0, 2**32 - 1)),
     body("version", NAME),
     body("knows", Type("list", None, 100), "Names of jobs."),
+    body("refused", Type("list", None, 100), "Names of jobs that it does not take."),
     body("announce", FLAG, "Not registered: a worker that picks as `name` is listed, for three minutes from now on."),
     body("running", Type("list", None, 100), "With `announce`, the ids of jobs that it runs."),
 )
@@ -176,6 +177,7 @@ PICK = (
     body("queues", Type("list", 1, 100, schema="Queues"), required=True),
     body("count", Type("integer", 1, 1000, schema="Count"), default=1),
     body("order", Type("text", choices=("priority", "ordered", "round_robin", "shuffled"), schema="Order")),
+    body("without", Type("list", 1, 100, schema="Without"), "Names of jobs that the worker does not take."),
     body("request", Type("text", 1, 200, schema="RequestToken")),
 )
 

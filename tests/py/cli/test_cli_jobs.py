@@ -211,6 +211,8 @@ def test_explain_tells_holds_costs_and_strict_order_apart() -> None:
         "129 jobs come before it", "the first of them can start in 0.4 s at the earliest",
         "a worker waits for jobs of its queue",
     ]  # fmt: skip
+    *_, unknown = said({"name": "mail", "waiting": 1, "unknown": True})
+    assert unknown == "no worker that serves its queue knows jobs named mail: start one of a program that has it"
 
 
 def test_history_is_a_timeline(cli_: Cli) -> None:

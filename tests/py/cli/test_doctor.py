@@ -90,6 +90,19 @@ async def test_a_queue_whose_worker_is_between_two_jobs_is_served(settable: Sett
     await working
 
 
+async def test_a_job_that_no_worker_knows(settable: SettableEngine) -> None:
+    [(job_id, _)] = await settable.enqueue([({"name": "new", "queue": "mail"}, NIL)])
+    await settable.advance(3600)
+    await settable.register("w", ["mail"], announce=True, refused=["new"])
+    known = await found(settable)
+    assert "unserved" not in known and "late" not in known
+    finding = known["unknown"]
+    assert finding.level == "problem" and finding.about == "mail" and "named new" in finding.title
+    assert finding.values["job"] == job_id
+    await settable.register("v", ["mail"], announce=True)
+    assert "unknown" not in await found(settable)
+
+
 async def test_a_queue_that_is_far_behind(settable: SettableEngine) -> None:
     await settable.enqueue([({"name": "mail"}, NIL)])
     await settable.advance(3600)

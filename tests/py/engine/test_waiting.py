@@ -212,6 +212,7 @@ def test_the_order_of_queues_matters_to_the_channel_only_where_it_does_to_the_pi
     assert channel_of(["a", "b"]) == channel_of(["b", "a"])
     assert channel_of(["a", "b"], "ordered") != channel_of(["b", "a"], "ordered")
     assert channel_of("a") == channel_of(["a"])
+    assert channel_of("a", None, ["x", "y"]) == channel_of("a", None, ["y", "x"]) != channel_of("a")
     assert len(channel_of("a")) <= 64
 
 

@@ -186,6 +186,13 @@ def of_calls(scripts):
     for script, field, base in (("pick", "queues", {"worker": "w"}), ("register", "queues", {"name": "w"})):
         for name in ("", 5, "\0", "x" * 256):
             yield invalid(script, f"second of queues {show(name)}", "queues[1]", encode({**base, field: ["a", name]}))
+    for script, field, base in (("pick", "without", {"worker": "w", "queues": "a"}),
+                                ("register", "refused", {"name": "w", "queues": "a"})):  # fmt: skip
+        for name in ("", 5, "\0", "x" * 256):
+            spec = encode({**base, field: ["a", name]})
+            yield invalid(script, f"second of {field} {show(name)}", f"{field}[1]", spec)
+    yield invalid("pick", "a name twice", "without[1]",
+                  encode({"worker": "w", "queues": "a", "without": ["a", "a"]}))  # fmt: skip
     for script, base in (("heartbeat", {"worker": "w"}), ("release", {"worker": "w"}),
                          ("refuse", {"worker": WORKER, "why": "busy"})):  # fmt: skip
         for path, what, jobs in of_pairs():

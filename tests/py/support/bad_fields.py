@@ -45,6 +45,7 @@ HOLDS = [
 SCHEMAS = {
     "Name": NAMES, "QueueOfJob": NAMES, "JobIds": [*LISTS, [], [WAITING] * 1001], "Queues": QUEUES, "Where": WHERES,
     "By": BY, "Cost": COSTS, "Fair": FAIR, "HoldSeconds": HOLD_SECONDS, "Leases": [*LISTS, []], "NotedLeases": LISTS,
+    "Without": [*LISTS, [], [f"n{n}" for n in range(101)]],
     "MaxWaiting": [-1, 1.5, "1", True, NAN, INFINITE, []], "OwnSettings": MAPS[:3],
 }  # fmt: skip
 
@@ -113,7 +114,7 @@ RESUME = {"depends": WRONG["depends"], "if_failed": WRONG["if_failed"], "checkpo
 PAGE = {"cursor": CURSOR, "count": integers(1, 1000)}
 VERSIONS = [5, "", "1", "1-", "-a", "1-x", "1-a b", "1-" + "a" * 39, [], True]
 PICK = of(
-    "pick", "queues", "count", "order", "request", wait=[5, True, "push", 1.5],
+    "pick", "queues", "count", "order", "without", "request", wait=[5, True, "push", 1.5],
     before=[5, "0", [], "0" * 21, "0" * 23, "A" * 22], settings=VERSIONS,
 )  # fmt: skip
 RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}

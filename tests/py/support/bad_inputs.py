@@ -142,7 +142,7 @@ TARGETS = [
            "held": integers(1, 1000), **PAGE}),
     Target("forget", "forget", {"queue": "a"}, {"queue": STARRED}, ["queue"]),
     Target("register", "register", {"name": "w", "queues": "a"}, of("register", "name", "queues", "max_jobs", "host",
-           "pid", "version", "announce", "knows", url=URLS,
+           "pid", "version", "announce", "knows", "refused", url=URLS,
            secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3], key=bad_access.KEY_IDS), ["name", "queues"]),
     Target("unregister", "unregister", {"worker": WORKER}, of("unregister", "worker"), ["worker"]),
     Target("workers", "workers", {}, of("workers", "others", ids=[*LISTS, [], ["a"] * 21], **PAGE)),

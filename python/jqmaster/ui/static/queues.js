@@ -56,6 +56,7 @@ export function PerMinute({ of, isSigned }) {
 const CAUSES = {
   paused: ['paused', 'paused', 'It is paused'],
   'no worker': ['no worker', 'problem', 'No worker is registered for it, waits for its jobs or runs one'],
+  'unknown job': ['unknown job', 'problem', 'No worker that serves it knows its oldest job'],
   slow: ['too slow', 'warning', 'It is served, and its oldest job waits for more than ten seconds'],
 };
 

@@ -9,17 +9,15 @@ from driving.random_guests import GuestGenerator
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 from driving.random_limits import ConstraintGenerator
 from driving.random_more import MoreGenerator
+from driving.random_picks import NAMES, PRIORITIES, PickGenerator
 from driving.random_plain import PlainGenerator
 from model.common import WEBHOOKS
 
-NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
 QUEUES = ["a", "b", "mail.jp", "mail.de", "mail.us", "z[0-9]?"]
 ENTRIES = [*QUEUES, *QUEUES, *("*", "mail.*") * 2, "*.de", "m*l.*", "a*", "nowhere", "z[0-9]?*", "*a*"]
-PRIORITIES = [0] * 8 + [1, 1, -1, -5, 7, 2**31 - 1, -(2**31)]
 VALUES = [None, 0, -7, 1.0, "text", b"\xff bin", [], {}, {"to": ["x"] * 3}, 2**63, msgpack.ExtType(5, b"ext")]
 ARGUMENTS = [*map(msgpack.packb, VALUES), b"\x81\xa1k" + b"\x91" * 3 + b"\xc0"]
 MOMENTS = ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.123456+09:00"]
-CHANNELS = {"all": "*", "mail": "mail.*", "a": "a", "two": ["mail.jp", "b"]}
 WORKERS = ["w1", "w2", "rakuten-host:1"]
 SETTINGS = {
     "retry_base": [0, 0.5, 1, 10], "retry_cap": [0, 2, 3600], "retry_jitter": [0, 0.1, 0.9],
@@ -44,7 +42,7 @@ REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse", "change", "k
 MAKERS = {"worker": "worker_request"}  # scripts whose operations are made by a function of another name
 
 
-class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator, GuestGenerator, PlainGenerator):
+class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerator, GuestGenerator, PlainGenerator):
     """Makes operations that suit the state of a driver's model, so that most of them do something."""
 
     def __init__(self, seed, driver):
@@ -187,45 +185,6 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator, GuestGenera
             spec.pop("priority")
         return spec
 
-    def pick(self):
-        return {"worker": self.worker(), **self.pick_spec()}
-
-    def head(self):
-        return {"queues": self.entries()}
-
-    def wake(self):
-        """Somebody asleep takes the marker of his channel, if it is set, and picks."""
-        channels = self.driver.model.sleepers.channels
-        channels = {name: channels[name] for name in (*CHANNELS, "push") if name in channels and channels[name].up_ms}
-        if not channels:
-            pick = self.pick()
-            pick.pop("before", None)  # with it 0 does not tell to pick again
-            return {"on": "all", "pick": pick}
-        name = self.rng.choice(list(channels))
-        who = self.rng.choice(list(channels[name].up_ms))
-        wait = {"on": name, "ms": self.rng.choice((1000, 60000))}
-        label = self.label(who, "worker") if who.startswith("w0") else who
-        if name == "push":
-            return {"on": name, "assign": {"master": who, "wait": wait}}
-        return {"on": name, "pick": {"worker": label, "queues": CHANNELS[name], "wait": wait}}
-
-    def pick_spec(self):
-        fields = {"queues": self.entries()}
-        if self.chance(0.7):
-            fields["count"] = self.rng.choice((1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2))
-        if self.chance(0.4):
-            fields["order"] = self.rng.choice(("priority", "ordered", "round_robin", "shuffled"))
-        if self.chance(0.1):
-            moment_ms = self.driver.model.now - self.rng.choice((0, 1, 1000, 10000))
-            fields["before"] = f"{self.rng.choice(PRIORITIES) + 2**31:08x}{moment_ms * 1024:014x}"
-        if self.chance(0.25):
-            fields["request"] = self.token()
-        if self.chance(0.35):
-            channel = self.rng.choice(list(CHANNELS))
-            wait = {"on": channel, "ms": self.rng.choice((1, 1000, 1000, 5000, 60000))}
-            fields |= {"queues": CHANNELS[channel], "wait": wait}
-        return fields
-
     def outcome(self, label, token):
         if self.chance(0.6):
             outcome = {"id": label, "token": token, "type": "success"}
@@ -315,7 +274,11 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator, GuestGenera
         if self.chance(0.3):
             fields |= {"host": "h1", "pid": 77, "version": "1 é", "knows": ["a", "b"]}
         if self.chance(0.25):
-            return {**fields, "announce": True, "running": self.distinct(4, "running")}
+            fields |= {"announce": True, "running": self.distinct(4, "running")}
+        if self.chance(0.2):
+            fields["refused"] = self.rng.sample(NAMES, self.rng.choice((1, 4, 5)))
+        if "announce" in fields:
+            return fields
         if self.chance(0.7):
             fields["url"] = f"http://worker-{self.rng.randint(1, 4)}:8080/x"
         if self.chance(0.7):

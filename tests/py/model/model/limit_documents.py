@@ -295,5 +295,7 @@ class LimitDocuments(Part):
         ]
         expect(workers == len(serving), "explain: workers", workers, len(serving))
         expect(isinstance(channels, int | list), "explain: waiting", channels)
+        is_unknown, told_unknown = self.model.workers.is_unknown(job.queue, job.name), doc.pop("unknown", False)
+        expect(is_unknown in (None, told_unknown), "explain: unknown", told_unknown, is_unknown)
         running = sum(j.status == "running" and j.queue == job.queue for j in self.model.jobs.values())
         same(doc.pop("running"), running, "explain: running jobs of the queue")

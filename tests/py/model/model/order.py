@@ -17,6 +17,7 @@ from model.matcher import MISSING, as_text, key_part, value_at
 from model.part import Part
 
 DAY_MS = 86_400_000
+SIGHT = 100  # jobs of a queue among which those are looked for whose name is not refused
 MOST_EXPIRED = 100  # a pick or assign that met more goes on in the next call
 
 
@@ -166,6 +167,21 @@ class Order(Part):
         """The jobs that may start for certain, best rank first."""
         return [job for job, unsure in self.startable(queues) if not unsure]
 
+    @staticmethod
+    def known(jobs, refused):
+        """Those of the jobs whose name is not refused."""
+        return [job for job in jobs if job.name not in refused]
+
+    def in_sight(self, jobs, refused):
+        """Of these, those among which it is looked for what somebody gets who refused names."""
+        if not refused:
+            return jobs
+        waiting = {}
+        for job in sorted((j for j in self.model.jobs.values() if j.status == "queued"), key=rank):
+            waiting.setdefault(job.queue, []).append(job.id)
+        seen = {id for ids in waiting.values() for id in ids[:SIGHT]}
+        return [job for job in self.known(jobs, refused) if job.id in seen]
+
     def worlds(self, found, job):
         """What may start of what is `startable`, for each set of unsure keys that may be closed to all but `job`."""
         mine = next((unsure for other, unsure in found if other is job), set())
@@ -201,10 +217,23 @@ class Order(Part):
 
     # ---- following a pick ----
 
-    def take(self, job, found, queues, order, turns):
+    def take(self, job, found, queues, order, turns, without):
         """Whether the job may come next, after which those of `turns` that allow for it are given."""
+        if not without:
+            return self.take_of(job, self.worlds(found, job), queues, order, turns)
+        if job.name in without:
+            return set()
+        if self.fair:  # which job a fair queue gives to who does not take all of its jobs is not said
+            return turns if order in ("priority", "shuffled") else set(range(len(entries(queues))))
+        worlds = list(self.worlds(found, job))
+        return set().union(*(
+            self.take_of(job, [sight(jobs, without) for jobs in worlds], queues, order, turns)
+            for sight in (self.known, self.in_sight)
+        ))  # fmt: skip
+
+    def take_of(self, job, worlds, queues, order, turns):
         after = set()
-        for jobs in self.worlds(found, job):
+        for jobs in worlds:
             if order == "priority":
                 after |= turns if job.id in self.heads(jobs, queues) else set()
                 continue
@@ -226,13 +255,13 @@ class Order(Part):
         count = len(by_entry)
         return next((n % count for n in range(turn, turn + count) if by_entry[n % count]), None)
 
-    def follow(self, taken, queues, order, worker):
+    def follow(self, taken, queues, order, worker, without=()):
         """Starts the picked jobs one by one; yields each when it has started."""
         turns = set(range(len(entries(queues))))
         startable = self.startable(queues) if taken else []
         found, under = {job.id: (job, unsure) for job, unsure in startable}, self.under_keys(startable)
         for job in taken:
-            turns = self.take(job, found.values(), queues, order, turns)
+            turns = self.take(job, found.values(), queues, order, turns, without)
             if not turns:  # what was expected is dear to tell
                 expected = [sorted(self.heads(jobs, queues)) for jobs in self.worlds(found.values(), job)]
                 expect(False, "not the next job", job, expected, order, self.model.now)
@@ -240,10 +269,10 @@ class Order(Part):
             self.note_start(found, job, under)
             yield job
 
-    def check_nothing_left(self, next_ms, queues, due_before):
+    def check_nothing_left(self, next_ms, queues, due_before, without=()):
         """Fewer jobs came than were asked for: none may be left, unless next_ms 0 says that some may be."""
         if next_ms != 0 or not self.may_leave_some():
-            left = self.ready(queues)
+            left = self.in_sight(self.ready(queues), without)
             if next_ms == 0 and max(len(left), due_before) >= DEAR:
                 return  # those that are due, or over, used up what one call may cost
             expect(not left, "picked less than possible", left[:3], len(left), self.model.now)

@@ -109,7 +109,8 @@ class Queues(Part):
         workers, channels, running = doc.pop("workers"), doc.pop("channels"), doc["running"]
         registered = self.model.workers.registered.values()
         same(workers, sum(any(matches(entry, name) for entry in w.queues) for w in registered), "workers of a queue")
-        cause, held_by = doc.pop("cause", None), doc.pop("held_by", [])
+        cause, held_by, unknown = doc.pop("cause", None), doc.pop("held_by", []), doc.pop("unknown", None)
+        expect((unknown is None) == (cause != "unknown job"), "unknown", cause, unknown)
         expect(bool(held_by) == (cause == "constraint"), "held_by", cause, held_by)
         if not queued:
             return same(cause, None, "cause of nothing")
@@ -122,7 +123,12 @@ class Queues(Part):
             if self.oldest_ready_ms([job]) == oldest_ms:
                 is_held, is_unsure = limits.is_held(job, holders), bool(limits.unsure_keys(job))
                 allowed |= {"constraint"} if is_held or is_unsure else set()
-                allowed |= set() if is_held else {late if now - oldest_ms >= LATE_MS else None}
+                if not is_held and now - oldest_ms >= LATE_MS:
+                    is_unknown = self.model.workers.is_unknown(name, job.name)
+                    allowed |= {late} if not is_unknown else set()
+                    allowed |= {"unknown job"} if is_unknown is not False and unknown in (None, job.name) else set()
+                elif not is_held:
+                    allowed.add(None)
         expect(cause in allowed, "cause", name, cause, allowed)
 
     def list_queues(self, reply, names=None, count=None, minutes=None, held=None):

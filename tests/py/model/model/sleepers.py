@@ -20,6 +20,7 @@ SLACK_MS = 1000  # so late may a sleeper be; after that he is dead
 @dataclass
 class Channel:
     queues: object  # None for the channel of masters
+    without: frozenset  # names of jobs that those on it do not take
     up_ms: dict  # who -> when he gets up by himself
     covered_ms: float = float("inf")  # the next due moment when we last looked
     somebody_left: bool = False
@@ -38,8 +39,8 @@ class Sleepers(Part):
         if channel and channel.up_ms.pop(who, None) is not None:
             channel.somebody_left = True
 
-    def goes_to_sleep(self, who, wait, queues, next_ms):
-        channel = self.channels.setdefault(wait["on"], Channel(queues, {}))
+    def goes_to_sleep(self, who, wait, queues, next_ms, without=()):
+        channel = self.channels.setdefault(wait["on"], Channel(queues, frozenset(without), {}))
         channel.up_ms[who] = self.model.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
 
     def lose_track_of_sleepers(self):
@@ -53,7 +54,7 @@ class Sleepers(Part):
                 job for worker in self.model.workers.registered.values() for job in self.model.workers.wants(worker)
             ]
         else:
-            ready = self.model.order.ready(channel.queues)
+            ready = self.model.order.in_sight(self.model.order.ready(channel.queues), channel.without)
         # A job that comes later and needs such a key is for who is about to be up, too.
         opened = self.opened_keys if any(map(self.is_late, channel.up_ms.values())) else set()
         return any(job.id not in self.opened_by_time and not opened & self.key_names(job) for job in ready)
@@ -84,7 +85,7 @@ class Sleepers(Part):
             queues = [entry for worker in self.model.workers.with_room() for entry in worker.queues]
             openings = self.model.workers.openings_for_workers()
         else:
-            openings = self.model.limits.openings(queues)
+            openings = self.model.limits.openings(queues, lambda job: job.name not in channel.without)
         jobs = [j for j in self.model.jobs.values() if j.due_ms is not None and self.model.life.is_open(j, queues)]
         moments = [self.model.clock.handed_on_ms(j) if j.status == "running" else j.due_ms for j in jobs]
         moments += openings + self.model.schedules.moments_for(queues)

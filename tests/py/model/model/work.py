@@ -37,7 +37,7 @@ class Work(Part):
     # ---- section 4 ----
 
     def pick(self, reply, worker, queues, count=1, order="priority", before=None, request=None, wait=None,
-             settings=None):  # fmt: skip
+             settings=None, without=()):  # fmt: skip
         self.model.workers.known_worker(worker)
         accepted(reply)
         self.model.workers.sign_of_life(worker)
@@ -55,10 +55,11 @@ class Work(Part):
         if self.model.workers.is_quiet(worker):
             return same(reply[1:], [], "jobs for a worker that is to be quiet")
         if before:
-            is_later = all(f"{job.priority + 2**31:08x}{job.id[:14]}" >= before for job in self.waiting(queues))
+            waiting = [job for job in self.waiting(queues) if job.name not in without]
+            is_later = all(f"{job.priority + 2**31:08x}{job.id[:14]}" >= before for job in waiting)
             if is_later or (self.model.limits.constraints and reply == [0]):  # those that are earlier may be held
                 return same(reply, [0], "a pick of what comes before all there is")
-        following = self.model.order.follow(taken, queues, order, worker)
+        following = self.model.order.follow(taken, queues, order, worker, without)
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
             self.model.life.give_token(job, doc)
             self.model.life.check_document(doc, self.model.life.picked_document(job), "document of a picked job")
@@ -66,11 +67,11 @@ class Work(Part):
         self.model.life.check_tokens(taken)
         openings = []
         if len(taken) < count:
-            self.model.order.check_nothing_left(reply[0], queues, due_before)
-            openings = self.model.limits.openings(queues)
+            self.model.order.check_nothing_left(reply[0], queues, due_before, without)
+            openings = self.model.limits.openings(queues, lambda job: job.name not in without)
         self.model.clock.check_next(reply[0], due_before, also=openings, given=len(reply) - 1)
         if wait and not taken and reply[0] != 0:
-            self.model.sleepers.goes_to_sleep(worker, wait, queues, reply[0])
+            self.model.sleepers.goes_to_sleep(worker, wait, queues, reply[0], without)
         if request:
             self.remember("pick", request, [(job.id, job.token) for job in taken])
 

@@ -23,7 +23,6 @@ WORKER_ID = re.compile("w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 MOST_SHOWN = 100  # jobs in the document of a worker
 SILENT_MS, KEPT_MS = 180_000, 3_600_000  # who announces himself is gone then, and forgotten then
 MOST_LOST = 20
-SIGHT = 100  # jobs of a queue among which those are looked for whose name was not refused
 
 
 @dataclass
@@ -60,6 +59,7 @@ class Other:
     seen_ms: int
     since_ms: int
     said: list = field(default_factory=list)  # ids of jobs that it said it runs
+    refused: list = field(default_factory=list)
     died: bool = False
     lapsed: int = 0
     lost: list | None = None
@@ -111,12 +111,12 @@ class Workers(Part):
         found = self.others.get(id)
         return found if found and found.seen_ms >= self.model.now - KEPT_MS else None
 
-    def announce(self, reply, name, queues, max_jobs, running, about):
+    def announce(self, reply, name, queues, max_jobs, running, refused, about):
         accepted(reply)
         same(reply, name, "a worker that announces itself")
         before, now = self.other(name), self.model.now
         since_ms = before.since_ms if before and before.seen_ms > now - SILENT_MS else now
-        self.others[name] = Other(name, entries(queues), max_jobs, about, now, since_ms, list(running))
+        self.others[name] = Other(name, entries(queues), max_jobs, about, now, since_ms, list(running), list(refused))
 
     def died(self, worker):
         self.others[worker.id] = Other(
@@ -140,24 +140,37 @@ class Workers(Part):
             running = [[job.id, job.started_ms] for job in self.running_of(other)]
             is_gone = other.died or other.seen_ms <= self.model.now - SILENT_MS
             wanted = {k: getattr(other, k) for k in ("name", "queues", "max_jobs", "seen_ms", "since_ms", "lapsed")}
-            wanted |= {"id": id, "held": len(running), "running": running, "refused": [], "request": ""}
+            wanted |= {"id": id, "held": len(running), "running": running, "refused": other.refused, "request": ""}
             same(doc, {**wanted, **other.about, "state": "gone" if is_gone else "pulling"}, "a worker not registered")
 
     def register(
-        self, reply, name, queues, url=None, max_jobs=1, secrets=(), key="", announce=False, running=(), **about
-    ):
+        self, reply, name, queues, url=None, max_jobs=1, secrets=(), key="", announce=False, running=(), refused=(),
+        **about,
+    ):  # fmt: skip
         if announce:
-            return self.announce(reply, name, queues, max_jobs, running, about)
+            return self.announce(reply, name, queues, max_jobs, running, refused, about)
         accepted(reply)
         expect(WORKER_ID.fullmatch(reply) and reply not in self.registered, "a new worker id", reply)
         for worker in list(self.registered.values()):
             if url and worker.url == url:
                 self.give_back(worker)
         self.registered[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.model.now, self.model.now)
-        self.registered[reply].about = about
+        self.registered[reply].about, self.registered[reply].refused = about, set(refused)
         self.registered[reply].secrets, self.registered[reply].key = " ".join(secrets), key
         # As that of a job, the moment is part of the id.
         self.registered[reply].since_ms = self.model.arrival.created(reply[1:])
+
+    def is_unknown(self, queue, name):
+        """Whether all who serve a queue refused jobs of a name, as far as is sure: None where that depends on who
+        sleeps."""
+        alive = [o for o in self.others.values() if not o.died and o.seen_ms > self.model.now - SILENT_MS]
+        serving = [
+            one.refused for one in [*self.registered.values(), *alive]
+            if any(matches(entry, queue) for entry in one.queues)
+        ]  # fmt: skip
+        if not all(name in refused for refused in serving):
+            return False
+        return None if self.model.sleepers.channels or not self.model.sleepers.knows_when else bool(serving)
 
     def unregister(self, reply, worker):
         if self.other(worker) and not WORKER_ID.fullmatch(worker):
@@ -234,17 +247,7 @@ class Workers(Part):
         """The jobs that may be given to a worker right now for certain, best rank first."""
         if worker not in self.with_room():
             return []
-        return [j for j in self.in_sight(self.model.order.ready(worker.queues), worker) if j.name not in worker.refused]
-
-    def in_sight(self, jobs, worker):
-        """Those of the jobs among which it is looked for what a worker gets that refused names."""
-        if not worker.refused:
-            return jobs
-        waiting = {}
-        for job in sorted((j for j in self.model.jobs.values() if j.status == "queued"), key=rank):
-            waiting.setdefault(job.queue, []).append(job.id)
-        seen = {id for ids in waiting.values() for id in ids[:SIGHT]}
-        return [job for job in jobs if job.id in seen]
+        return self.model.order.in_sight(self.model.order.ready(worker.queues), worker.refused)
 
     def openings_for_workers(self, without=()):
         takers = [worker for worker in self.with_room() if worker.id not in without]
@@ -273,9 +276,10 @@ class Workers(Part):
         is_best = False
         for jobs in self.model.order.worlds(self.model.order.startable(ALL), job):
             is_best = is_best or (is_free and job in jobs)
-            for sight in (lambda jobs, _: jobs, self.in_sight):
+            for sight in (self.model.order.known, self.model.order.in_sight):
                 nexts = [
-                    self.model.order.heads([j for j in sight(jobs, w) if self.takes(w, j)], w.queues) for w in takers
+                    self.model.order.heads([j for j in sight(jobs, w.refused) if self.takes(w, j)], w.queues)
+                    for w in takers
                 ]
                 is_best = is_best or self.may_be_least(job, [heads for heads in nexts if heads])
         expect(is_best, "not the best job that can be assigned", job, self.model.now)

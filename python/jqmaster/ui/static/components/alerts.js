@@ -16,6 +16,7 @@ const PAGES = {
   blocked: 'job',
   sweeping: 'queue',
   unserved: 'queue',
+  unknown: 'queue',
   late: 'queue',
   paused: 'queue',
   full: 'queue',

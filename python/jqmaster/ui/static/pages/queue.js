@@ -46,6 +46,9 @@ function Why({ queue, change }) {
   if (queue.cause === 'no worker')
     return html`<p>${since}Nobody serves the queue: no worker is registered for it, waits for its jobs or runs one.</p>
       <p>Start a worker that names it, or see whether <${Link} to="/workers">the workers<//> name another. ${oldest}</p>`;
+  if (queue.cause === 'unknown job')
+    return html`<p>${since}No worker that serves the queue knows jobs named <b>${queue.unknown}</b>: all refused them.</p>
+      <p>Start a worker of a program that has it. ${oldest}</p>`;
   if (queue.cause === 'constraint')
     return html`<p>${since}${queue.held_by.length > 1 ? 'Constraints have' : 'A constraint has'} no room for it:
         ${queue.held_by.map((id, i) => html`${i ? ', ' : ' '}<${Link} to=${path`/constraint/${id}`}>${id}<//>`)}.</p>

@@ -1,0 +1,54 @@
+"""What workers ask for: which queues, in which order, without which names; and how they sleep and wake."""
+
+NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
+PRIORITIES = [0] * 8 + [1, 1, -1, -5, 7, 2**31 - 1, -(2**31)]
+CHANNELS = {
+    "all": {"queues": "*"}, "mail": {"queues": "mail.*"}, "a": {"queues": "a"}, "two": {"queues": ["mail.jp", "b"]},
+    "some": {"queues": "*", "without": ["a", "mail.de"]}, "one": {"queues": "b", "without": ["b"]},
+}  # fmt: skip
+
+
+class PickGenerator:
+    """Needs what random_jobs.Generator has."""
+
+    def pick(self):
+        return {"worker": self.worker(), **self.pick_spec()}
+
+    def head(self):
+        return {"queues": self.entries()}
+
+    def wake(self):
+        """Somebody asleep takes the marker of his channel, if it is set, and picks."""
+        channels = self.driver.model.sleepers.channels
+        channels = {name: channels[name] for name in (*CHANNELS, "push") if name in channels and channels[name].up_ms}
+        if not channels:
+            pick = self.pick()
+            pick.pop("before", None)  # with it 0 does not tell to pick again
+            return {"on": "all", "pick": pick}
+        name = self.rng.choice(list(channels))
+        who = self.rng.choice(list(channels[name].up_ms))
+        wait = {"on": name, "ms": self.rng.choice((1000, 60000))}
+        label = self.label(who, "worker") if who.startswith("w0") else who
+        if name == "push":
+            return {"on": name, "assign": {"master": who, "wait": wait}}
+        return {"on": name, "pick": {"worker": label, **CHANNELS[name], "wait": wait}}
+
+    def pick_spec(self):
+        fields = {"queues": self.entries()}
+        if self.chance(0.7):
+            fields["count"] = self.rng.choice((1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2))
+        if self.chance(0.4):
+            fields["order"] = self.rng.choice(("priority", "ordered", "round_robin", "shuffled"))
+        if self.chance(0.15):
+            fields["without"] = self.rng.sample(NAMES, self.rng.choice((1, 2, 4)))
+        if self.chance(0.1):
+            moment_ms = self.driver.model.now - self.rng.choice((0, 1, 1000, 10000))
+            fields["before"] = f"{self.rng.choice(PRIORITIES) + 2**31:08x}{moment_ms * 1024:014x}"
+        if self.chance(0.25):
+            fields["request"] = self.token()
+        if self.chance(0.35):
+            channel = self.rng.choice(list(CHANNELS))
+            wait = {"on": channel, "ms": self.rng.choice((1, 1000, 1000, 5000, 60000))}
+            fields = {name: value for name, value in fields.items() if name != "without"} | CHANNELS[channel]
+            fields["wait"] = wait
+        return fields
