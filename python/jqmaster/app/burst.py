@@ -90,7 +90,9 @@ class _Burst(EngineSource):
             while True:
                 self._ended.clear()
                 was_busy = bool(self._held)  # the answer may be from before the last of these ended
-                next_ms, jobs = await self._engine.pick(self.worker, self._wish["queues"], count)
+                next_ms, jobs = await self._engine.pick(
+                    self.worker, self._wish["queues"], count, without=self._wish.get("without")
+                )
                 if jobs or not next_ms:
                     self._hold(jobs)
                     return jobs

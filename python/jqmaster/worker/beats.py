@@ -41,6 +41,9 @@ class Source(Protocol):
     async def fetch(self, count: int) -> list[Job]:
         """Wait a while for jobs; at most `count`. Cancelling it strands no job."""
 
+    def refuse(self, name: str) -> bool:
+        """Take no jobs of this name from now on. False when there are too many names for that."""
+
     async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
         """Report outcomes and take up to `want` jobs in the same round trip: a state for each outcome, the
         jobs. The same `request` brings the same jobs."""

@@ -8,16 +8,16 @@ import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import uvloop
 
 from jqmaster.connection.url import without_password
-from jqmaster.connection.wake import backoff_s
+from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.options import About
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, Unavailable, brought_by
@@ -30,6 +30,9 @@ from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
 from jqmaster.worker.watch import Watch
 from jqmaster.worker.worker import HANDOVER_S, STOP_TIMEOUT_S, Function, Outcome, Worker, queues_for
+
+if TYPE_CHECKING:
+    from jqmaster.worker.push import PushHost
 
 log = logging.getLogger("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
@@ -156,39 +159,42 @@ async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None) 
     )
     if watch is not None:
         watch.workers.append(_Watched(worker, source, partial(_source, options, queues)))
-    host = None
+    secrets = list(options.push_secrets) or [new_secret()]
+    host = _push_host(options, worker, secrets) if options.push else None
     try:
-        if options.push:
-            with brought_by("server", "a worker that jobs are pushed to"):
-                from jqmaster.worker.push import PushHost
-            secrets = list(options.push_secrets) or [new_secret()]
-            host = PushHost(
-                worker, secrets, host=options.host, port=options.port, synchronous=options.synchronous,
-                hosts=[urlsplit(options.advertise).hostname or ""] if options.advertise else [],
-            )  # fmt: skip
-            listens = await host.start()
-            url = options.advertise or listens
-            register = partial(source.register, url, options.concurrency, secrets, **_about(options))
-            if not await _registered(register, stop):
-                return
-            _say(f"worker {_named(source)} listens on {listens}" + (f" as {url}" if url != listens else ""))
-        else:
-            register = partial(source.register, None, options.concurrency, **_about(options))
-            if options.register and not await _registered(register, stop):
-                return
-            _say(f"worker {_named(source)} is ready")
-        beside = [asyncio.create_task(work) for work in _beside(source, worker, options)]
-        try:
-            await worker.run(stop)
-        finally:
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
-        _say(f"worker {_named(source)} has stopped")
+        if await _started(options, source, host, secrets, stop):
+            beside = [asyncio.create_task(work) for work in _beside(source, worker, options)]
+            try:
+                await worker.run(stop)
+            finally:
+                await end(beside)
+            _say(f"worker {_named(source)} has stopped")
     finally:
         await source.stop()
         if host is not None:
             await host.stop()
+
+
+def _push_host(options: WorkOptions, worker: Worker, secrets: Sequence[str]) -> PushHost:
+    with brought_by("server", "a worker that jobs are pushed to"):
+        from jqmaster.worker.push import PushHost
+    hosts = [urlsplit(options.advertise).hostname or ""] if options.advertise else []
+    return PushHost(worker, secrets, host=options.host, port=options.port, synchronous=options.synchronous, hosts=hosts)
+
+
+async def _started(
+    options: WorkOptions, source: EngineSource, host: PushHost | None, secrets: list[str], stop: asyncio.Event
+) -> bool:
+    """Register the worker if it is to be, and say that it is there. False when told to stop meanwhile."""
+    listens = None if host is None else await host.start()
+    url = options.advertise if listens is not None and options.advertise else listens
+    if url is not None or options.register:
+        register = partial(source.register, url, options.concurrency, secrets if url else None, **_about(options))
+        if not await _registered(register, stop):
+            return False
+    where = f"listens on {listens}" + (f" as {url}" if url != listens else "")
+    _say(f"worker {_named(source)} " + ("is ready" if listens is None else where))
+    return True
 
 
 def _beside(source: EngineSource, worker: Worker, options: WorkOptions) -> Iterator[Coroutine[Any, Any, None]]:
@@ -264,7 +270,9 @@ async def _announce(source: EngineSource, worker: Worker, options: WorkOptions) 
             await source.announce(options.concurrency, running, **about)
         except JQError as error:
             log.debug("not listed: %s", error)
-        await asyncio.sleep(_ANNOUNCED_EVERY_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ANNOUNCED_EVERY_S):
+                await source.has_refused.wait()
 
 
 async def _registered(register: Callable[[], Awaitable[None]], stop: asyncio.Event) -> bool:

@@ -31,6 +31,7 @@ log = logging.getLogger("jqmaster.worker")
 
 POLL_S = 30.0
 STOP_TIMEOUT_S = 5.0
+MOST_REFUSED = 100  # names that a pick can exclude
 
 
 def default_name() -> str:
@@ -50,6 +51,9 @@ class EngineSource:
         self.worker = self.name
         self._engine = engine
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
+        self._refused: list[str] = []
+        self.has_refused = asyncio.Event()
+        """A name more than it has announced."""
         self._unanswered: dict[str, Any] | None = None
         self._registration: dict[str, Any] | None = None
         self._listed_at: Operations | None = None
@@ -57,6 +61,13 @@ class EngineSource:
     def place(self, _job: Job) -> int:
         """There is one."""
         return 0
+
+    def refuse(self, name: str) -> bool:
+        if name not in self._refused and len(self._refused) < MOST_REFUSED:
+            self._refused.append(name)
+            self._wish["without"] = sorted(self._refused)
+            self.has_refused.set()
+        return name in self._refused
 
     async def fetch(self, count: int) -> list[Job]:
         # The same request until it is answered: what an answer brought that was lost comes again.
@@ -105,6 +116,8 @@ class EngineSource:
         """Be listed for some minutes, without being registered."""
         engine, ours = await self._home(running)
         self._listed_at = engine  # it may be so although the answer never comes
+        about["refused"] = self._refused or None
+        self.has_refused.clear()
         await engine.register(self.name, self._wish["queues"], max_jobs=max_jobs, announce=True, running=ours, **about)
 
     async def register_again(self) -> bool:
@@ -117,7 +130,8 @@ class EngineSource:
 
     async def _register(self) -> None:
         if self._registration is not None:
-            self.worker = await self._engine.register(self.name, self._wish["queues"], **self._registration)
+            more = {**self._registration, "refused": self._refused or None}
+            self.worker = await self._engine.register(self.name, self._wish["queues"], **more)
 
     async def stop(self) -> None:
         """Unregister, give back what a lost answer brought, and close the connections; bounded."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from jqmaster.connection.wake import backoff_s
-from jqmaster.errors import JQError, Unavailable, Vanished
+from jqmaster.errors import Forbidden, JQError, Unauthorized, Unavailable, Vanished
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -33,7 +33,7 @@ class Trouble:
         """`what`, such as "get jobs", failed and is tried again. A refusal lasts until somebody mends it: ERROR."""
         if isinstance(error, Vanished):  # which was said once, and lasts
             return
-        is_away = isinstance(error, Unavailable)
+        is_away = isinstance(error, Unavailable) and not isinstance(error.cause, Forbidden | Unauthorized)
         if not is_away:
             self._refused[what] = str(error)
         # All parts of a worker notice that the other side is away: one line is enough.

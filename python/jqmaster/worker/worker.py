@@ -41,6 +41,7 @@ END_S = 0.5  # then, for a coroutine that was cancelled to clean up
 SAY_S = 1.0  # and to say what became of them
 HANDOVER_S = 2.5  # so long a job that was given back stays put: by then whatever still runs of it here is gone
 MOST_AT_ONCE = 1000  # jobs that a pick can bring
+UNKNOWN_S = 60.0
 
 Function = Callable[[Any], Any]
 F = TypeVar("F", bound=Function)
@@ -116,12 +117,18 @@ class Worker:
         return any(key in contact.running for contact in self._contacts.values())
 
     def take(self, jobs: Iterable[Job]) -> None:
-        """Run jobs that came. One that came too late is given back, and was never begun."""
+        """Run jobs that came. One that came too late, or that this worker does not know, is given back unstarted."""
         for job in jobs:
-            if self.takes_none:
-                self._contact(self._source.place(job)).report(Release(job), takes_next=False)
-            else:
+            if job.name in self.functions and not self.takes_none:
                 self.start(job)
+                continue
+            release = Release(job)
+            if job.name not in self.functions:
+                message = f"this worker has no function for jobs named {job.name}"
+                log.warning("job %s is given back: %s", job.id, message)
+                # One of more names than it can refuse comes back, but not at once.
+                release = Release(job, 0 if self._source.refuse(job.name) else UNKNOWN_S, message=message)
+            self._contact(self._source.place(job)).report(release, takes_next=False)
 
     def start(self, job: Job, *, renews: bool = True, report: Callable[[Ending], None] | None = None) -> None:
         """Run `job`. How it ended goes to `report`, by default to the source."""
