@@ -1,4 +1,4 @@
-"""A worker's contact with one place that its jobs come from: heartbeats go there, and what became of the jobs."""
+"""A worker's contact with the place that its jobs come from: heartbeats go there, and what became of the jobs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Wish:
 
 
 class Contact:
-    """One place that does not answer holds up no other: each has its own heartbeats and reports."""
+    """Heartbeats and reports, beside each other: one that gets no answer holds up no other."""
 
     def __init__(
         self,
@@ -129,8 +129,8 @@ class Contact:
             try:
                 outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
                 releases = [ending for ending in batch if isinstance(ending, Release)]
-                if self._owner.takes_none or (releases and self._source.has_others):
-                    wish.drop()  # giving back may take long, and others have jobs
+                if self._owner.takes_none:
+                    wish.drop()
                 for release in releases:
                     outcomes += await self.give_back(release)
                 states, jobs = await self._insist(outcomes, wish)
@@ -152,8 +152,6 @@ class Contact:
                 return await self._source.finish(batch, wish.count, request)
             except (Unavailable, Forbidden) as error:
                 log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
-                if self._source.has_others:  # which have jobs for these slots meanwhile
-                    wish.drop()
             except JQError as error:
                 if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
                     # The worker was dropped, its wish for more with it. The outcomes speak for themselves.

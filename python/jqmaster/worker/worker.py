@@ -11,6 +11,7 @@ import inspect
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, TypeVar
 
 import msgpack
@@ -70,7 +71,6 @@ class Worker:
         self._drain_timeout_s = drain_timeout_s
         self._on_outcome = on_outcome
         self._threads = threads or Threads(concurrency)
-        self._contacts: dict[int, Contact] = {}
         self.reserved = 0
         self._is_full = False
         self._room_came = asyncio.Event()
@@ -89,23 +89,23 @@ class Worker:
     @property
     def busy(self) -> int:
         """How many jobs run now."""
-        return sum(len(contact.running) for contact in self._contacts.values())
+        return len(self._contact.running)
 
     @property
     def job_ids(self) -> list[str]:
-        """Of the jobs that run here; of one place the first first."""
-        return [job_id for contact in self._contacts.values() for job_id, _ in contact.running]
+        """Of the jobs that run here; the first first."""
+        return [job_id for job_id, _ in self._contact.running]
 
     def holds(self, key: Key) -> bool:
         """Whether this attempt runs here."""
-        return any(key in contact.running for contact in self._contacts.values())
+        return key in self._contact.running
 
     def start(self, job: Job, *, renews: bool = True, report: Callable[[Ending], None] | None = None) -> None:
         """Run `job`. How it ended goes to `report`, by default to the source."""
         function = self.functions.get(job.name)
         renews = renews and not getattr(function, "jq_no_renewal", False)
         loop = asyncio.get_running_loop()
-        contact = self._contact(self._source.place(job))
+        contact = self._contact
         notes = Notebook(lambda: loop.call_soon_threadsafe(contact.beats.said))
         running = Running(job, renews, time.monotonic() + job.timeout, notes)
         running.task = asyncio.create_task(self._attend(running, contact, function, report))
@@ -118,7 +118,7 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
         `drain_timeout_s` and give the rest back."""
-        self._contact(0)  # which is heard of without jobs, too
+        contact = self._contact  # which is heard of without jobs, too
         listening = asyncio.create_task(self._source.listen(self._told))
         fetching = asyncio.create_task(self._fetch_loop()) if self._fetches else None
         stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
@@ -131,17 +131,15 @@ class Worker:
             await self._drain()
             listening.cancel()
             await asyncio.wait([listening, *([fetching] if fetching else [])], timeout=5)
-            await asyncio.gather(*(contact.close() for contact in self._contacts.values()))
+            await contact.close()
             self._threads.stop()
 
     # -- one job ----------------------------------------------------------------------------------
 
-    def _contact(self, place: int) -> Contact:
-        contact = self._contacts.get(place)
-        if contact is None:
-            contact = Contact(self._source, self, stop_job=self._stop_job, asked=self._asked)
-            self._contacts[place] = contact
-        return contact
+    @cached_property
+    def _contact(self) -> Contact:
+        """Made where the event loop runs."""
+        return Contact(self._source, self, stop_job=self._stop_job, asked=self._asked)
 
     async def _attend(
         self, running: Running, contact: Contact, function: Function | None, report: Callable[[Ending], None] | None
@@ -252,17 +250,18 @@ class Worker:
 
     async def give_back(self, release: Release) -> list[Outcome]:
         """Release until it is heard; what is refused becomes a failure, which is left to report."""
-        return await self._contact(self._source.place(release.job)).give_back(release)
+        return await self._contact.give_back(release)
 
     def _passed(self, contact: Contact, key: Key) -> None:
         self._stop_job(key, "it ran for max_runtime")
         contact.beats.passed(key)
 
     def _running(self) -> list[Running]:
-        return [running for contact in self._contacts.values() for running in contact.running.values()]
+        return list(self._contact.running.values())
 
     def _stop_job(self, key: Key, why: str) -> None:
-        for running in [contact.running[key] for contact in self._contacts.values() if key in contact.running]:
+        running = self._contact.running.get(key)
+        if running is not None:
             log.warning("job %s attempt %d: %s, stopping it", running.job.id, running.job.attempt, why)
             running.stop(why)
 
@@ -289,8 +288,7 @@ class Worker:
         elif word in ("quiet", "stop", "resume"):
             self._asked("" if word == "resume" else word)
         elif not word:
-            for contact in self._contacts.values():
-                contact.beats.look()
+            self._contact.beats.look()
 
     def _asked(self, request: str) -> None:
         if request == "stop":
@@ -311,7 +309,7 @@ class Worker:
         tasks = [running.task for running in self._running()]
         if tasks:
             await asyncio.wait(tasks, timeout=self._drain_timeout_s)
-        await asyncio.gather(*(self._leave(contact) for contact in self._contacts.values()))
+        await self._leave(self._contact)
 
     async def _leave(self, contact: Contact) -> None:
         left = list(contact.running)
