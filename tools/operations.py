@@ -1,6 +1,6 @@
-"""Writes what is made of the table of operations: their reference in docs/clients.md, their names in the table of
-docs/partitions.md; and what is not there yet: each operation in openapi/master.yaml, and of each script its row of
-docs/protocol.md, section 19. These are compared with the table and the scripts by tests, and may be refined by hand.
+"""Writes what is made of the table of operations: their reference in docs/clients.md; and what is not there yet: each
+operation in openapi/master.yaml, and of each script its row of docs/protocol.md, section 19. These are compared with
+the table and the scripts by tests, and may be refined by hand.
 Into both documents the version, which stands in the package alone. And methods and commands (operations_code.py)."""
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from jqmaster import __version__
 from jqmaster.wire.errors import STATUS
 from jqmaster.wire.message import JSON, MSGPACK
 from jqmaster.wire.operation import Field, Operation, Reply
-from jqmaster.wire.operations import OPERATIONS, going
+from jqmaster.wire.operations import OPERATIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DOCUMENT = ROOT / "docs" / "clients.md", ROOT / "openapi" / "master.yaml"
-WAYS, PROTOCOL = ROOT / "docs" / "partitions.md", ROOT / "docs" / "protocol.md"
+PROTOCOL = ROOT / "docs" / "protocol.md"
 SCRIPTS = ROOT / "scripts"
 DOCUMENTS = sorted((ROOT / "openapi").glob("*.yaml"))
 BEGIN, END = "<!-- operations: written by make generate -->\n", "<!-- end of operations -->\n"
@@ -69,18 +69,6 @@ def _reply_row(script: Path) -> str:
     codes = [one.strip() for one in re.sub(r"\([^)]*\)", "", errors).split(",")]
     told = ", ".join(f"`{code}`" for code in codes if not code.startswith(("INVALID", "VERSION")))
     return f"| `{script.stem}` | {flags.partition(',')[0]} | {reply} | {told}{' ' if told else ''}|"
-
-
-def with_ways(page: str) -> str:
-    """A page with the names of those that go each way over partitions."""
-
-    def row(found: re.Match[str]) -> str:
-        names = ", ".join(f"`{name}`" for name in sorted(going(found[1])))
-        return f"| `{found[1]}` | {names} |"
-
-    before, mark, rest = page.partition("<!-- ways:")
-    table, end, behind = rest.partition("<!-- end of ways -->")
-    return before + mark + re.sub(r"^\| `(\w+)` \|[^|]*\|", row, table, flags=re.M) + end + behind
 
 
 def _row(one: Operation) -> tuple[str, ...]:
@@ -207,7 +195,6 @@ def with_version(document: str) -> str:
 
 def main() -> None:
     PAGE.write_text(with_reference(PAGE.read_text()))
-    WAYS.write_text(with_ways(WAYS.read_text()))
     PROTOCOL.write_text(with_replies(PROTOCOL.read_text()))
     for path, text in operations_code.files():
         path.write_text(text)

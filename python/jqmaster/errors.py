@@ -138,10 +138,6 @@ class Unavailable(JQError):
         self.cause = cause
 
 
-class PartitionsAway(Unavailable):
-    """Partitions of a system that a call concerns do not answer; the message names them. Others may."""
-
-
 class Vanished(Unavailable):
     """A namespace that was there is not set up any more: Redis was emptied, or is another one.
 

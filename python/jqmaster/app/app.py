@@ -35,8 +35,7 @@ class JQ(Registry):
     default: the variable `JQ_RECREATE`, or calls raise Vanished. A master that asks for keys gets `key`, or what
     the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things, for the
     trail of a namespace that is asked straight. `direct`: jobs run at once where they are enqueued, without any
-    server, see `immediate`. `system` instead of `namespace`: jobs of a system of several partitions on a Redis
-    Cluster (docs/partitions.md). All else are options for all jobs. Nothing is connected before it is needed.
+    server, see `immediate`. All else are options for all jobs. Nothing is connected before it is needed.
     """
 
     # -- working ----------------------------------------------------------------------------------

@@ -52,8 +52,6 @@ async def aburst(
             failed.append(cause)
 
     source: _Burst
-    if jq.system is not None:
-        raise ValueError("a burst is of one namespace: name a partition of the system")
     if jq.is_redis:
         source = _RedisBurst.from_url(jq.url, jq.namespace, wanted, form=jq.form)
     else:

@@ -49,7 +49,6 @@ class Registry(OperationMethods, FlowMethods):
         url: str | None = None,
         *,
         namespace: str | None = None,
-        system: str | None = None,
         form: Form | None = None,
         recreate: bool | None = None,
         serializer: Serializer | None = None,
@@ -60,11 +59,8 @@ class Registry(OperationMethods, FlowMethods):
         **defaults: Unpack[JobOptions],
     ) -> None:
         self.url = url or os.environ.get("JQ_URL") or LOCAL
-        if system is not None and namespace is not None:
-            raise ValueError("system and namespace: one or the other")
-        self.system = system
-        self.namespace = system or namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
-        self._names_namespace = namespace is not None or system is not None
+        self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
+        self._names_namespace = namespace is not None
         self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
         self._key = key, key_file
         self.actor = actor
@@ -321,10 +317,6 @@ class Registry(OperationMethods, FlowMethods):
         return key_of(*self._key)
 
     def _transport(self) -> Transport:
-        if self.is_redis and self.system is not None:
-            from jqmaster.app.transport_system import SystemTransport
-
-            return SystemTransport(self.url, self.system, self.form, actor=self.actor)
         if self.is_redis:
             return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
         from jqmaster.app.transport_http import HttpTransport

@@ -52,7 +52,7 @@ class RunningMethods(MadeMethods):
 
     async def arun_schedule(self, schedule_id: str) -> str:
         """Make the job of a schedule at once, beside those of its moments; its id, or that of the job that has
-        its unique key; "" where another partition of a system makes it, a moment later. Raises NotFound, Full."""
+        its unique key. Raises NotFound, Full."""
         job_id, _ = await (await self.aengine()).run_schedule(schedule_id)
         return job_id
 

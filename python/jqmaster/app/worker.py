@@ -196,8 +196,6 @@ class AppWorker:
         most = [apart.get(kind, given.get("concurrency", 8)) for kind in APART]
         runner = Runner(self._jq, *most, renewal=renewal)
         named = given.get("namespace")
-        if self._jq.system is not None and not named:
-            given["system"] = self._jq.system
         given["namespace"] = named or self._jq.namespace
         if given.get("form", "auto") == "auto":
             given["form"] = self._jq.form

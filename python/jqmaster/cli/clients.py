@@ -20,7 +20,6 @@ from jqmaster.cli.status import Refused
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
 from jqmaster.errors import NotFound, Unavailable, from_redis
-from jqmaster.system.engine import SystemEngine
 
 T = TypeVar("T")
 JOB_ID = re.compile(r"[0-9a-f]{14}(?:[0-9a-f]{2})?")
@@ -47,15 +46,14 @@ class Client(JQ):
     def __init__(self, where: Place, *, creates: bool = False) -> None:
         super().__init__(
             where.url,
-            namespace=where.namespace if where.is_redis and not where.is_system else None,  # as `place` says
-            system=where.namespace if where.is_system else None,
+            namespace=where.namespace if where.is_redis else None,
             form=where.form,
             serializer=_Values(),
             key_file=where.key_file,
             actor=_user_and_host(),
         )
         self._where, self._creates = where, creates
-        self._is_known = not where.is_redis or where.is_system  # a system without record is refused anyway
+        self._is_known = not where.is_redis
 
     async def aengine(self) -> Operations:
         try:
@@ -82,21 +80,11 @@ class Client(JQ):
     async def _ask(self, call: Callable[[Operations], Coroutine[Any, Any, T]]) -> T:
         return await call(await self.aengine())
 
-    def ask_system(self, call: Callable[[SystemEngine], Coroutine[Any, Any, T]]) -> T:
-        """The same for what is of a system."""
-
-        async def asked(engine: Operations) -> T:
-            assert isinstance(engine, SystemEngine)
-            return await call(engine)
-
-        return self.ask(asked)
-
     def ask_redis(self, call: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
         """The same for what a master has no request for."""
 
         async def asked(engine: Operations) -> T:
-            if not isinstance(engine, Engine):
-                raise Refused("this works in one namespace: give --namespace instead of --system", "INVALID")
+            assert isinstance(engine, Engine)
             return await call(engine)
 
         return self.ask(asked)

@@ -22,16 +22,15 @@ _MOST_ALIKE = 20  # titles of one block
 @asks("""doctor
 look for what is wrong, and say what to do
 Exit code 1 if there is a problem or a warning. By way of a master Redis itself
-is not looked at: give --redis for that. With --system each partition is looked
-at. Nothing is changed.
+is not looked at: give --redis for that. Nothing is changed.
 
 --quiet  only what is wrong
 --all    each of what is alike, with what to do
 """)
 def _doctor(client: Client, options: Options) -> Coded:
-    from jqmaster.doctor import doctor, partitions
+    from jqmaster.doctor import doctor
 
-    findings = client.ask_system(partitions.look) if place(options).is_system else client.ask(doctor.look)
+    findings = client.ask(doctor.look)
     if options.quiet:
         findings = [finding for finding in findings if finding.level in ("problem", "warning")]
     yield [finding.document() for finding in findings], lambda: _print_all(findings, options)

@@ -54,11 +54,10 @@ REDIS = f"""\
 {FORM.replace("  ", "  with a Redis: ")}"""
 URL = "--url URL $JQ_URL  a master, http://…; or as --redis\n"
 KEY = "--key-file FILE $JQ_KEY_FILE  with a master that asks for a key: a file that has it; or JQ_KEY\n"
-SYSTEM = "--system {NAME} $JQ_SYSTEM  with a Redis, instead of --namespace: all partitions of a system\n"
 REACH = f"""\
 --json $JQ_JSON  print JSON
 [where to ask]
-{URL}{KEY}{REDIS}{SYSTEM}"""
+{URL}{KEY}{REDIS}"""
 
 KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "N": (kinds.positive, "N"),

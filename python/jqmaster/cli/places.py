@@ -15,14 +15,12 @@ NAMESPACE = "{jq}"
 
 class Place(NamedTuple):
     """A server: its URL; and where it is a Redis, the namespace, and how operations are called. `key_file` has the
-    key of a master, unless the environment has it. `is_system`: the namespace is the name of a system, all of whose
-    partitions are meant."""
+    key of a master, unless the environment has it."""
 
     url: str
     namespace: str
     form: Form = "auto"
     key_file: str | None = None
-    is_system: bool = False
 
     @property
     def is_redis(self) -> bool:

@@ -8,9 +8,9 @@ import os
 import sys
 from typing import Any
 
-from jqmaster.cli.options import FORM, KEY, REDIS, SYSTEM, URL, Misused, Options, command
+from jqmaster.cli.options import FORM, KEY, REDIS, URL, Misused, Options, command
 from jqmaster.cli.places import NAMESPACE
-from jqmaster.cli.reach import said_key_file, said_namespace, system_of, url_of
+from jqmaster.cli.reach import said_key_file, said_namespace, url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
 from jqmaster.errors import JQError, brought_by
@@ -29,7 +29,7 @@ run a JQ master
 Without --redis it starts its own Redis, with data in --data-dir. --push-to
 takes networks and hosts with commas between, * for any.
 
-{REDIS}{SYSTEM}{_MIGRATE}{_RECREATE}
+{REDIS}{_MIGRATE}{_RECREATE}
 --host HOST=127.0.0.1 $JQ_HOST               listen there
 --port PORT=8400 $JQ_PORT                    0 for any free one
 --unix PATH $JQ_UNIX                         listen on this unix socket instead
@@ -66,7 +66,7 @@ def _serve(options: Options) -> int:
     return run(
         ServeOptions(
             redis_url=options.redis,
-            **_served(options),
+            **_redis_given(options),
             **{name: getattr(options, name) for name in same},
             stop_timeout_s=options.stop_timeout,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
@@ -77,16 +77,6 @@ def _serve(options: Options) -> int:
             push_secrets=options.push_secrets or (),
         )
     )
-
-
-def _served(options: Options) -> dict[str, Any]:
-    """The namespace, or the system of which all partitions are served. Raises Misused."""
-    if options.system is None:
-        return _redis_given(options)
-    if options.namespace is not None or options.redis is None:
-        what = "with --redis, and without --namespace"
-        raise Misused(options.parser.prog, f"--system {what}: it names the system's namespaces, which are there")
-    return {**_redis_given(options), "namespace": options.system, "system": True}
 
 
 def _redis_given(options: Options) -> dict[str, Any]:
@@ -154,7 +144,7 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --json-logs                               log JSON objects, one a line
 --reload                                  for development: start anew when a Python file below this folder changes
 {_RECREATE}[where to ask]
-{URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}{SYSTEM}"""
+{URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}"""
 )
 def _work(options: Options) -> int:
     from jqmaster.worker.watch import exit_soon
@@ -190,12 +180,10 @@ def _run_worker(options: Options, until: Any = None) -> int:
     if isinstance(jobs, dict):
         if not url:
             raise Misused(prog, "give either --url or --redis")
-        given["system"] = system_of(options, is_redis=is_redis(url))
         return run(WorkOptions(functions=jobs, **given))
     memory = options.process_memory and options.process_memory << 20
     asks_redis = is_redis(url) if url else jobs.is_redis
     given["namespace"] = options.namespace if asks_redis else said_namespace(options)
-    given["system"] = system_of(options, is_redis=asks_redis)
     try:
         more = {name: getattr(options, name) for name in ("threads", "processes", "process_jobs")}
         chosen = jobs.worker(**given, **more, process_memory=memory).options()
@@ -227,16 +215,13 @@ def _jobs(where: str, prog: str) -> Any:
 show it all working, in under a minute
 
 --jobs N=3000  about so many
---cluster      a system over a Redis Cluster instead, which loses a node and grows
 {FORM}"""
 )
 def _demo(options: Options) -> int:
     with brought_by("server", "demo"):  # whose master is a process of its own
         import jqmaster.master.server  # noqa: F401
-    from jqmaster.demo import cluster, run
+    from jqmaster.demo import run
 
-    if options.cluster:
-        return cluster.run(options.jobs)
     return run(options.jobs, options.form or "auto")
 
 

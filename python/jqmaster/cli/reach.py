@@ -48,25 +48,7 @@ def place(options: Options, *, into: bool = False) -> Place:
     """The server that is meant, as `url_of`. Raises Refused, ValueError."""
     url = url_of(options, into=into) or LOCAL
     first = url if redis_url.is_redis(url) else url.split(",")[0]
-    system = system_of(options, is_redis=redis_url.is_redis(url))
-    namespace = system or options.namespace or NAMESPACE
-    return Place(first, namespace, options.form or "auto", said_key_file(options), system is not None)
-
-
-def system_of(options: Options, *, is_redis: bool) -> str | None:
-    """The system that is meant, if one is: what is said here wins over the environment. Raises Refused."""
-    system: str | None = getattr(options, "system", None) or None
-    if system is None:
-        return None
-    if not is_redis:
-        if system == os.environ.get("JQ_SYSTEM"):
-            return None  # the variable is for whoever asks a Redis
-        raise Refused("--system goes with a Redis: a master serves one namespace", "INVALID")
-    if said_namespace(options) is not None:
-        if system != os.environ.get("JQ_SYSTEM"):
-            raise Refused("give --system or --namespace, not both", "INVALID")
-        return None
-    return system
+    return Place(first, options.namespace or NAMESPACE, options.form or "auto", said_key_file(options))
 
 
 def said_namespace(options: Options) -> str | None:
@@ -81,11 +63,9 @@ def said_key_file(options: Options) -> str | None:
     return file if file != os.environ.get("JQ_KEY_FILE") else None
 
 
-def redis_place(options: Options, command: str, *, of_system: bool = False) -> Place:
-    """For commands that need Redis itself, and unless ``of_system``, one namespace in it. Raises Refused."""
+def redis_place(options: Options, command: str) -> Place:
+    """For commands that need Redis itself. Raises Refused."""
     where = place(options)
-    if where.is_system and not of_system:
-        raise Refused(f"{command} works in one namespace: give --namespace instead of --system", "INVALID")
     if not where.is_redis:
         raise Refused(f"{command} needs Redis itself: give --redis URL, or JQ_REDIS", "INVALID")
     return where

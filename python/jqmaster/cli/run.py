@@ -17,10 +17,10 @@ from jqmaster.errors import JQError
 # Modules in the order of the help; what they declare as commands is found.
 MODULES = (
     "processes enqueue jobs why find change queues bulks failures limits schedules webhooks workers stats top "
-    "doctor bench copying settings system access made acl completion"
+    "doctor bench copying settings access made acl completion"
 ).split()
 _INTERRUPTED, _PIPE = 130, 141
-_WHERE = ("--url", "--redis", "--namespace", "--system", "--form", "--key-file")
+_WHERE = ("--url", "--redis", "--namespace", "--form", "--key-file")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -150,8 +150,7 @@ ids ID...
 def _run(client: Client, options: Options) -> Replies:
     for schedule_id in options.ids:
         job_id = client.run_schedule(schedule_id)
-        which = f"job {job_id}" if job_id else "another partition makes its job"
-        yield {"schedule": schedule_id, "job_id": job_id}, f"{schedule_id} runs now: {which}"
+        yield {"schedule": schedule_id, "job_id": job_id}, f"{schedule_id} runs now: job {job_id}"
 
 
 @asks("""schedules delete

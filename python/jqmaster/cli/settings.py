@@ -75,7 +75,7 @@ recount all indexes against the job records
 Needs Redis itself. A quiet namespace has no problems; exit code 1 if it has.
 """)
 def _audit(client: Client, options: Options) -> Coded:
-    where = redis_place(options, "audit", of_system=True)
+    where = redis_place(options, "audit")
     problems: list[str] = []
     cursor = ""
     with Progress("auditing", unit="steps") as bar:

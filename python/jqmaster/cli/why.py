@@ -31,8 +31,6 @@ def _print(told: dict[str, Any], document: dict[str, Any], strict: dict[str, dic
     name = f"job {told['id']} ({show.plain(told['name'])})"
     is_status = "failed for good" if status == "error" else f"is {status}"
     where = f"in queue {show.plain(told['queue'])}"
-    if "partition" in told:
-        where += f", in partition {told['partition']}"
     print(f"{name} {show.paint(is_status, show.OF_STATE.get(status))}, {where}")
     for line in reasons(told, document, strict, show.now_ms()):
         print(f"  {show.plain(line)}")
@@ -75,16 +73,11 @@ def reasons(
         lease = show.when(document.get("due_ms"), now)
         since = show.coarse(max(0, now - (document.get("started_ms") or now)) / 1000)
         return [f"worker {document.get('worker_id')} runs it for {since}; its lease ends {lease}"]
-    from jqmaster.system.record import partition_of
-
     lines = []
     if status == "blocked":
         left = told.get("waits_for") or []
         some = ", ".join(left[:5]) + (" …" if len(left) > 5 else "")
         lines.append(f"it waits for {show.counted(len(left), 'job')}: {some}")
-        for one in (told.get("elsewhere") or [])[:5]:
-            known = f"last known as {one['status']}" if "status" in one else "which has not answered yet"
-            lines.append(f"job {one['id']} is of partition {one['partition']}, {known}")
     due_ms = document.get("due_ms") or told.get("start_ms")
     if status in ("scheduled", "retrying") and due_ms:
         why = "it is scheduled for" if status == "scheduled" else "after a failure it waits until"
@@ -95,20 +88,20 @@ def reasons(
         lines.append(f"its queue is paused; jqmaster queues resume {told['queue']}")
     for one in told.get("constraints") or []:
         if not one.get("open"):
-            lines += _constraint(one, one["id"] in strict, now, partition_of(told.get("id", "")))
+            lines += _constraint(one, one["id"] in strict, now)
             keeper = strict.get(one["id"])
             if keeper and keeper.get("due_ms"):
                 lines.append(f"job {keeper['id']} has the place, and is tried again {show.soon(keeper['due_ms'], now)}")
     return lines + _turn(told, status, now)
 
 
-def _constraint(one: dict[str, Any], is_strict: bool, now: int, partition: int) -> list[str]:
+def _constraint(one: dict[str, Any], is_strict: bool, now: int) -> list[str]:
     key = f" (key {values.as_json(one['by'])})" if "by" in one else ""
     name, opens_ms, hold_ms = f"constraint {one['id']}{key}", one.get("opens_ms"), one.get("hold_ms") or 0
     lines = []
     if hold_ms > now:
         lines.append(f"{name} is on hold until {show.clock(hold_ms)}, {show.soon(hold_ms, now)}")
-    used = _shares(one, partition)
+    used = []
     concurrency = one.get("concurrency")
     if concurrency and one.get("running", 0) >= concurrency:
         kept = "in use (strict order: a job keeps its place until it has ended for good)"
@@ -120,18 +113,6 @@ def _constraint(one: dict[str, Any], is_strict: bool, now: int, partition: int) 
     if not lines:
         lines.append(f"{name} is closed" + (f"; it opens {show.soon(opens_ms, now)}" if opens_ms else ""))
     return lines
-
-
-def _shares(one: dict[str, Any], partition: int) -> list[str]:
-    """Of a constraint that partitions share: the limits of which this one has no more, though others may."""
-    used = []
-    whole = {"concurrency": one.get("concurrency") or 0, "rate": (one.get("rate") or {}).get("limit") or 0}
-    for kind, now_used, what in (("concurrency", "running", "run"), ("rate", "starts", "started")):
-        share = (one.get("share") or {}).get(kind)
-        if share is not None and (one.get(now_used) or 0) >= share:
-            part = f"share {show.count(share)} of {show.count(whole[kind])} in partition {partition}"
-            used.append(f"{show.count(one.get(now_used) or 0)} {what}, {part}")
-    return used
 
 
 def _is_used_up(one: dict[str, Any]) -> bool:

@@ -33,10 +33,7 @@ class Processes:
 
     def start(self, name: str, *arguments: str, ready: str) -> str:
         """Run `python -m arguments...` and return the first line it prints that contains `ready`."""
-        return self.start_program(name, [sys.executable, "-m", *arguments], ready=ready)
-
-    def start_program(self, name: str, command: Sequence[str], *, ready: str) -> str:
-        """The same of any program."""
+        command = [sys.executable, "-m", *arguments]
         log = self._directory / f"{name}.log"
         with open(log, "wb") as output:
             # Sessions of their own, so that Ctrl-C reaches the demo alone and it can stop them in order.

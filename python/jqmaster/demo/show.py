@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from jqmaster.app.app import JQ
-from jqmaster.demo import check, cluster, journal, limits
+from jqmaster.demo import check, journal, limits
 from jqmaster.demo.plan import FLOODING, Sent, make_plan
 from jqmaster.demo.processes import Processes, conclude, run_show
 from jqmaster.engine.engine import Engine, connect
@@ -212,8 +212,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m jqmaster.demo", description=__doc__)
     parser.add_argument("--jobs", type=int, default=3000, help="about how many jobs (default: %(default)s)")
     parser.add_argument("--form", choices=FORMS, default="auto", help="as that of `jqmaster serve`")
-    parser.add_argument("--cluster", action="store_true", help="a system over a Redis Cluster, which loses a node")
     options = parser.parse_args(arguments)
-    if options.cluster:
-        return cluster.run(options.jobs)
     return run(options.jobs, options.form)

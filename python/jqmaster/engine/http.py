@@ -71,7 +71,6 @@ class HttpEngine(Operations):
         self._sent_always = shown(key)
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
-        self._missing = ""  # partitions of a system, as the last answer named them
 
     async def call(self, operation: str, *arguments: Argument) -> Any:
         request = requests.request_of(operation, arguments)
@@ -231,7 +230,6 @@ class HttpEngine(Operations):
                     method, url + path, data=body or None, headers=headers, timeout=timeout
                 ) as response:
                     answer = Answer(response.status, await response.read(), is_repeat)
-                    self._hear_of_missing(response.headers.get("jq-missing", ""))
             except _FAILURES as error:
                 self._leave(url)
                 was_sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
@@ -244,12 +242,6 @@ class HttpEngine(Operations):
                     self._leave(url)
                 _check_is_of_a_master(url, answer, response.content_type)
                 return answer
-
-    def _hear_of_missing(self, numbers: str) -> None:
-        """Say once which partitions of a system the master has in no listing."""
-        if numbers and numbers != self._missing:
-            log.warning("partitions %s of the system do not answer: what is there is missing in listings", numbers)
-        self._missing = numbers
 
     @asynccontextmanager
     async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:

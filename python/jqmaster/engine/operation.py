@@ -87,8 +87,8 @@ class OperationCalls(Calling):
         return replies.document(await self.call("schedule", pack(spec), argument))
 
     async def run_schedule(self, schedule_id: str) -> tuple[str, bool]:
-        """Make the job of a schedule at once: (its id, or who has its unique key; whether it is new). `("", False)`
-        where another partition makes it. Raises NotFound, Full."""
+        """Make the job of a schedule at once: (its id, or who has its unique key; whether it is new). Raises NotFound,
+        Full."""
         job_id, created = await self._ask("schedule", id=schedule_id, run=True, actor=self.actor)
         return replies.text(job_id), bool(created)
 

@@ -6,14 +6,14 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
-from jqmaster.doctor import doctor, partitions, redis_side
+from jqmaster.doctor import doctor, redis_side
 from jqmaster.doctor.doctor import LATE_MS, ORDER
 from jqmaster.doctor.facts import Source
 from jqmaster.doctor.finding import Finding
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
 from jqmaster.master.meters import Meters
-from jqmaster.system.engine import SystemEngine, Whole
 
 log = logging.getLogger("jqmaster.overview")
 
@@ -32,7 +32,7 @@ CAUSES = {
 class Alerts:
     """Looks when asked to, and remembers since when each thing is so."""
 
-    def __init__(self, engine: Whole, meters: Meters) -> None:
+    def __init__(self, engine: Engine, meters: Meters) -> None:
         self._engine = engine
         self._meters = meters
         self._found: list[Document] | None = None
@@ -45,10 +45,7 @@ class Alerts:
     async def look(self) -> None:
         try:
             async with asyncio.timeout(_MOST_EXAMINED_S):
-                if isinstance(self._engine, SystemEngine):
-                    findings = await partitions.look(self._engine)
-                else:
-                    findings = await doctor.examine(Source(self._engine), await redis_side.look(self._engine))
+                findings = await doctor.examine(Source(self._engine), await redis_side.look(self._engine))
         except (JQError, TimeoutError) as problem:
             log.info("cannot look for alerts: %s", problem or type(problem).__name__)
             return

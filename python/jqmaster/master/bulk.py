@@ -7,9 +7,9 @@ import logging
 import time
 
 from jqmaster.connection.wake import end
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable
-from jqmaster.system.engine import Whole
 
 log = logging.getLogger("jqmaster.bulks")
 
@@ -19,7 +19,7 @@ LOOK_EVERY_S = 10.0  # for those that another left; its own are begun at once
 class Bulks:
     """One of each at a time here; other masters leave them alone. `start`, then `stop`."""
 
-    def __init__(self, engine: Whole, master: str) -> None:
+    def __init__(self, engine: Engine, master: str) -> None:
         self._engine = engine
         self._master = master
         self._under_way: dict[str, asyncio.Task[None]] = {}

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.engine import pack
+from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable
 from jqmaster.master import answers, delivery
 from jqmaster.master.answers import Accepted, Answer, Finished, NoRoom, Refused
@@ -26,7 +26,6 @@ from jqmaster.master.http.within import check_answer
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.reach import Reach
-from jqmaster.system.engine import Whole
 from jqmaster.wire import access
 from jqmaster.wire.errors import HttpError
 
@@ -49,7 +48,7 @@ class Dispatch(Deliverer):
 
     def __init__(
         self,
-        engine: Whole,
+        engine: Engine,
         desk: Desk,
         *,
         max_deliveries: int = 1000,
@@ -104,15 +103,10 @@ class Dispatch(Deliverer):
     async def _deliver(self, job: Assigned) -> None:
         started = time.perf_counter()
         answer: Answer = NoRoom()  # if this is cancelled
-        is_kept = True
         try:
-            is_kept = await self._desk.keep(job)
-            if is_kept:
-                answer = await delivery.deliver(self.session, job)
+            answer = await delivery.deliver(self.session, job)
         finally:
             self._bounds.done(job.worker, answers.trouble_of(answer))
-        if not is_kept:
-            return await self._return(job, "the worker has no room any more")
         self._tell(job, answer, time.perf_counter() - started)
         match answer:
             case Accepted():
@@ -122,7 +116,6 @@ class Dispatch(Deliverer):
             case Refused():
                 said = f", {answer.message[:200]}" if answer.message else ""
                 log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
-                self._desk.refused(job, answer.why)
                 await self._insist(job, lambda: self._refuse(job, answer))
             case NoRoom():
                 self._rest()

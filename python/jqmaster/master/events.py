@@ -78,8 +78,6 @@ class EventFeed:
         self._breaks, self._break = 0, "0-0"  # how often the stream went on differently; behind which event
         self._reader: asyncio.Task[None] | None = None
         self._stopped = False
-        self.is_current = False
-        """Whether what there is now has been read, or is about to be."""
 
     def of_job(self, job_id: str) -> AbstractAsyncContextManager[Messages]:
         """What is published of a tracked job. None among it: look how it stands, something may be missed."""
@@ -101,18 +99,12 @@ class EventFeed:
         last = await self.last_id()
         return (last, True) if order(last) < order(event_id) else (event_id, False)
 
-    async def is_trimmed(self, event_id: str, most: int) -> bool:
-        """Whether events behind this one, which is any moment, may have been trimmed away where `most` are kept."""
-        found = await self._ask("XRANGE", self._key, "-", "+", "COUNT", 1)
-        return bool(found) and order(found[0][0]) > order(event_id) and await self._length() >= most
-
     async def after(self, event_id: str, alive_every_s: float) -> AsyncGenerator[list[Event] | None, None]:
         """Events behind this one as they come, those that came together at once; without end, or until
         `stop`. None when there was none for a while; an empty page where some are missing."""
         self._followers += 1
         if self._reader is None or self._reader.done():
             self._latest.clear()
-            self.is_current = False
             self._reader = asyncio.create_task(self._read(), name="events")
         last, number, breaks = event_id, -1, self._breaks
         try:
@@ -166,12 +158,6 @@ class EventFeed:
             raise from_redis(problem) from problem
         return [(bytes(event_id).decode(), _event(fields)) for event_id, fields in _pairs(reply)]
 
-    async def _length(self) -> int:
-        try:
-            return int(await patiently(lambda: self._redis.xlen(self._key)))
-        except RedisError as problem:
-            raise from_redis(problem) from problem
-
     async def _go_on(self, last: str) -> str:
         """Behind which event to read. After a failover to a replica that was behind, `last` may be unknown, and
         with a slower clock even ahead of all that comes."""
@@ -207,13 +193,12 @@ class EventFeed:
                     while True:
                         ask = ("XREAD", "COUNT", PAGE, "BLOCK", round(BLOCK_S * 1000), "STREAMS", self._key, last)
                         reply = await line.blocking(BLOCK_S, *ask)
-                        failures, self.is_current = 0, True
+                        failures = 0
                         for event_id, fields in _pairs(reply[0][1] if reply else ()):
                             last = bytes(event_id).decode()
                             self._latest.add((last, _event(fields)))
                         self._fanout.tell()
             except Exception as error:
-                self.is_current = False
                 log.info("lost the stream of events: %s", error)
             await asyncio.sleep(backoff_s(failures))
             failures += 1

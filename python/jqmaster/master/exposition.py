@@ -35,7 +35,7 @@ Values = tuple[str, ...]
 """Of a family's labels."""
 _COUNTER, _GAUGE = CounterMetricFamily, GaugeMetricFamily
 # Gauges of each thing that has the field: the name behind `jq_<thing>_`, the field, and what it tells. Of a moment its
-# seconds are told, of a list its length.
+# seconds are told.
 _OF_EACH = {
     "queue": (
         (
@@ -57,29 +57,16 @@ _OF_EACH = {
         ("last_timestamp_seconds", "last_ms", "The moment of the last job."),
         ("paused", "paused", "Whether it makes no jobs."),
     ),
-    "partition": (
-        ("up", "answers", "Whether the partition answers."),
-        ("ready", "queued", "Jobs that are ready to start, of its first thousand queues."),
-        ("running", "running", "Jobs that run, of the same queues."),
-        (
-            "oldest_ready_timestamp_seconds", "oldest_ready_ms",
-            "Since when its oldest ready job waits, paused queues aside.",
-        ),
-        ("generation", "generation", "Generation of the record of the system that it has."),
-        ("behind", "behind", "Settings that are not the latest."),
-    ),
 }  # fmt: skip
 
 
 @dataclass
 class Families:
-    """All there is to tell, as a collector. `look` is None while Redis cannot be asked; `partitions`, as of
-    `Lookout.document`, is None of a namespace alone as well."""
+    """All there is to tell, as a collector. `look` is None while Redis cannot be asked."""
 
     look: Look | None
     meters: Meters
     under_way: int
-    partitions: Document | None = None
 
     def collect(self) -> Iterator[Metric]:
         yield InfoMetricFamily("jq_build", "The version of this master.", {"version": __version__})
@@ -88,11 +75,6 @@ class Families:
         yield from _of_master(self.meters, self.under_way)
         if self.look is not None:
             yield from _of_namespace(self.look)
-        if self.partitions is not None:
-            known = [one for one in self.partitions["partitions"] if one["state"] != "closed"]
-            yield from _of_each("partition", {str(one["number"]): one for one in known})
-            generation = self.partitions["generation"]
-            yield GaugeMetricFamily("jq_system_generation", "Generation of the record of the system.", generation)
         yield from PROCESS_COLLECTOR.collect()
         yield from PLATFORM_COLLECTOR.collect()
 
@@ -193,10 +175,10 @@ def _of_each(thing: str, documents: Mapping[str, Document]) -> Iterator[Metric]:
         yield _family(_GAUGE, f"{thing}_{name}", text, (thing,), samples)
 
 
-def _number(field: str, value: Any) -> float | None:
+def _number(field: str, value: float | None) -> float | None:
     if field.endswith("_ms"):
         return value / 1000 if value else None
-    return len(value) if isinstance(value, list) else value
+    return value
 
 
 def _family(kind: Kind, name: str, text: str, labels: Values, samples: Iterable[tuple[Values, float | None]]) -> Metric:

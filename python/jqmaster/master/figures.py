@@ -19,7 +19,6 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from jqmaster.connection.together import Shared
-from jqmaster.doctor import partitions
 from jqmaster.doctor.doctor import examine
 from jqmaster.doctor.facts import Source
 from jqmaster.doctor.finding import Finding
@@ -27,7 +26,6 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import JQError, Unavailable, from_redis
 from jqmaster.master.tally import Rest, Tally
-from jqmaster.system.engine import SystemEngine, Whole
 
 log = logging.getLogger("jqmaster.metrics")
 
@@ -95,7 +93,7 @@ class _Round:
 class Figures:
     """Looks at a namespace; remembers what counters need."""
 
-    def __init__(self, engine: Whole, most_queues: int = MOST_QUEUES) -> None:
+    def __init__(self, engine: Engine, most_queues: int = MOST_QUEUES) -> None:
         self._engine = engine
         self._most = most_queues
         self._round = _Round(most_queues, ())
@@ -210,9 +208,7 @@ class Figures:
         return await now_ms(self._engine)
 
     async def _commands(self) -> dict[str, dict[str, Any]]:
-        """What Redis says of commands; nothing where this user may not ask, and of a system."""
-        if not isinstance(self._engine, Engine):
-            return {}
+        """What Redis says of commands; nothing where this user may not ask."""
         try:
             async with asyncio.timeout(_MOST_REPLY_S):
                 found = await self._engine.redis.info("commandstats")
@@ -231,10 +227,7 @@ class Figures:
         if time.monotonic() - self._findings_at >= _DOCTOR_EVERY_S:
             self._findings_at = time.monotonic()
             try:
-                if isinstance(self._engine, SystemEngine):
-                    self._findings = await partitions.look(self._engine)
-                else:
-                    self._findings = await examine(Source(self._engine))
+                self._findings = await examine(Source(self._engine))
             except JQError as error:
                 # All else can be told without it.
                 log.warning("the doctor could not examine the namespace: %s", error)
@@ -242,10 +235,8 @@ class Figures:
         return self._findings
 
 
-async def now_ms(engine: Whole) -> int:
-    """By the clock of Redis; of several clocks none is right. Raises Unavailable."""
-    if isinstance(engine, SystemEngine):
-        return int(time.time() * 1000)
+async def now_ms(engine: Engine) -> int:
+    """By the clock of Redis. Raises Unavailable."""
     try:
         async with asyncio.timeout(_MOST_REPLY_S):
             seconds, micros = await engine.redis.time()

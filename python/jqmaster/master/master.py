@@ -16,14 +16,10 @@ from jqmaster.master.figures import MOST_QUEUES, Figures
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
-from jqmaster.master.partitions import Lookout, SystemEnded
 from jqmaster.master.rankings import Rankings
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.standing import Standing
-from jqmaster.master.system_events import SystemEvents
 from jqmaster.master.trends import Trends
-from jqmaster.system.engine import SystemEngine, Whole
-from jqmaster.system.picking import Picking
 
 
 @dataclass
@@ -34,11 +30,11 @@ class Master:
     elsewhere, and open long polls are answered at once. It never goes back.
     """
 
-    engine: Whole
-    waiting: Waiting | Picking
-    ended: Ended | SystemEnded
+    engine: Engine
+    waiting: Waiting
+    ended: Ended
     dispatch: Dispatch
-    events: EventFeed | SystemEvents
+    events: EventFeed
     bulks: Bulks | None = None
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
@@ -54,8 +50,6 @@ class Master:
     overview: Overview = field(init=False)
     trends: Trends = field(init=False)
     rankings: Rankings = field(init=False)
-    partitions: Lookout | None = field(init=False, default=None)
-    """Of a system."""
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,7 +58,4 @@ class Master:
         self.overview = Overview(self.engine, meters=self.meters)
         self.trends = Trends(self.engine)
         self.rankings = Rankings(self.engine)
-        if isinstance(self.engine, Engine):
-            self.engine.observe = self.meters.call
-        if isinstance(self.engine, SystemEngine):
-            self.partitions = Lookout(self.engine)
+        self.engine.observe = self.meters.call

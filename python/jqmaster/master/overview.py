@@ -18,6 +18,7 @@ from jqmaster.connection.together import Shared
 from jqmaster.connection.wake import end
 from jqmaster.doctor.facts import MOST_QUEUES
 from jqmaster.engine.calls import pack
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.alerts import Alerts, verdict
@@ -26,7 +27,6 @@ from jqmaster.master.figures import STATES, WORKER_STATES, now_ms
 from jqmaster.master.meters import Meters
 from jqmaster.master.tally import EVENTS
 from jqmaster.master.trends import OPEN
-from jqmaster.system.engine import SystemEngine, Whole
 
 log = logging.getLogger("jqmaster.overview")
 
@@ -78,7 +78,7 @@ class _Part:
 class Overview:
     """Looks at a namespace for those who follow it. Nothing to start; `stop` ends everybody's following."""
 
-    def __init__(self, engine: Whole, *, meters: Meters | None = None, first_round_s: float = _FIRST_ROUND_S) -> None:
+    def __init__(self, engine: Engine, *, meters: Meters | None = None, first_round_s: float = _FIRST_ROUND_S) -> None:
         self._meters = meters or Meters()
         self._engine = engine
         self._first_round_s = first_round_s
@@ -315,7 +315,6 @@ class Overview:
                 "constraints": self._constraints,
                 "verdict": verdict(alerts, is_least=waiting > MOST_QUEUES),
                 "alerts": alerts,
-                **({"missing": self._engine.missing} if isinstance(self._engine, SystemEngine) else {}),
             }
         )  # fmt: skip
 

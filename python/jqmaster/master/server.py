@@ -27,10 +27,10 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
-from jqmaster.errors import JQError, Unavailable, UnsuitableServer
+from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.master import open_files
 from jqmaster.master.bulk import Bulks
-from jqmaster.master.desk import Desk, NamespaceDesk, SystemDesk
+from jqmaster.master.desk import Desk
 from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.master.events import EventFeed
@@ -40,16 +40,11 @@ from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
 from jqmaster.master.meters import Meters
-from jqmaster.master.partitions import SystemEnded, Upkeep
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.sockets import bind_unix, remove
 from jqmaster.master.standing import Color, Standing, hosts_of
-from jqmaster.master.system_events import SystemEvents
 from jqmaster.master.webhooks import Webhooks
-from jqmaster.system import calls
-from jqmaster.system.engine import SystemEngine, Whole
-from jqmaster.system.picking import Picking
 from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
 
@@ -74,7 +69,6 @@ class ServeOptions:
 
     redis_url: str | None = None
     namespace: str = "{jq}"
-    system: bool = False  # the namespace is a system's: serve all its partitions
     form: Form = "auto"
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT  # 0: any free one
@@ -127,15 +121,13 @@ class Server:
         self.redis_url = ""
         self.master: Master
         self.dispatch: Dispatch
-        self._upkeep: Upkeep | None = None
         self.webhooks: Webhooks
         self._bulks: Bulks
         self._embedded: EmbeddedRedis | None = None
         self._redis: redis_asyncio.Redis | None = None
-        self._system: SystemEngine | None = None
-        self._waiting: Waiting | Picking
-        self._ended: Ended | SystemEnded
-        self._events: EventFeed | SystemEvents
+        self._waiting: Waiting
+        self._ended: Ended
+        self._events: EventFeed
         self._keyring: Keyring | None = None
         self._shutdown = asyncio.Event()
         self._http: asyncio.Task[None] | None = None
@@ -166,16 +158,12 @@ class Server:
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
             await self.master.overview.stop()
-            if self.master.partitions is not None:
-                await self.master.partitions.stop()
-        for beside in (self._keyring, self._upkeep):
-            if beside is not None:
-                await beside.stop()
-        for open_one in (self._redis and self._redis.aclose, self._system and self._system.close):
-            if open_one:
-                with contextlib.suppress(Exception):
-                    await open_one()
-        self._redis = self._system = None
+        if self._keyring is not None:
+            await self._keyring.stop()
+        if self._redis is not None:
+            with contextlib.suppress(Exception):
+                await self._redis.aclose()
+        self._redis = None
         if self._socket is not None:
             self._socket.close()
         if self.options.unix and self.url:
@@ -220,7 +208,7 @@ class Server:
             self.redis_url = options.redis_url
         name = f"{socket.gethostname()}:{os.getpid()}"
         try:
-            engine, desk = await (self._open_system(name) if options.system else self._open_namespace(name))
+            engine, desk = await self._open(name)
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, ValueError) as error:
@@ -239,14 +227,12 @@ class Server:
             standing=Standing(hosts_of(self.redis_url), options.environment, options.environment_color),
         )  # fmt: skip
         self.dispatch.start()
-        if self._upkeep is not None:
-            self._upkeep.start()
         self.webhooks.start()
         self._bulks.start()
         self._serve_http()
 
-    async def _open_namespace(self, name: str) -> tuple[Whole, Desk]:
-        """The engine, and the parts that know one namespace."""
+    async def _open(self, name: str) -> tuple[Engine, Desk]:
+        """The engine, and the parts that ask Redis beside it."""
         options = self.options
         self._redis = connect(self.redis_url)
         await scripts.load(self._redis, options.namespace, migrate=options.migrate, form=options.form)
@@ -255,21 +241,7 @@ class Server:
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)
-        return engine, NamespaceDesk(engine, self._redis, name, options.push_secrets)
-
-    async def _open_system(self, name: str) -> tuple[Whole, Desk]:
-        """The same of a system. Scripts are loaded where partitions answer; the others get them when they are back."""
-        options = self.options
-        record = await calls.read(self.redis_url, options.namespace)
-        try:
-            await calls.tell(self.redis_url, record, form=options.form)
-        except Unavailable as problem:
-            log.warning("%s", problem.message)
-        engine = self._system = SystemEngine(self.redis_url, record.root, form=options.form, partial=True)
-        self._keyring = await self._keys((await engine.partitions())[0])
-        self._waiting, self._ended = engine.picking, SystemEnded(engine)
-        self._events, self._upkeep = SystemEvents(engine), Upkeep(engine, name)
-        return engine, SystemDesk(engine, name, options.push_secrets)
+        return engine, Desk(engine, self._redis, name, options.push_secrets)
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""
@@ -373,8 +345,7 @@ async def _run(options: ServeOptions) -> int:
         return error.code
     own = " (own)" if options.redis_url is None else ""
     _say(f"JQ master {__version__} listens on {server.url}")
-    kind = "system" if options.system else "namespace"
-    _say(f"Redis {without_password(server.redis_url)}{own}, {kind} {options.namespace}")
+    _say(f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
     waits = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.failed())]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:

@@ -12,8 +12,6 @@ from redis.exceptions import RedisError
 from jqmaster import __version__
 from jqmaster.connection.url import parse
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import JQError
-from jqmaster.system.engine import SystemEngine, Whole
 
 Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
 _FOR_S = 60.0  # a Redis may be replaced by another version while a master runs
@@ -30,7 +28,7 @@ class Standing:
     _version: str | None = field(default=None, init=False)
     _asked: float = field(default=float("-inf"), init=False)
 
-    async def told(self, engine: Whole) -> dict[str, Any]:
+    async def told(self, engine: Engine) -> dict[str, Any]:
         """As `GET /session` has it. `redis_version` is None while Redis does not answer."""
         return {
             "version": __version__,
@@ -39,29 +37,17 @@ class Standing:
             "redis_version": await self._redis_version(engine),
             "environment": self.environment,
             "color": self.color,
-            **await _of_system(engine),
         }
 
-    async def _redis_version(self, engine: Whole) -> str | None:
+    async def _redis_version(self, engine: Engine) -> str | None:
         if time.monotonic() - self._asked > _FOR_S:
             try:
                 async with asyncio.timeout(_PATIENCE_S):
-                    one = engine if isinstance(engine, Engine) else (await engine.partitions())[0]
-                    found = await one.redis.info("server")
-            except (JQError, RedisError, OSError, TimeoutError):
+                    found = await engine.redis.info("server")
+            except (RedisError, OSError, TimeoutError):
                 return None  # whoever may not ask is told nothing, and nothing old
             self._version, self._asked = str(found.get("valkey_version") or found["redis_version"]), time.monotonic()
         return self._version
-
-
-async def _of_system(engine: Whole) -> dict[str, Any]:
-    """Of a system: how many partitions it has, and which did not answer lately."""
-    if not isinstance(engine, SystemEngine):
-        return {}
-    try:
-        return {"partitions": len(await engine.partitions()), "missing": engine.missing}
-    except JQError:
-        return {"partitions": None, "missing": []}
 
 
 def hosts_of(url: str) -> str:

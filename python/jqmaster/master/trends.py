@@ -8,9 +8,9 @@ from typing import Any
 
 from jqmaster.connection.together import Shared
 from jqmaster.engine.calls import pack
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.engine.trends import level_of
-from jqmaster.system.engine import Whole
 
 _MOST_S = 10.0
 _REUSED_S = 5.0
@@ -48,7 +48,7 @@ class _Look:
 class Trends:
     """Answers about ranges of time. Nothing to start; what is under way ends by itself within seconds."""
 
-    def __init__(self, engine: Whole) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._looks: OrderedDict[tuple[Any, ...], _Look] = OrderedDict()
 

@@ -18,6 +18,7 @@ import aiohttp
 
 from jqmaster import __version__
 from jqmaster.engine import replies
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master import delivery
@@ -25,8 +26,6 @@ from jqmaster.master.answers import retry_after_s
 from jqmaster.master.bounds import Bounds
 from jqmaster.master.meters import Meters
 from jqmaster.master.reach import Reach
-from jqmaster.system.engine import Whole
-from jqmaster.system.picking import Picking
 from jqmaster.wire import packform, signing
 from jqmaster.wire.message import JSON
 
@@ -73,7 +72,7 @@ class Webhooks(delivery.Deliverer):
     takes = "take notifications"
 
     def __init__(
-        self, engine: Whole, waiting: Waiting | Picking, *, master: str, reach: Reach, meters: Meters | None = None
+        self, engine: Engine, waiting: Waiting, *, master: str, reach: Reach, meters: Meters | None = None
     ) -> None:
         super().__init__(MOST, reach)
         self._engine = engine

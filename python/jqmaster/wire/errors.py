@@ -7,7 +7,7 @@ from typing import Any
 
 import redis.exceptions
 
-from jqmaster.errors import JQError, NotDurable, PartitionsAway, Unavailable, Vanished
+from jqmaster.errors import JQError, NotDurable, Unavailable, Vanished
 
 # The engine's codes. VERSION is 503 and not 500: the server is well, its Redis is not (yet) what it serves.
 STATUS = {
@@ -89,7 +89,7 @@ def from_engine(error: JQError, field: str | None) -> HttpError:
         message = "an operation failed inside Redis; this server's log has the details"
     elif error.code == "FORBIDDEN":
         message = f"Redis does not let this server's user do that: {message}"
-    elif isinstance(error, Unavailable) and not isinstance(error, Vanished | PartitionsAway):
+    elif isinstance(error, Unavailable) and not isinstance(error, Vanished):
         message = _unavailable(error)
     elif field:
         message = f"{field}: {message}"

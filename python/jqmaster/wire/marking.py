@@ -9,7 +9,7 @@ from jqmaster.wire.operation import Operation, Reply, Type
 MARKING = (
     Operation(
         "stats", "", "GET", "/stats", "viewer", "What happened, by minute, hour or day", Reply("list", ("stats",)),
-        p.PERIOD, over="merged begin_ms",
+        p.PERIOD,
     ),
     Operation(
         "stats", "series", "GET", "/stats/series", "viewer", "What happened to each pair of queue and name",
@@ -22,14 +22,13 @@ MARKING = (
             p.body("time_ms", p.MOMENT, "When that was; default: now."),
         ),
         made="`{time_ms, text, actor}`; the same text within a minute is the same mark, whose document comes back",
-        over="settings",
     ),
     Operation(
         "marks", "", "GET", "/marks", "viewer", "Marks, newest first", p.page("marks"),
         (
             p.query("from_ms", p.MOMENT, "Of then or later."), p.query("to_ms", p.MOMENT, "Of before."), *p.PAGE,
         ),
-        made="`time_ms`, `text` and `actor` of each, from `from_ms` on, before `to_ms`", over="merged time_ms",
+        made="`time_ms`, `text` and `actor` of each, from `from_ms` on, before `to_ms`",
     ),
     Operation(
         "", "trends", "GET", "/trends", "viewer", "What came to an end over time, by outcome, queue or name",

@@ -98,9 +98,6 @@ class Operation(NamedTuple):
     `made`: `make generate` writes its method of the library, whose text says this beside the summary (`-`: nothing),
     and its command, if it only reads. `shown`: the columns of what that lists, each `TITLE=field` (cli/show.py), and in
     a second line what is said where there is nothing; default: all fields.
-
-    `over`: the way of its script over the partitions of a system, a word of the table in docs/partitions.md, and where
-    it has one the field by which it goes. One operation of the script says it; where none does a system refuses it.
     """
 
     script: str
@@ -121,7 +118,6 @@ class Operation(NamedTuple):
     also: tuple[Role, ...] = ()
     made: str = ""
     shown: str = ""
-    over: str = ""
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ _TABLE = (
     Operation(
         "enqueue", "", "POST", "/job", "pusher", "Enqueue one job", Reply("own", ("job_id",), (201, 200)), p.ENQUEUE,
         errors=(*p.REFUSED, "FULL", "NOTDURABLE"), body="NewJob", hot=True,
-        by_hand="those of many requests share a call; tokens and trace contexts come in headers", over="own",
+        by_hand="those of many requests share a call; tokens and trace contexts come in headers",
     ),
     Operation(
         "enqueue", "many", "POST", "/jobs", "pusher", "Enqueue many jobs, all of them or none",
@@ -31,7 +31,6 @@ _TABLE = (
     Operation(
         "get", "", "GET", "/job/{id}", "viewer", "All there is to know about a job", p.DOCUMENT, (p.JOB,),
         errors=p.MISSING, bare=True, hot=True, by_hand="what may be absent is there, as nil", also=p.PUSHER,
-        over="jobs",
     ),
     Operation(
         "cancel", "one", "DELETE", "/job/{id}", "pusher", "Cancel a job", p.NOTHING,
@@ -41,36 +40,35 @@ _TABLE = (
             p.query("dependents", p.DEPENDENTS, "What becomes of jobs that wait for it.", default="leave"),
         ),
         errors=p.REFUSED,
-        by_hand="a job that has ended is a conflict, one that was cancelled is none", also=p.OPERATOR, over="jobs ids",
+        by_hand="a job that has ended is a conflict, one that was cancelled is none", also=p.OPERATOR,
     ),
     Operation(
         "change", "one", "PATCH", "/job/{id}", "pusher", "Change a job", p.STATE, (p.JOB, *p.CHANGES),
-        errors=(*p.REFUSED, "FULL"), also=p.OPERATOR, over="jobs jobs",
+        errors=(*p.REFUSED, "FULL"), also=p.OPERATOR,
     ),
     Operation(
         "result", "", "GET", "/job/{id}/result", "pusher", "The bare result", Reply("own"), (p.JOB,),
         errors=(*p.REFUSED, "EXPIRED"), bare=True, hot=True, by_hand="the body is the value itself", also=p.VIEWER,
-        over="job",
     ),
     Operation(
         "watch", "", "GET", "/job/{id}/polling", "viewer", "Wait until a job has ended", Reply("own"),
         (p.JOB, p.query("timeout", Type("number", 0, 300), "How many seconds to wait at most.", to="", default=5)),
-        errors=("INVALID", "NOTFOUND", "TIMEOUT"), bare=True, by_hand="waits", also=p.PUSHER, over="jobs",
+        errors=("INVALID", "NOTFOUND", "TIMEOUT"), bare=True, by_hand="waits", also=p.PUSHER,
     ),
     Operation(
         "explain", "", "GET", "/job/{id}/explain", "viewer", "Why a job waits", p.DOCUMENT, (p.JOB,),
         errors=p.MISSING, bare=True, also=p.PUSHER,
-        made="What holds it, what is ahead of it, when it may start", over="job",
+        made="What holds it, what is ahead of it, when it may start",
     ),
     Operation(
         "history", "", "GET", "/job/{id}/history", "viewer", "What happened to a job", p.DOCUMENT, (p.JOB,),
         errors=p.MISSING, bare=True, also=p.PUSHER,
-        made="`{id, events: [{event, time_ms, …}, …], forgotten}`, oldest first", over="job",
+        made="`{id, events: [{event, time_ms, …}, …], forgotten}`, oldest first",
     ),
     Operation(
         "track", "events", "GET", "/job/{id}/events", "viewer", "Follow a job",
         Reply("own", (), (200, 204), p.EVENTS.media), (p.ONE_OF_JOBS, p.LAST_EVENT_ID), errors=p.MISSING,
-        by_hand="goes on sending", also=p.PUSHER, over="jobs ids",
+        by_hand="goes on sending", also=p.PUSHER,
     ),
     Operation(
         "track", "one", "POST", "/job/{id}/track", "pusher", "Publish the transitions of a job, or no more", p.STATE,
@@ -78,25 +76,24 @@ _TABLE = (
     ),
     Operation(
         "depend", "", "POST", "/job/{id}/depends", "pusher", "Change what a job waits for", p.STATE,
-        (p.JOB, *p.LINKS), errors=p.REFUSED, may_be_empty=True, also=p.OPERATOR, over="job id",
+        (p.JOB, *p.LINKS), errors=p.REFUSED, may_be_empty=True, also=p.OPERATOR,
     ),
     Operation(
         "kick", "one", "POST", "/job/{id}/kick", "operator", "Take a running job from its worker", p.STATE,
-        (p.ONE_OF_JOBS, p.DELAY), errors=p.REFUSED, may_be_empty=True, over="jobs ids",
+        (p.ONE_OF_JOBS, p.DELAY), errors=p.REFUSED, may_be_empty=True,
     ),
     Operation(
         "retry", "one", "POST", "/job/{id}/retry", "operator", "Run a job again", p.STATE,
-        (p.ONE_OF_JOBS, p.ELSEWHERE), errors=(*p.REFUSED, "FULL"), may_be_empty=True, over="jobs ids",
+        (p.ONE_OF_JOBS, p.ELSEWHERE), errors=(*p.REFUSED, "FULL"), may_be_empty=True,
     ),
     Operation(
         "discard", "one", "DELETE", "/job/{id}/record", "operator", "Remove all there is of a job", p.STATE,
-        (p.ONE_OF_JOBS,), errors=p.REFUSED, over="jobs ids",
+        (p.ONE_OF_JOBS,), errors=p.REFUSED,
     ),
 
     # Many jobs.
     Operation(
         "jobs", "", "GET", "/jobs", "viewer", "Find jobs by what they are", p.FOUND, (*p.CONDITIONS, *p.SHOWN, *p.PAGE),
-        over="turn",
     ),
     Operation(
         "change", "", "POST", "/jobs/change", "pusher", "Change many jobs", p.STATES_OF_JOBS,
@@ -121,11 +118,11 @@ _TABLE = (
     ),
     Operation(
         "bulk", "", "POST", "/bulks", "operator", "Have something done to all jobs that fit, however many", p.DOCUMENT,
-        p.BULK, errors=("INVALID", "CONFLICT", "FULL"), over="own",
+        p.BULK, errors=("INVALID", "CONFLICT", "FULL"),
     ),
     Operation(
         "bulks", "", "GET", "/bulks", "viewer", "What is done to many jobs", Reply("list", ("bulks",)),
-        made="Those under way, and those that ended within an hour, the latest first", over="merged id",
+        made="Those under way, and those that ended within an hour, the latest first",
     ),
     Operation(
         "bulk", "stop", "POST", "/bulk/{id}/stop", "operator", "Stop what is done to many jobs", p.DOCUMENT, (p.ID,),
@@ -134,16 +131,14 @@ _TABLE = (
     Operation(
         "free", "", "DELETE", "/unique/{key}", "pusher", "Free a unique key; its job goes on without one",
         Reply("values", ("job_id",)), (p.path("key", p.NAME, "unique", "k"),), errors=p.MISSING, also=p.OPERATOR,
-        over="key unique",
     ),
     Operation(
         "failures", "", "GET", "/failures", "viewer", "What failed for good, by group", p.page("failures"), p.GROUPS,
-        over="merged group",
     ),
     Operation(
         "tags", "", "GET", "/tags", "viewer", "The tags that jobs have",
         Reply("page", ("tags", "cursor"), columns=("tag", "count")),
-        (p.query("top", p.COUNT, "So many, and no more; without `cursor` and `count`."), *p.PAGE), over="merged tag",
+        (p.query("top", p.COUNT, "So many, and no more; without `cursor` and `count`."), *p.PAGE),
     ),
 
     *WORK,
@@ -151,7 +146,7 @@ _TABLE = (
     # Queues.
     Operation(
         "queues", "", "GET", "/queues", "viewer", "Queues in order of name", p.page("queues"),
-        (*p.STANDING, *p.PAGE), over="merged name",
+        (*p.STANDING, *p.PAGE),
     ),
     Operation(
         "", "ranking", "GET", "/queues/ranking", "viewer", "Queues in order of how they do", p.RANKING, p.RANKED,
@@ -163,7 +158,7 @@ _TABLE = (
     ),
     Operation(
         "queue", "", "POST", "/queue/{name}", "operator", "Change a queue's settings", p.DOCUMENT,
-        (p.QUEUE, *p.QUEUE_CHANGES), errors=("INVALID", "FULL"), over="settings",
+        (p.QUEUE, *p.QUEUE_CHANGES), errors=("INVALID", "FULL"),
     ),
     Operation(
         "queue", "patch", "PATCH", "/queue/{name}", "operator", "Change a queue's settings (the same as POST)",
@@ -179,7 +174,7 @@ _TABLE = (
     ),
     Operation(
         "forget", "", "DELETE", "/queue/{name}", "operator", "Take away a queue without jobs", p.NOTHING,
-        (p.path("name", p.NAME, "queue"),), errors=p.REFUSED, made="With all its settings", over="settings",
+        (p.path("name", p.NAME, "queue"),), errors=p.REFUSED, made="With all its settings",
     ),
     Operation(
         "jobs", "queue", "GET", "/queue/{name}/jobs", "viewer", "Jobs of a queue in order", p.FOUND,
@@ -212,7 +207,7 @@ _TABLE = (
     # Limits.
     Operation(
         "constraints", "", "GET", "/constraints", "viewer", "Constraints in order of id", p.page("constraints"),
-        (p.BUSIEST, *p.PAGE), over="merged id",
+        (p.BUSIEST, *p.PAGE),
     ),
     Operation(
         "constraints", "one", "GET", "/constraint/{id}", "viewer", "A constraint and how much of it is in use",
@@ -220,27 +215,26 @@ _TABLE = (
     ),
     Operation(
         "constrain", "", "PUT", "/constraint/{id}", "operator", "Create a constraint, or replace it whole",
-        p.DOCUMENT, (p.ID, *p.LIMITS), errors=("INVALID", "FULL"), over="limits",
+        p.DOCUMENT, (p.ID, *p.LIMITS), errors=("INVALID", "FULL"),
     ),
     Operation(
         "unconstrain", "", "DELETE", "/constraint/{id}", "operator", "Delete a constraint", p.NOTHING,
-        (p.ID,), errors=p.MISSING, made="What it held is free at once", over="limits",
+        (p.ID,), errors=p.MISSING, made="What it held is free at once",
     ),
     Operation(
         "usage", "", "GET", "/constraint/{id}/usage", "viewer", "The keys of a constraint that are in use",
         p.page("keys"), (p.ID, p.PREFIX, *p.PAGE), errors=p.MISSING,
         made="`by`, `running`, `held`, `opens_ms`, … of each; with `prefix` of those whose value begins so",
-        over="turn",
     ),
     Operation(
         "hold", "", "POST", "/constraint/{id}/hold", "operator", "Start nothing under a constraint for a while",
-        Reply("values", ("until_ms",)), (p.ID, *p.HELD), errors=(*p.MISSING, "FULL"), over="limits",
+        Reply("values", ("until_ms",)), (p.ID, *p.HELD), errors=(*p.MISSING, "FULL"),
     ),
 
     # Schedules.
     Operation(
         "schedules", "", "GET", "/schedules", "viewer", "Schedules in order of id", p.page("schedules"),
-        (p.MOMENTS, p.RUNS, *p.PAGE), over="merged id",
+        (p.MOMENTS, p.RUNS, *p.PAGE),
     ),
     Operation(
         "schedules", "one", "GET", "/schedule/{id}", "viewer", "A recurring job", p.FIRST,
@@ -248,7 +242,7 @@ _TABLE = (
     ),
     Operation(
         "schedule", "", "PUT", "/schedule/{id}", "operator", "Create a recurring job, or replace it whole",
-        p.DOCUMENT, (p.ID, *p.RECURRING), over="home id",
+        p.DOCUMENT, (p.ID, *p.RECURRING),
     ),
     Operation(
         "schedule", "run", "POST", "/schedule/{id}/run", "operator", "Make the job of a schedule at once",
@@ -256,21 +250,20 @@ _TABLE = (
     ),
     Operation(
         "unschedule", "", "DELETE", "/schedule/{id}", "operator", "Delete a recurring job", p.NOTHING, (p.ID,),
-        errors=p.MISSING, made="Jobs that it has made stay", over="home id",
+        errors=p.MISSING, made="Jobs that it has made stay",
     ),
 
     # Webhooks.
     Operation(
         "webhooks", "", "GET", "/webhooks", "operator", "Who is told of ends of jobs", Reply("list", ("webhooks",)),
-        over="root",
     ),
     Operation(
         "subscribe", "", "PUT", "/webhook/{id}", "operator", "Create a webhook, or replace it but for its secrets",
-        p.DOCUMENT, (p.ID, *p.WEBHOOK), errors=("INVALID", "FULL"), over="settings",
+        p.DOCUMENT, (p.ID, *p.WEBHOOK), errors=("INVALID", "FULL"),
     ),
     Operation(
         "unsubscribe", "", "DELETE", "/webhook/{id}", "operator", "Delete a webhook", p.NOTHING, (p.ID,),
-        errors=p.MISSING, made="It is told nothing more", over="settings",
+        errors=p.MISSING, made="It is told nothing more",
     ),
 
     # The whole of it.
@@ -290,16 +283,10 @@ _TABLE = (
         "", "overview.events", "GET", "/overview/events", "viewer", "Follow the overview", p.EVENTS,
         by_hand="goes on sending",
     ),
-    Operation(
-        "", "partitions", "GET", "/partitions", "viewer", "How each partition of a system is",
-        Reply("own", ("system", "generation", "now_ms", "jobs_ms", "partitions", "missing", "routes")),
-        errors=p.MISSING, by_hand="looks at each, for all who look",
-    ),
     *MARKING,
     Operation(
         "config", "", "GET", "/config", "viewer", "The namespace's settings", p.DOCUMENT,
         (p.query("describe", p.FLAG, "What there is to set, instead."),), by_hand="a description has a name of its own",
-        over="settings",
     ),
     Operation(
         "config", "set", "PATCH", "/config", "admin", "Change settings, all that are named or none", p.DOCUMENT,
@@ -309,20 +296,19 @@ _TABLE = (
         "trail", "", "GET", "/trail", "operator", "What operators changed, newest first", p.page("trail"), p.PAGE,
         made="`time_ms`, `actor`, `what`, `on?`, `change?`, `count?` of each",
         shown="WHEN=time_ms | WHO~1=actor | WHAT=what | ON~1=on | JOBS>=count | CHANGE~2=change\n"
-              "nobody has changed anything that is still told", over="merged time_ms",
+              "nobody has changed anything that is still told",
     ),
     Operation(
         "keys", "", "GET", "/keys", "admin", "The keys of this API, without secrets", p.page("keys"), p.PAGE,
-        over="merged id",
     ),
     Operation(
         "grant", "", "POST", "/keys", "admin", "Create a key; only this answer has it",
         Reply("own", ("key", "id", "name", "roles", "queues", "rate", "created_ms", "expires_ms"), (201,)), p.KEY,
-        errors=("INVALID", "FULL"), by_hand="the secret is made here and told once", over="settings",
+        errors=("INVALID", "FULL"), by_hand="the secret is made here and told once",
     ),
     Operation(
         "revoke", "", "DELETE", "/key/{id}", "admin", "Take a key away", p.NOTHING, (p.ID,), errors=p.MISSING,
-        made="Masters refuse it from then on", over="settings",
+        made="Masters refuse it from then on",
     ),
     Operation(
         "export", "", "GET", "/export", "admin", "Everything the namespace has",
@@ -352,7 +338,7 @@ _TABLE = (
     ),
     Operation(
         "", "health", "GET", "/health", None, "Whether this server can serve",
-        Reply("own", ("status", "form", "missing")), errors=(), hot=True, by_hand="waits for a second at most",
+        Reply("own", ("status", "form")), errors=(), hot=True, by_hand="waits for a second at most",
     ),
     Operation(
         "", "metrics", "GET", "/metrics", "viewer", "Figures for Prometheus", Reply("own", media="text/plain"),
@@ -370,11 +356,3 @@ _TABLE = (
 # fmt: on
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType({one.name: one for one in _TABLE})
-# Of each script its way over the partitions of a system, and the field by which that goes.
-_OVER = {one.script: one.over.partition(" ") for one in _TABLE if one.over}
-GOES_BY: Mapping[str, str] = MappingProxyType({script: by for script, (_, _, by) in _OVER.items()})
-
-
-def going(*ways: str) -> tuple[str, ...]:
-    """The scripts that go one of these ways over the partitions of a system."""
-    return tuple(script for script, (way, *_) in _OVER.items() if way in ways)

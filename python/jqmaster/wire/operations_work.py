@@ -23,24 +23,24 @@ WORK = (
             ),
             *p.ABOUT_WORKER,
         ),
-        errors=("INVALID", "FULL"), by_hand="the log has the new id", over="home name",
+        errors=("INVALID", "FULL"), by_hand="the log has the new id",
     ),
     Operation(
         "unregister", "", "DELETE", "/worker", "worker", "Unregister a worker", Reply("values", ("released",)),
         (p.header("worker-id", Type("text", 1, 255), "The id from `POST /worker`.", to="worker", required=True),),
-        errors=p.MISSING, by_hand="who it is stands in a header", over="home worker",
+        errors=p.MISSING, by_hand="who it is stands in a header",
     ),
     Operation(
         "heartbeat", "", "POST", "/worker/heartbeat", "worker", "Stay alive and renew leases",
         Reply("own", ("jobs", "request")),
         (*p.WORKER, p.body("jobs", Type("list", None, 1000, schema="NotedLeases"))), errors=p.MISSING, hot=True,
-        may_be_empty=True, by_hand="jobs are lists or maps, with checkpoints unread", over="jobs jobs",
+        may_be_empty=True, by_hand="jobs are lists or maps, with checkpoints unread",
     ),
     Operation(
         "finish", "", "POST", "/done", "worker", "Report outcomes",
         Reply("own", ("states", "job_ids", "jobs", "next_ms"), (204, 200)), p.WORKER[:1],
         errors=("INVALID", "NOTFOUND", "CONFLICT", "LOST", "CANCELLED"), body="SingleSuccess SingleFailure Outcomes",
-        hot=True, by_hand="one outcome or many, with blobs and jobs to enqueue", over="jobs outcomes",
+        hot=True, by_hand="one outcome or many, with blobs and jobs to enqueue",
     ),
     Operation(
         "pick", "", "POST", "/pick", "worker", "Get jobs to work on", Reply("own", ("jobs", "next_ms")),
@@ -48,7 +48,7 @@ WORK = (
             *p.WORKER, *p.PICK,
             p.body("timeout", Type("number", 0, 300), "How many seconds to wait for a job.", to="", default=0),
         ),
-        errors=p.REFUSED, hot=True, by_hand="waits; arguments go out unread", over="own",
+        errors=p.REFUSED, hot=True, by_hand="waits; arguments go out unread",
     ),
     Operation(
         "release", "", "POST", "/release", "worker", "Give jobs back", p.STATES_OF_JOBS,
@@ -59,14 +59,14 @@ WORK = (
             p.body("message", Type("text", None, 65536), "Why, for their history; 200 bytes of it are kept."),
             p.body("hold", Type("map", 1, 10), "Ids of constraints, and for how many seconds the jobs' keys"),
         ),
-        errors=p.MISSING, by_hand="jobs are lists or maps", over="jobs jobs",
+        errors=p.MISSING, by_hand="jobs are lists or maps",
     ),
     Operation(
         "workers", "", "GET", "/workers", "viewer", "The registered workers, or the others", p.page("workers"),
         (
             p.query("others", p.FLAG, "Those that pull and announce themselves, and for an hour those that died."),
             *p.PAGE,
-        ), over="merged id",
+        ),
     ),
     Operation(
         "workers", "one", "GET", "/worker/{id}", "viewer", "A worker", p.FIRST, (p.path("id", p.NAME, "ids[0]"),),
@@ -80,7 +80,7 @@ WORK = (
     ),
     Operation(
         "worker", "quiet", "POST", "/worker/{id}/quiet", "operator", "Have a worker take no more jobs", p.NOTHING,
-        (p.OF_WORKER,), {"request": "quiet"}, errors=p.MISSING, over="home worker",
+        (p.OF_WORKER,), {"request": "quiet"}, errors=p.MISSING,
     ),
     Operation(
         "worker", "stop", "POST", "/worker/{id}/stop", "operator", "Have a worker finish what it has, and stop",

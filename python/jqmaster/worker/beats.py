@@ -26,17 +26,7 @@ SOONEST_RENEWAL_S = 0.05
 
 
 class Source(Protocol):
-    """Where jobs come from and outcomes go. All methods raise Unavailable while the other side is away.
-
-    It may be of several places, such as the partitions of a system, of which some may be away: what is said of jobs
-    in one call is of those of one place.
-    """
-
-    has_others: bool
-    """Whether jobs may come from elsewhere while one place is away."""
-
-    def place(self, job: Job) -> int:
-        """The number of the place that a job came from; 0 is always one."""
+    """Where jobs come from and outcomes go. All methods raise Unavailable while the other side is away."""
 
     async def fetch(self, count: int) -> list[Job]:
         """Wait a while for jobs; at most `count`. Cancelling it strands no job."""

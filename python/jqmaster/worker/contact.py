@@ -1,4 +1,4 @@
-"""A worker's contact with one place that its jobs come from: heartbeats go there, and what became of the jobs."""
+"""A worker's contact with the place that its jobs come from: heartbeats go there, and what became of the jobs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Wish:
 
 
 class Contact:
-    """One place that does not answer holds up no other: each has its own heartbeats and reports."""
+    """Heartbeats and reports, beside each other: one that gets no answer holds up no other."""
 
     def __init__(
         self,
@@ -77,6 +77,10 @@ class Contact:
         self._ending_came = asyncio.Event()
         self._unreported = 0
         self._was_reported = asyncio.Event()
+        self._parts: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """From now on leases are renewed, and what is to be reported is."""
         parts = [partial(lasting, "heartbeats", self.beats.run)]
         parts += [partial(lasting, "reports", self._report_loop)] * REPORTERS
         self._parts = [asyncio.create_task(part()) for part in parts]
@@ -146,8 +150,8 @@ class Contact:
     async def _report(self, batch: Sequence[Ending], wish: _Wish) -> None:
         outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
         releases = [ending for ending in batch if isinstance(ending, Release)]
-        if self._owner.takes_none or (releases and self._source.has_others):
-            wish.drop()  # giving back may take long, and others have jobs
+        if self._owner.takes_none:
+            wish.drop()
         for release in releases:
             outcomes += await self.give_back(release)
         states, jobs = await self._insist(outcomes, wish)
@@ -166,8 +170,6 @@ class Contact:
                 return reported
             except (Unavailable, Forbidden) as error:
                 self._owner.trouble.met("report outcomes", error)
-                if self._source.has_others:  # which have jobs for these slots meanwhile
-                    wish.drop()
             except JQError as error:
                 if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
                     # The worker was dropped, its wish for more with it. The outcomes speak for themselves.

@@ -25,7 +25,6 @@ from jqmaster.wire.secret import check_master, key_of
 from jqmaster.wire.signing import new_secret
 from jqmaster.worker.beats import Running
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
-from jqmaster.worker.system_source import SystemSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
 from jqmaster.worker.watch import Watch
@@ -52,7 +51,6 @@ class WorkOptions:
     key: str | None = field(default=None, repr=False)  # with masters: default as the environment says
     redis_url: str | None = None
     namespace: str = "{jq}"
-    system: str | None = None  # with redis_url: instead of the namespace, jobs of all partitions of a system
     form: Form = "auto"  # with redis_url: how operations are called
     recreate: bool = False  # with redis_url: set a namespace up again that has vanished
     push: bool = False
@@ -142,8 +140,6 @@ async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event, wa
 
 
 async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None) -> None:
-    if options.system is not None and (options.push or options.register or options.redis_url is None):
-        raise ValueError("a worker of a system pulls from its partitions; name masters instead to be pushed to")
     if options.push and not options.advertise and options.host in _ANY_ADDRESS:
         raise ValueError(f"{options.host} is no address to push to: say by which URL masters reach it (--advertise)")
     queues = queues_for(options.functions, options.queues)
@@ -202,8 +198,6 @@ def _beside(source: EngineSource, worker: Worker, options: WorkOptions) -> Itera
     yield _tell_end(worker, _named(source), options.drain_timeout_s)
     if not source.is_registered:
         yield lasting("announcing", partial(_announce, source, worker, options))
-    if isinstance(source, SystemSource):
-        yield lasting("upkeep", source.carry)
 
 
 class _Watched:
@@ -238,8 +232,6 @@ def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
     wish: dict[str, Any] = {"order": options.order, "name": options.name}
     if options.redis_url is not None:
         try:
-            if options.system is not None:
-                return SystemSource(options.redis_url, options.system, queues, form=options.form, **wish)
             more = {"form": options.form, "recreate": options.recreate}
             return RedisSource.from_url(options.redis_url, options.namespace, queues, **wish, **more)
         except ValueError as error:

@@ -42,8 +42,6 @@ def default_name() -> str:
 class EngineSource:
     """What all have in common: the operations are the same, whatever carries them."""
 
-    has_others = False
-
     def __init__(
         self, engine: Operations, queues: Sequence[str], *, order: str = "priority", name: str | None = None
     ) -> None:
@@ -56,11 +54,7 @@ class EngineSource:
         """A name more than it has announced."""
         self._unanswered: dict[str, Any] | None = None
         self._registration: dict[str, Any] | None = None
-        self._listed_at: Operations | None = None
-
-    def place(self, _job: Job) -> int:
-        """There is one."""
-        return 0
+        self._is_listed = False
 
     def refuse(self, name: str) -> bool:
         if name not in self._refused and len(self._refused) < MOST_REFUSED:
@@ -93,7 +87,7 @@ class EngineSource:
         return self._registration is not None
 
     async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
-        return await (await self._engine_of(held)).beat(self.worker, held, notes=notes)
+        return await self._engine.beat(self.worker, held, notes=notes)
 
     async def listen(self, told: Callable[[str], None]) -> None:
         """Unless there is more to hear the answers to heartbeats tell all there is."""
@@ -101,24 +95,23 @@ class EngineSource:
     async def release(
         self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None, message: str = ""
     ) -> None:
-        engine = await self._engine_of(held)
-        await engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
+        await self._engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
 
     async def register(
         self, url: str | None, max_jobs: int, secrets: list[str] | None = None, **about: Unpack[About]
     ) -> None:
         """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
         self._registration = {"url": url, "max_jobs": max_jobs, "secrets": secrets, **about}
-        self._listed_at = self._engine
+        self._is_listed = True
         await self._register()
 
     async def announce(self, max_jobs: int, running: Sequence[str], **about: Unpack[About]) -> None:
         """Be listed for some minutes, without being registered."""
-        engine, ours = await self._home(running)
-        self._listed_at = engine  # it may be so although the answer never comes
-        about["refused"] = self._refused or None
+        self._is_listed = True  # it may be so although the answer never comes
         self.has_refused.clear()
-        await engine.register(self.name, self._wish["queues"], max_jobs=max_jobs, announce=True, running=ours, **about)
+        about["refused"] = self._refused or None
+        queues = self._wish["queues"]
+        await self._engine.register(self.name, queues, max_jobs=max_jobs, announce=True, running=running, **about)
 
     async def register_again(self) -> bool:
         try:
@@ -139,18 +132,10 @@ class EngineSource:
             async with asyncio.timeout(STOP_TIMEOUT_S):
                 if self._unanswered is not None:
                     await self._take_back(self._unanswered)
-                if self._listed_at is not None:
-                    await self._listed_at.unregister(self.worker)
+                if self._is_listed:
+                    await self._engine.unregister(self.worker)
 
     # -- what differs -----------------------------------------------------------------------------
-
-    async def _engine_of(self, _held: Sequence[Key]) -> Operations:
-        """Who knows of these jobs."""
-        return self._engine
-
-    async def _home(self, running: Sequence[str]) -> tuple[Operations, Sequence[str]]:
-        """Where the worker is listed, and which of the jobs that run are known there."""
-        return self._engine, running
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
         """A pick that waits for a while. Cancelled, it gives back what it brings."""

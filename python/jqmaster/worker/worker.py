@@ -80,7 +80,6 @@ class Worker:
         self._drain_timeout_s = drain_timeout_s
         self._on_outcome = on_outcome
         self._threads = threads or Threads(concurrency)
-        self._contacts: dict[int, Contact] = {}
         self.trouble = Trouble()
         self.reserved = 0
         self._is_full = False
@@ -91,6 +90,7 @@ class Worker:
         self._awake.set()
         self._asked_to_stop = asyncio.Event()
         self.draining = asyncio.Event()
+        self._contact = Contact(source, self, stop_job=self._stop_job, asked=self._asked)
 
     @property
     def free(self) -> int:
@@ -100,7 +100,7 @@ class Worker:
     @property
     def busy(self) -> int:
         """How many jobs run now."""
-        return sum(len(contact.running) for contact in self._contacts.values())
+        return len(self._contact.running)
 
     @property
     def outlived(self) -> bool:
@@ -109,12 +109,12 @@ class Worker:
 
     @property
     def running(self) -> list[Running]:
-        """The attempts that run here; of one place the first first. For any thread."""
-        return [running for contact in list(self._contacts.values()) for running in list(contact.running.values())]
+        """The attempts that run here, the first first. For any thread."""
+        return list(self._contact.running.values())
 
     def holds(self, key: Key) -> bool:
         """Whether this attempt runs here."""
-        return any(key in contact.running for contact in self._contacts.values())
+        return key in self._contact.running
 
     def take(self, jobs: Iterable[Job]) -> None:
         """Run jobs that came. One that came too late, or that this worker does not know, is given back unstarted."""
@@ -128,14 +128,14 @@ class Worker:
                 log.warning("job %s is given back: %s", job.id, message)
                 # One of more names than it can refuse comes back, but not at once.
                 release = Release(job, 0 if self._source.refuse(job.name) else UNKNOWN_S, message=message)
-            self._contact(self._source.place(job)).report(release, takes_next=False)
+            self._contact.report(release, takes_next=False)
 
     def start(self, job: Job, *, renews: bool = True, report: Callable[[Ending], None] | None = None) -> None:
         """Run `job`. How it ended goes to `report`, by default to the source."""
         function = self.functions.get(job.name)
         renews = renews and not getattr(function, "jq_no_renewal", False)
         loop = asyncio.get_running_loop()
-        contact = self._contact(self._source.place(job))
+        contact = self._contact
         notes = Notebook(lambda: loop.call_soon_threadsafe(contact.beats.said))
         running = Running(job, renews, time.monotonic() + job.timeout, notes)
         running.task = asyncio.create_task(self._attend(running, contact, function, report))
@@ -148,7 +148,7 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
         `drain_timeout_s` and give the rest back."""
-        self._contact(0)  # which is heard of without jobs, too
+        self._contact.start()
         listening = asyncio.create_task(lasting("listening", partial(self._source.listen, self._told)))
         fetching = asyncio.create_task(lasting("fetching", self._fetch_loop)) if self._fetches else None
         stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
@@ -159,17 +159,10 @@ class Worker:
             await end([*stops, fetching], SAY_S)
             await self._drain()
             await end([listening], SAY_S)
-            await asyncio.gather(*(contact.close() for contact in self._contacts.values()))
+            await self._contact.close()
             self._threads.stop()
 
     # -- one job ----------------------------------------------------------------------------------
-
-    def _contact(self, place: int) -> Contact:
-        contact = self._contacts.get(place)
-        if contact is None:
-            contact = Contact(self._source, self, stop_job=self._stop_job, asked=self._asked)
-            self._contacts[place] = contact
-        return contact
 
     async def _attend(
         self, running: Running, contact: Contact, function: Function | None, report: Callable[[Ending], None] | None
@@ -282,14 +275,15 @@ class Worker:
 
     async def give_back(self, release: Release) -> list[Outcome]:
         """Release until it is heard; what is refused becomes a failure, which is left to report."""
-        return await self._contact(self._source.place(release.job)).give_back(release)
+        return await self._contact.give_back(release)
 
     def _passed(self, contact: Contact, key: Key) -> None:
         self._stop_job(key, "it ran for max_runtime")
         contact.beats.passed(key)
 
     def _stop_job(self, key: Key, why: str) -> None:
-        for running in [contact.running[key] for contact in self._contacts.values() if key in contact.running]:
+        running = self._contact.running.get(key)
+        if running is not None:
             log.warning("job %s attempt %d: %s, stopping it", running.job.id, running.job.attempt, why)
             running.stop(why)
 
@@ -316,8 +310,7 @@ class Worker:
         elif word in ("quiet", "stop", "resume"):
             self._asked("" if word == "resume" else word)
         elif not word:
-            for contact in self._contacts.values():
-                contact.beats.look()
+            self._contact.beats.look()
 
     def _asked(self, request: str) -> None:
         if request == "stop":
@@ -338,20 +331,19 @@ class Worker:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
         try:
             async with asyncio.timeout(self._drain_timeout_s):
-                while self.busy or not all(contact.all_reported for contact in self._contacts.values()):
+                while self.busy or not self._contact.all_reported:
                     self._room_came.clear()
                     await self._room_came.wait()
         except TimeoutError:
-            await asyncio.gather(*(self._leave(contact) for contact in self._contacts.values()))
+            await self._leave()
 
-    async def _leave(self, contact: Contact) -> None:
-        left = list(contact.running.values())
-        if left:
+    async def _leave(self) -> None:
+        if left := self.running:
             for running in left:
                 running.stop("its worker stops")
             await asyncio.wait([running.task for running in left], timeout=END_S)
             await self._say(self._source.release([running.job.held for running in left], delay=HANDOVER_S))
-        await self._say(contact.until_reported())
+        await self._say(self._contact.until_reported())
 
     async def _say(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 from kinds import KINDS
 
 from cli_support import Cli, call, cli_, straight  # noqa: F401 (fixtures)
 from jqmaster.cli.values import as_json
-from jqmaster.system.record import new
 from jqmaster.wire.fields import FIELDS
 
 
@@ -166,17 +164,6 @@ def test_explain_says_why_a_job_waits(cli_: Cli) -> None:
     assert cli_.ok("explain", second, "--json").document["paused"] is True
 
 
-def test_explain_names_the_partition_of_what_a_job_waits_for(straight: Cli, redis_url: str, namespace: str) -> None:
-    there = "0000000000000101"
-    with redis.Redis.from_url(redis_url) as client:
-        client.set(f"{namespace}:system", new([namespace, f"{namespace[:-1]}:1~0a}}"]).packed())
-        blocked = straight.ok("enqueue", "b", "--depends", there).out.strip()
-        said = f"job {there} is of partition 1, "
-        assert said + "which has not answered yet" in straight.ok("explain", blocked).out
-        client.hset(f"{namespace}:elsewhere", there, "running")
-        assert said + "last known as running" in straight.ok("explain", blocked).out
-
-
 def test_explain_names_the_job_that_keeps_its_place_in_a_strict_order(cli_: Cli) -> None:
     cli_.jq.constrain("one", {"queue": "a"}, concurrency=1, order="strict")
     first, second = (cli_.ok("enqueue", "a", "--retry-base", "1h").out.strip() for _ in range(2))
@@ -199,8 +186,6 @@ def test_explain_tells_holds_costs_and_strict_order_apart() -> None:
     assert "on hold" in both[0] and both[1] == "constraint c has no room: 4 of 4 run"
     full, *_ = said(strict="c", concurrency=1, running=1)
     assert "1 of 1 in use (strict order: a job keeps its place until it has ended for good)" in full
-    shared, *_ = said({"id": "0687e8d0a4b00002"}, concurrency=100, running=3, share={"concurrency": 3})
-    assert shared == "constraint c has no room: 3 run, share 3 of 100 in partition 2"
     rate = {"limit": 1000, "period": 1}
     dear, *_ = said(rate=rate, starts=900.0, cost=900, running=0, opens_ms=1_000_400)
     assert dear == "constraint c has no room: 900 of 1,000 used in 1 s, this job needs 900; it opens in 0.4 s"

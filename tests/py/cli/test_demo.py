@@ -58,18 +58,6 @@ def test_the_demo_holds_and_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.faults
-def test_the_demo_of_a_system_loses_a_node_and_grows() -> None:
-    before = left_over()
-    with Process("jqmaster.demo", "--cluster", "--jobs", "2000") as demo:
-        code = demo.ends(LONGEST_S)
-        assert code == 0, demo.text
-        assert "kill -9" in demo.text and "its replica has taken over" in demo.text
-        assert len(re.findall(r"node 127\.0\.0\.1:\d+: partitions", demo.text)) == 6
-        assert re.search(r"all \d{4,} jobs are done, with the right results", demo.text)
-    assert left_over() == before
-
-
-@pytest.mark.faults
 def test_ctrl_c_stops_all_it_started() -> None:
     before = left_over()
     with Process("jqmaster.demo", ready="workers") as demo:

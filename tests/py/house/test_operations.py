@@ -16,9 +16,8 @@ import yaml
 import jqmaster
 from http_support import JSON, MSGPACK, document
 from jqmaster.master.http.routes import BY_HAND
-from jqmaster.system.engine import OPERATIONS as SYSTEM
 from jqmaster.wire.operation import NOTED, Field, Operation
-from jqmaster.wire.operations import OPERATIONS, going
+from jqmaster.wire.operations import OPERATIONS
 
 METHODS = ("get", "post", "put", "patch", "delete")
 ROOT = Path(__file__).resolve().parents[3]
@@ -196,8 +195,6 @@ def test_what_is_made_of_the_table_is_up_to_date() -> None:
     page, openapi = GENERATE["PAGE"].read_text(), GENERATE["DOCUMENT"].read_text()
     assert GENERATE["BEGIN"] in page and GENERATE["with_reference"](page) == page, "make generate"
     assert GENERATE["with_operations"](openapi) == openapi, "make generate"
-    ways = GENERATE["WAYS"].read_text()
-    assert GENERATE["with_ways"](ways) == ways, "make generate"
     assert [path for path, text in operations_code.files() if path.read_text() != text] == [], "make generate"
     for one in GENERATE["DOCUMENTS"]:
         assert quick_yaml.read(one.read_text())["info"]["version"] == jqmaster.__version__, "make generate"
@@ -233,17 +230,6 @@ def test_each_script_has_an_operation_and_each_operation_a_script() -> None:
     assert {one.script for one in OPERATIONS.values()} - {""} == {
         script.stem for script in (ROOT / "scripts").glob("*.lua")
     } - INSIDE.keys()
-
-
-def test_one_operation_of_each_script_says_how_it_goes_over_partitions() -> None:
-    """By a way of the page's table; what says none is refused there."""
-    said = [one.script for one in OPERATIONS.values() if one.over]
-    assert len(said) == len(set(said)), "`over` stands in one operation of a script"
-    rows = re.findall(r"^\| `(\w+)` \|", GENERATE["WAYS"].read_text().partition("<!-- ways:")[2], re.M)
-    assert {name for way in rows for name in going(way)} == set(said), "`over` is a word of docs/partitions.md"
-    inside = SYSTEM - set(said)
-    assert inside == {"audit", "head", "refuse", "tick", "touch"}
-    assert {one.script for one in OPERATIONS.values()} - set(said) - {""} == {"export", "import"}
 
 
 def test_who_calls_is_said_to_the_scripts_that_note_it() -> None:

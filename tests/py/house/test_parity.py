@@ -206,7 +206,7 @@ NOT_OF_JQ = {
         ("register", "unregister", "heartbeat", "finish", "pick", "release"), "workers do it, which `JQ.worker` makes"
     ),
     **dict.fromkeys(
-        ("overview", "overview.events", "partitions", "alive", "health", "metrics", "openapi", "openapi.worker"),
+        ("overview", "overview.events", "alive", "health", "metrics", "openapi", "openapi.worker"),
         "a master tells it of itself",
     ),
     **dict.fromkeys(("session", "session.begin", "session.end"), "browsers log in; programs show a key"),

@@ -14,13 +14,10 @@ from typing import Any
 import msgpack
 import pytest
 from aiohttp import web
-from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
 from jqmaster.master import delivery
 from jqmaster.master.dispatch import Dispatch
-from jqmaster.system import calls
-from jqmaster.system.engine import SystemEngine, Whole
 from parts import (
     FINISHED,
     REFUSED,
@@ -34,27 +31,13 @@ from parts import (
     until,
     worker,
 )
-from settable import set_up
 
 SOON_S = 60.0
 ACCEPTED = answers(202)
 
 
-@pytest.fixture(params=["one namespace", "a system"])
-async def engine(request: pytest.FixtureRequest, redis: Redis, redis_url: str, namespace: str) -> AsyncIterator[Whole]:
-    """All of this holds of both."""
-    if request.param == "one namespace":
-        await set_up(redis, namespace)
-        yield Engine(redis, namespace)
-        return
-    await calls.create(redis_url, namespace, 3)
-    system = SystemEngine(redis_url, namespace)
-    yield system
-    await system.close()
-
-
 @pytest.fixture
-async def dispatch(engine: Whole) -> AsyncIterator[Dispatch]:
+async def dispatch(engine: Engine) -> AsyncIterator[Dispatch]:
     dispatch = dispatch_of(engine)
     dispatch.start()
     yield dispatch
@@ -64,7 +47,7 @@ async def dispatch(engine: Whole) -> AsyncIterator[Dispatch]:
 # -- deliveries -----------------------------------------------------------------------------------
 
 
-async def test_a_job_is_delivered_with_its_argument_byte_for_byte(engine: Whole, dispatch: Dispatch) -> None:
+async def test_a_job_is_delivered_with_its_argument_byte_for_byte(engine: Engine, dispatch: Dispatch) -> None:
     odd = bytes.fromhex("92cd0001c7030501ff02")  # a number not in its shortest form, an ext of 3 bytes
     async with worker(engine, ACCEPTED) as stub:
         [job] = await engine.enqueue([({"name": "mail", "priority": 7, "timeout": 12.5}, odd)])
@@ -79,23 +62,22 @@ async def test_a_job_is_delivered_with_its_argument_byte_for_byte(engine: Whole,
         assert document["worker_id"] == stub.id
 
 
-async def test_an_accepted_job_ends_by_the_workers_report(engine: Whole, dispatch: Dispatch) -> None:
+async def test_an_accepted_job_ends_by_the_workers_report(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, ACCEPTED, max_jobs=1) as stub:
-        jobs = [await enqueue(engine), await enqueue(engine)]
+        first, second = [await enqueue(engine), await enqueue(engine)]
         [job] = await stub.delivered()
-        first, [second] = job["id"], [one for one in jobs if one != job["id"]]  # of two partitions either comes first
-        await until(engine, second, "queued")  # the worker's only slot is taken: another partition learns that it is
+        assert await status(engine, second) == "queued"  # the worker's only slot is taken
         await engine.finish(stub.id, [({"id": first, "token": job["token"], "type": "success"}, b"\xc0")])
         assert [job["id"] for job in await stub.delivered(2)] == [first, second]
 
 
-async def test_a_worker_that_comes_after_the_job_gets_it(engine: Whole, dispatch: Dispatch) -> None:
+async def test_a_worker_that_comes_after_the_job_gets_it(engine: Engine, dispatch: Dispatch) -> None:
     job = await enqueue(engine)
     async with worker(engine, ACCEPTED) as stub:
         assert [one["id"] for one in await stub.delivered()] == [job]
 
 
-async def test_the_outcome_may_come_as_the_answer(engine: Whole, dispatch: Dispatch) -> None:
+async def test_the_outcome_may_come_as_the_answer(engine: Engine, dispatch: Dispatch) -> None:
     result = bytes.fromhex("93cd0005c0d40a63")
     body = b"\x82\xa4type\xa7success\xa6result" + result
     async with worker(engine, answers(200, body)):
@@ -104,7 +86,7 @@ async def test_the_outcome_may_come_as_the_answer(engine: Whole, dispatch: Dispa
         assert await engine.result(job) == ("done", result)
 
 
-async def test_a_failure_may_come_as_the_answer(engine: Whole, dispatch: Dispatch) -> None:
+async def test_a_failure_may_come_as_the_answer(engine: Engine, dispatch: Dispatch) -> None:
     body = {"type": "failure", "error": {"why": 1}, "message": "no paper", "should_retry": False}
     async with worker(engine, answers(200, body)):
         document = await until(engine, await enqueue(engine), "error")
@@ -112,13 +94,13 @@ async def test_a_failure_may_come_as_the_answer(engine: Whole, dispatch: Dispatc
     assert msgpack.unpackb(document["error"]) == {"why": 1}
 
 
-async def test_a_failure_as_the_answer_may_say_when_to_retry(engine: Whole, dispatch: Dispatch) -> None:
+async def test_a_failure_as_the_answer_may_say_when_to_retry(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(200, {"type": "failure", "message": "429", "retry_in": 500})):
         document = await until(engine, await enqueue(engine), "retrying")
     assert 500_000 <= document["due_ms"] - document["started_ms"] < 560_000
 
 
-async def test_the_answer_may_be_json(engine: Whole, dispatch: Dispatch) -> None:
+async def test_the_answer_may_be_json(engine: Engine, dispatch: Dispatch) -> None:
     answer = answers(200, b'{"type": "success", "result": [1, "x"]}', content_type="application/json")
     async with worker(engine, answer):
         job = await enqueue(engine, keep_result=True)
@@ -142,34 +124,34 @@ async def test_the_answer_may_be_json(engine: Whole, dispatch: Dispatch) -> None
     ],
 )
 async def test_an_answer_that_is_no_outcome_fails_the_job_and_says_why(
-    engine: Whole, dispatch: Dispatch, body: bytes, said: str
+    engine: Engine, dispatch: Dispatch, body: bytes, said: str
 ) -> None:
     async with worker(engine, answers(200, body)):
         document = await until(engine, await enqueue(engine, max_retry=0), "error")
     assert "no outcome" in document["message"] and said in document["message"]
 
 
-async def test_400_fails_the_job_for_good(engine: Whole, dispatch: Dispatch) -> None:
+async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(400, {"error": {"code": "INVALID", "message": "to: missing"}})):
         document = await until(engine, await enqueue(engine), "error")
     assert document["message"] == "to: missing"
     assert document["retry_count"] == 1
 
 
-async def test_other_answers_fail_the_job_and_it_may_retry(engine: Whole, dispatch: Dispatch) -> None:
+async def test_other_answers_fail_the_job_and_it_may_retry(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(500, b"it broke", content_type="text/plain")):
         document = await until(engine, await enqueue(engine), "retrying")
     assert document["message"] == "the worker answered 500"
 
 
-async def test_a_redirect_is_not_followed(engine: Whole, dispatch: Dispatch) -> None:
+async def test_a_redirect_is_not_followed(engine: Engine, dispatch: Dispatch) -> None:
     async with listening(ACCEPTED) as other:
         async with worker(engine, answers(307, location=f"{other.url}/worker-job")):
             document = await until(engine, await enqueue(engine), "retrying")
         assert "307" in document["message"] and not other.jobs
 
 
-async def test_404_sends_the_job_elsewhere_and_never_back(engine: Whole, dispatch: Dispatch) -> None:
+async def test_404_sends_the_job_elsewhere_and_never_back(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(404)) as ignorant:
         job = await enqueue(engine)
         await ignorant.delivered()
@@ -180,12 +162,11 @@ async def test_404_sends_the_job_elsewhere_and_never_back(engine: Whole, dispatc
             await enqueue(engine)
             await able.delivered(2)
         ids = [one["id"] for one in ignorant.jobs]
-    # Of a system its own partition learns that of jobs of its own.
-    assert ids == [job] or (not isinstance(engine, Engine) and len(set(ids)) == len(ids) == 2)
+    assert ids == [job]
 
 
 @pytest.mark.parametrize("code", [429, 503])
-async def test_a_busy_worker_gets_nothing_until_it_said(engine: Whole, dispatch: Dispatch, code: int) -> None:
+async def test_a_busy_worker_gets_nothing_until_it_said(engine: Engine, dispatch: Dispatch, code: int) -> None:
     times: list[float] = []
 
     async def busy_first(_job: dict[str, Any]) -> web.Response:
@@ -202,14 +183,11 @@ async def test_a_busy_worker_gets_nothing_until_it_said(engine: Whole, dispatch:
         _, again = await stub.delivered(2)
     assert again["retry_count"] == 0
     events = (await engine.history(job))["events"]
-    messages = [event.get("message") for event in events if event["event"] == "released"]
-    assert messages[0] == "no room"
-    # Another partition of a system hears only with the next job that the worker rests.
-    assert set(messages[1:]) <= (set() if isinstance(engine, Engine) else {"the worker has no room any more"})
+    assert [event.get("message") for event in events if event["event"] == "released"] == ["no room"]
     assert times[1] - times[0] > 0.9
 
 
-async def test_a_worker_that_cannot_be_reached_loses_its_jobs_to_others(engine: Whole, dispatch: Dispatch) -> None:
+async def test_a_worker_that_cannot_be_reached_loses_its_jobs_to_others(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, ACCEPTED) as gone:
         held = await enqueue(engine, retry_base=0.01)
         await gone.delivered()
@@ -238,7 +216,7 @@ async def listening_again(handler: Any, port: int) -> AsyncIterator[None]:
 
 
 async def test_a_worker_that_refuses_connections_for_a_moment_keeps_its_jobs(
-    engine: Whole, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "PAUSES_S", (1.0, 4.0))  # time enough to listen again
     refused = asyncio.Event()
@@ -264,7 +242,7 @@ async def test_a_worker_that_refuses_connections_for_a_moment_keeps_its_jobs(
 
 
 async def test_a_worker_to_which_there_is_no_way_keeps_its_jobs(
-    engine: Whole, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "CONNECT_TIMEOUT_S", 0.5)
     async with worker(engine, ACCEPTED) as stub:
@@ -290,7 +268,7 @@ async def test_a_worker_to_which_there_is_no_way_keeps_its_jobs(
         assert states[stub.id] == ("unreachable", 1)
 
 
-async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(engine: Whole, dispatch: Dispatch) -> None:
+async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(engine: Engine, dispatch: Dispatch) -> None:
     """The server takes one request per connection and closes it under the second."""
     connections = itertools.count()
 
@@ -316,7 +294,7 @@ async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(engine: W
     assert came_to(dispatch, *REFUSED) == 0 and came_to(dispatch, *FINISHED) == 0
 
 
-async def test_a_connection_that_breaks_under_the_job_is_a_failure(engine: Whole, dispatch: Dispatch) -> None:
+async def test_a_connection_that_breaks_under_the_job_is_a_failure(engine: Engine, dispatch: Dispatch) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.close()
@@ -329,7 +307,7 @@ async def test_a_connection_that_breaks_under_the_job_is_a_failure(engine: Whole
     assert "broke the connection" in document["message"]
 
 
-async def test_no_answer_within_the_lease_lets_it_lapse(engine: Whole, dispatch: Dispatch) -> None:
+async def test_no_answer_within_the_lease_lets_it_lapse(engine: Engine, dispatch: Dispatch) -> None:
     async def hang(_job: dict[str, Any]) -> web.Response:
         await asyncio.Event().wait()
         raise AssertionError
@@ -339,7 +317,7 @@ async def test_no_answer_within_the_lease_lets_it_lapse(engine: Whole, dispatch:
     assert document["reason"] == "timeout"
 
 
-async def test_a_late_outcome_changes_nothing(engine: Whole, dispatch: Dispatch) -> None:
+async def test_a_late_outcome_changes_nothing(engine: Engine, dispatch: Dispatch) -> None:
     go_on = asyncio.Event()
 
     async def slow(_job: dict[str, Any]) -> web.Response:

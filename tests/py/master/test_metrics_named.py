@@ -3,7 +3,6 @@ understands it, and the alerts fire when they must."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import shutil
@@ -18,7 +17,6 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from jqmaster import JQ
-from jqmaster.system import calls
 from processes import MasterProcess
 from test_metrics import GUIDE, Figure
 
@@ -54,7 +52,7 @@ def of_pages() -> list[str]:
     [watching] = re.findall(r"^## Watching\n(.*?)(?=^## )", GUIDE.read_text(), re.M | re.S)
     found = re.findall(r"\bjq_\w*[a-z]\b", watching + (ROOT / "docs" / "deploy.md").read_text())
     assert found
-    rows = re.findall(r"^\| (`.*?) \| (?:namespace|system|this master|Redis) \|", GUIDE.read_text(), re.M)
+    rows = re.findall(r"^\| (`.*?) \| (?:namespace|this master|Redis) \|", GUIDE.read_text(), re.M)
     assert len(rows) > 8
     for row in rows:
         first = ""
@@ -69,13 +67,8 @@ PLACES = {"dashboard": of_dashboard, "alerts": of_alerts, "keda": of_keda, "page
 
 @pytest.fixture(scope="module")
 def figure(redis_url: str) -> Iterator[Named]:
-    """Scrapes of a master whose namespace has something of everything, and of one of a system."""
-    asyncio.run(calls.create(redis_url, "{metrics-system}", 2))
-    with (
-        MasterProcess("--redis", redis_url, "--namespace", "{metrics-named}") as master,
-        MasterProcess("--redis", redis_url, "--system", "{metrics-system}") as of_system,
-    ):
-        JQ(of_system.url).enqueue("mail")
+    """A scrape of a master whose namespace has something of everything."""
+    with MasterProcess("--redis", redis_url, "--namespace", "{metrics-named}") as master:
         jq = JQ(master.url)
         jq.constrain("one", {"name": "mail"}, concurrency=1, rate={"limit": 9, "period": 1})
         jq.repeat("hourly", jq.call("report"), every=3600)
@@ -85,8 +78,6 @@ def figure(redis_url: str) -> Iterator[Named]:
         while ("jq_doctor_findings", "check") not in (found := scrape(master.url)).values():
             assert time.monotonic() < deadline
             time.sleep(0.2)
-        more = scrape(of_system.url)
-        found.types, found.samples = more.types | found.types, more.samples | found.samples
         yield found
 
 

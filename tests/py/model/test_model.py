@@ -3,7 +3,6 @@
 make model ARGS="--steps 1000000 --seed 7"     runs long
 make model ARGS="--replay failing.txt"         runs a printed sequence again
 make model ARGS="--form scripts"               calls all by EVALSHA
-make model ARGS="--partitions 3"               a system, with mail between its partitions (test_model_system.py)
 """
 
 import os

@@ -12,21 +12,17 @@ from typing import Any
 from redis.exceptions import ResponseError
 
 from bad_inputs import TARGETS
-from bad_letters import of_bytes
 from bad_values import Raw, show
 from driving.driver import NAMESPACE, START_MS, Driver
 from fuzz_values import Values, opened, packed
-from jqmaster.system.record import new
 from jqmaster.wire.operations import OPERATIONS
 from servers import RedisServer
 
-CODES = ("INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "LOST", "FULL", "VERSION", "STALE")
+CODES = ("INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "LOST", "FULL", "VERSION")
 LUA = re.compile(r"user_(script|function)|attempt to |script: |stack traceback|Traceback|bad argument")
 CONTROL = re.compile("[\0-\x1f\x7f]")
 KEYS = (NAMESPACE, NAMESPACE + ":meta")
 OTHER = "{copy}"
-PARTITIONS = [f"{NAMESPACE[:-1]}:{number}~0a}}" for number in (1, 2)]
-ELSEWHERE = ["0000000000000101", "0000000000000201"]  # jobs of partition 1
 BARE = {one.script for one in OPERATIONS.values() if one.bare}
 COMMON = ("enqueue", "pick", "finish", "assign", "change", "constrain", "heartbeat", "release")
 # How often anything was written, whatever it was: a refused call writes nothing, and not the same again.
@@ -107,7 +103,6 @@ class ScriptFuzzer:
         self.redis.send("SET", NAMESPACE + ":clock", self.now_ms)
         send = self.driver.send
         send("setup")
-        self.redis.send("SET", NAMESPACE + ":system", new([NAMESPACE, *PARTITIONS]).packed())
         jobs = [packed({"name": name}) for name in ("a", "a", "a", "b", "mail", "limited")]
         created = send("enqueue", *itertools.chain.from_iterable((job, b"\xc0") for job in jobs))
         for job_id in created[::2]:
@@ -115,13 +110,6 @@ class ScriptFuzzer:
         self.values.workers += [
             send("register", packed({"name": "w", "queues": "*", "url": "http://w/", "max_jobs": 9})).decode()
         ]
-        send(
-            "enqueue",
-            packed({"name": "b", "depends": ELSEWHERE}),
-            b"\xc0",
-            packed({"name": "b", "depends": ELSEWHERE[:1]}),
-            b"\xc0",
-        )
         self.learn("pick", send("pick", packed({"worker": "w", "queues": "a", "count": 2})))
         send("queue", packed({"name": "full", "max_waiting": 1}))
         send("constrain", packed({"id": "known", "by": "argument.a", "concurrency": 1}), packed({"name": "limited"}))
@@ -151,8 +139,6 @@ class ScriptFuzzer:
         if script in BARE:
             several = self.random.randint(1, 3) if script in ("get", "watch") else 1
             return [self.values.job()[0] for _ in range(several)]
-        if script == "deliver":
-            return [self.letter() for _ in range(self.random.randint(1, 3))]
         target = self.random.choice(TEMPLATES[script])
         spec = self.values.refer(dict(target.base))
         if target.base == {"name": "a"} or self.random.random() < 0.3 * (script == "enqueue"):
@@ -165,19 +151,6 @@ class ScriptFuzzer:
         if script in ("pick", "assign") and self.random.random() < 0.5:
             spec["count" if script == "pick" else "limit"] = self.random.randint(1, 5)
         return [opened(one) for one in target.wrap(packed(spec))]
-
-    def letter(self) -> dict[str, Any]:
-        """Of another partition of the system."""
-        kind = self.random.choice(("follow", "leave", "ended", "enqueue"))
-        letter = {"format": 1, "kind": kind, "system": NAMESPACE[1:-1], "from": "01", "to": "00"}
-        moment = self.now_ms * 1000 + self.random.choice((-1, 0, 1))
-        if kind == "ended":
-            how = self.random.choice(("done", "error", "cancelled", "all_cancelled", "lost"))
-            return letter | {"id": self.random.choice(ELSEWHERE), "how": how, "seen": moment, "kept": how == "done"}
-        if kind == "enqueue":
-            job = {"job": of_bytes(packed(self.values.of_job())), "argument": "\1", "age_ms": 5, "least": ELSEWHERE[0]}
-            return letter | job | {"id": self.random.choice(ELSEWHERE), "generation": self.random.choice((0, 1))}
-        return letter | {"id": self.values.job()[0], "at": moment, "waits": self.random.random() < 0.8}
 
     def spoilt(self, arguments: list[Any]) -> list[Any]:
         chance = self.random.random()

@@ -15,9 +15,8 @@ from aiohttp import web
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
-from jqmaster.master.desk import NamespaceDesk, SystemDesk
+from jqmaster.master.desk import Desk
 from jqmaster.master.dispatch import Dispatch
-from jqmaster.system.engine import SystemEngine, Whole
 
 FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable", "gone")
 LONG_S = 60.0  # for what comes soon, unless the machine stands still meanwhile
@@ -43,18 +42,18 @@ def came_to(dispatch: Dispatch, *outcomes: str) -> int:
     return sum(dispatch.meters.deliveries.get(one, 0) for one in outcomes)
 
 
-async def enqueue(engine: Whole, name: str = "mail", argument: Any = None, **fields: Any) -> str:
+async def enqueue(engine: Engine, name: str = "mail", argument: Any = None, **fields: Any) -> str:
     [job] = await engine.enqueue([({"name": name, **fields}, msgpack.packb(argument))])
     return job.id
 
 
-async def status(engine: Whole, job_id: str) -> str:
+async def status(engine: Engine, job_id: str) -> str:
     [document] = await engine.get(job_id)
     assert document is not None
     return str(document["status"])
 
 
-async def until(engine: Whole, job_id: str, *states: str, timeout_s: float = LONG_S) -> dict[str, Any]:
+async def until(engine: Engine, job_id: str, *states: str, timeout_s: float = LONG_S) -> dict[str, Any]:
     """The job's document once it is in one of `states`."""
     await eventually(lambda: _is_in(engine, job_id, states), timeout_s)
     [document] = await engine.get(job_id)
@@ -62,7 +61,7 @@ async def until(engine: Whole, job_id: str, *states: str, timeout_s: float = LON
     return document
 
 
-async def _is_in(engine: Whole, job_id: str, states: Sequence[str]) -> bool:
+async def _is_in(engine: Engine, job_id: str, states: Sequence[str]) -> bool:
     return await status(engine, job_id) in states
 
 
@@ -151,7 +150,7 @@ async def listening(answer: Handler) -> AsyncIterator[StubWorker]:
 
 @asynccontextmanager
 async def worker(
-    engine: Whole, answer: Handler, *, queues: str | list[str] = "*", max_jobs: int = 10
+    engine: Engine, answer: Handler, *, queues: str | list[str] = "*", max_jobs: int = 10
 ) -> AsyncIterator[StubWorker]:
     """A registered stub."""
     async with listening(answer) as stub:
@@ -159,8 +158,6 @@ async def worker(
         yield stub
 
 
-def dispatch_of(engine: Whole, *, secrets: Sequence[str] = (), **options: Any) -> Dispatch:
-    """A master's dispatch, of a namespace or a system."""
-    if isinstance(engine, SystemEngine):
-        return Dispatch(engine, SystemDesk(engine, "test", secrets), **options)
-    return Dispatch(engine, NamespaceDesk(engine, engine.redis, "test", secrets), **options)
+def dispatch_of(engine: Engine, *, secrets: Sequence[str] = (), **options: Any) -> Dispatch:
+    """A master's dispatch."""
+    return Dispatch(engine, Desk(engine, engine.redis, "test", secrets), **options)

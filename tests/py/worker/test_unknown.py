@@ -60,7 +60,9 @@ async def test_a_refusal_that_lasts_is_said_once_a_minute_and_is_the_workers_tro
     fresh_server: RedisServer, namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with redis.Redis.from_url(fresh_server.url) as admin:
-        admin.acl_setuser("looks", enabled=True, nopass=True, keys=["*"], categories=["+@all"], commands=["-fcall", "-evalsha"])
+        admin.acl_setuser(
+            "looks", enabled=True, nopass=True, keys=["*"], categories=["+@all"], commands=["-fcall", "-evalsha"]
+        )
     async with connect(fresh_server.url) as own:
         await Engine(own, namespace).config()
 

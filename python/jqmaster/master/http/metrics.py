@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 import redis.exceptions
 
-from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
 from jqmaster.master.figures import Look
 from jqmaster.master.master import Master
@@ -31,8 +29,7 @@ async def metrics(master: Master, request: Request) -> Reply:
         message = "this server lacks the library prometheus-client: pip install 'jqmaster[prometheus]'"
         error = HttpError(501, "UNSUPPORTED", message)
         return Reply(501, jsonform.to_json(packform.pack(error.body())), JSON)
-    look, partitions = await asyncio.gather(_look(master), _partitions(master))
-    families = exposition.Families(look, master.meters, master.dispatch.under_way, partitions)
+    families = exposition.Families(await _look(master), master.meters, master.dispatch.under_way)
     kind = exposition.OPENMETRICS if openmetrics else exposition.TEXT
     return Reply(200, exposition.render(families, openmetrics=openmetrics), kind)
 
@@ -42,14 +39,6 @@ async def _look(master: Master) -> Look | None:
         return await master.figures.look()
     except (JQError, redis.exceptions.RedisError, OSError) as error:
         log.warning("cannot look at the namespace: %s", error)
-        return None
-
-
-async def _partitions(master: Master) -> Document | None:
-    try:
-        return None if master.partitions is None else await master.partitions.document()
-    except JQError as error:
-        log.warning("cannot look at the partitions: %s", error)
         return None
 
 

@@ -10,7 +10,7 @@ import msgpack
 
 from jqmaster.engine.ranking import MINUTES, Looked, ranked
 from jqmaster.engine.search import MOST
-from jqmaster.errors import JQError, NotFound
+from jqmaster.errors import JQError
 from jqmaster.master.http.events import ALIVE_EVERY_S, EVENT_STREAM, sent
 from jqmaster.master.http.jobs import refuse_draining
 from jqmaster.master.http.translate import Translation
@@ -35,14 +35,6 @@ async def overview_events(master: Master, _request: Request) -> Reply:
     refuse_draining(master)
     coming = master.overview.follow(ALIVE_EVERY_S)
     return Reply(200, content_type=EVENT_STREAM, stream=sent(master, coming, _piece))
-
-
-async def get_partitions(master: Master, _request: Request) -> Reply:
-    """`GET /partitions`: how each partition of a system is, some seconds old at most."""
-    if master.partitions is None:
-        raise NotFound("this master serves one namespace, which has no partitions")
-    refuse_draining(master)
-    return Reply(200, packform.pack(await master.partitions.document()))
 
 
 async def ranking(master: Master, request: Request) -> Reply:

@@ -8,13 +8,11 @@ from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from jqmaster.errors import Unavailable
 from jqmaster.master.http.jobs import refuse_draining
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
-from jqmaster.system.engine import SystemEngine
 from jqmaster.wire import packform
 from jqmaster.wire.message import Reply, Request, flag
 from jqmaster.wire.operations import OPERATIONS
@@ -69,18 +67,9 @@ async def health(master: Master, _request: Request) -> Reply:
         async with asyncio.timeout(READY_S):
             await master.engine.config()
             form = await master.engine.form_in_use()
-            missing = await _missing(master)
     except TimeoutError as late:
         raise Unavailable(f"Redis did not answer within {READY_S:g} s", late) from late
-    return Reply(200, packform.pack({"status": "ok", "form": form, **missing}))
-
-
-async def _missing(master: Master) -> dict[str, Any]:
-    """Of a system: the partitions that do not answer. As long as any does the others can be served."""
-    if not isinstance(master.engine, SystemEngine):
-        return {}
-    await master.engine.everywhere(lambda engine: engine.config(), within_s=READY_S / 2)
-    return {"missing": master.engine.missing}
+    return Reply(200, packform.pack({"status": "ok", "form": form}))
 
 
 @cache

@@ -69,7 +69,6 @@ BY_HAND: dict[str, Handler] = {
     "ranking": overview.ranking,
     "overview": overview.get_overview,
     "overview.events": overview.overview_events,
-    "partitions": overview.get_partitions,
     "trends": overview.get_trends,
     "changes": overview.get_changes,
     "alive": queues.alive,
@@ -216,14 +215,7 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
     except Exception:
         logger.exception("%s %s failed", route.method, route.path)
         response = failure(internal(), content_type)
-    response.headers += _missing(master)
     return response
-
-
-def _missing(master: Master) -> Headers:
-    """Of a system: which partitions did not answer lately. What they have is in no listing then."""
-    missing = getattr(master.engine, "missing", ())
-    return [(b"jq-missing", ",".join(map(str, missing)).encode())] if missing else []
 
 
 def _begin_stream(master: Master, scope: Scope) -> None:

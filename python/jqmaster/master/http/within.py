@@ -12,8 +12,8 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine import replies
+from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError
-from jqmaster.system.engine import Whole
 from jqmaster.wire import packform
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.message import Identity, Request
@@ -24,7 +24,7 @@ Body = dict[str, Any]
 _FREE = frozenset(("config", "heartbeat", "release", "unregister"))
 
 
-async def within_queues(engine: Whole, operation: Operation, request: Request) -> None:
+async def within_queues(engine: Engine, operation: Operation, request: Request) -> None:
     """Raise 403 unless all that a request names is within the queues of who sends it."""
     who = request.who
     if operation.role is None or operation.name in _FREE:
@@ -53,7 +53,7 @@ def check_answer(who: Identity, outcome: Body, follow: Sequence[bytes]) -> None:
     _check(who, _of_finish({**outcome, "enqueue": [_unpacked(spec) for spec in follow[::2]]}))
 
 
-async def _check_many(engine: Whole, who: Identity, body: Body) -> None:
+async def _check_many(engine: Engine, who: Identity, body: Body) -> None:
     if body.get("dependents") == "cancel":
         raise _dependents()
     _check_new(who, body)
@@ -71,7 +71,7 @@ def _check_new(who: Identity, body: Body) -> None:
     _check(who, [job["queue"] for job in (body, *_maps(body.get("jobs"))) if job.get("queue") is not None])
 
 
-async def _check_jobs(engine: Whole, who: Identity, ids: Iterable[Any]) -> None:
+async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None:
     """Of jobs that are there; what is no id, or of no job, the operation itself refuses."""
     named = [one.encode(errors="surrogateescape") for one in ids if isinstance(one, str)]
     if not named:

@@ -1,6 +1,5 @@
 // The public HTTP API, in JSON. Nothing here is known to this page alone.
-import { answered, came, missed, without } from './fresh.js';
-import { partitionCount } from './system.js';
+import { answered, came, missed } from './fresh.js';
 
 export const OFFLINE = 'The master cannot be reached.';
 
@@ -90,14 +89,9 @@ async function call(method, target, { query, body, signal } = {}) {
     if (answer.ok) throw new ApiError(answer.status, 'INTERNAL', 'The answer cannot be read.');
   }
   const error = value?.error || {};
-  const lacking = (answer.headers.get('jq-missing') || '').split(',').filter(Boolean);
-  // As long as some partitions answer, the master does: a job of another cannot be asked for.
-  const isThere = lacking.length > 0 && lacking.length < partitionCount();
-  if ([502, 503, 504].includes(answer.status) && !isThere)
-    missed(error.message || `The master answered ${answer.status}.`);
+  if ([502, 503, 504].includes(answer.status)) missed(error.message || `The master answered ${answer.status}.`);
   else if (method === 'GET' && answer.status < 500 && !FRAME.has(target)) came(askedAt);
   else answered();
-  if (!FRAME.has(target)) without(lacking);
   if (answer.ok) return value;
   if (answer.status === 401 && target !== '/session') dispatchEvent(new Event('jq:unknown'));
   throw new ApiError(

@@ -12,10 +12,10 @@ let title = '';
 /** What GET /session says of its master. */
 export function showSystem(master) {
   system = master;
-  const { environment, color, namespace, partitions, redis, redis_version, version } = master;
+  const { environment, color, namespace, redis, redis_version, version } = master;
   if (environment) document.documentElement.dataset.environment = color;
   const facts = [
-    [partitions ? 'System' : 'Namespace', partitions ? `${namespace}, ${partitions} partitions` : namespace],
+    ['Namespace', namespace],
     ['Redis', redis_version ? `${redis}, version ${redis_version}` : `${redis}, version unknown: it does not answer`],
     ['JQ', `version ${version}`],
   ];

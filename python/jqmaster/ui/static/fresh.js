@@ -6,13 +6,10 @@ const QUIET_MS = 5000; // so long nobody has to say anything before they are ask
 const ANSWER_MS = 8000; // longer than a master gives its Redis
 const place = document.getElementById('live');
 const banner = document.getElementById('banner');
-const said = document.getElementById('said');
-const which = document.getElementById('which');
 const parts = new Set(); // of the page, that come by themselves: {ms, at}
 let cameAt = 0;
 let heardAt = Date.now();
 let problem = '';
-let lacking = '';
 let before = '';
 
 /**
@@ -65,15 +62,6 @@ export function missed(why) {
   draw();
 }
 
-/** Partitions of a system that did not answer: what they have is in no figure. */
-export function without(numbers) {
-  const names = numbers.length > 1 ? `Partitions ${numbers.join(', ')} do` : `Partition ${numbers[0]} does`;
-  const told = numbers.length ? `${names} not answer. What is there is missing here.` : '';
-  if (told === lacking) return;
-  lacking = told;
-  draw();
-}
-
 /** Asks whether anybody is there while a page has nothing to ask. `ask(signal)` tells `answered` or `missed` itself. */
 export function startPulse(ask) {
   let isAsking = false;
@@ -106,9 +94,8 @@ function draw() {
   set(place, 'textContent', problem || isLate ? age_s : isLive ? 'Live' : `As of ${clock(figuresAt, true)}`);
   set(place, 'title', cameAt ? `Figures of ${clock(figuresAt, true)}` : '');
   const what = problem.replace(/\.?$/, problem && '.');
-  set(said, 'textContent', problem && cameAt ? `${what} Figures are of ${clock(figuresAt, true)}.` : what || lacking);
-  banner.hidden = !what && !lacking;
-  which.hidden = Boolean(what) || !lacking;
+  set(banner, 'textContent', problem && cameAt ? `${what} Figures are of ${clock(figuresAt, true)}.` : what);
+  banner.hidden = !what;
   document.body.classList.toggle('is-stale', Boolean(problem) && cameAt > 0);
 }
 

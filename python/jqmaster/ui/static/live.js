@@ -1,6 +1,6 @@
 // What changes by itself. All of it rests while the tab is hidden.
 import { api, OFFLINE } from './api.js';
-import { answered, expectEvery, missed, without } from './fresh.js';
+import { answered, expectEvery, missed } from './fresh.js';
 
 /** Server-sent events: follow('/overview/events', (data) => …) → stop. `ms`: that often they come at least. */
 export function follow(target, onData, { ms = 0 } = {}) {
@@ -14,9 +14,7 @@ export function follow(target, onData, { ms = 0 } = {}) {
     source.onmessage = (event) => {
       part?.came();
       answered();
-      const data = JSON.parse(event.data);
-      if (data.missing) without(data.missing);
-      onData(data);
+      onData(JSON.parse(event.data));
     };
     source.addEventListener('unavailable', (event) => missed(JSON.parse(event.data).error.message));
     source.onerror = () => {

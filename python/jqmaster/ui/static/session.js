@@ -4,7 +4,6 @@ import { field } from './components/field.js';
 import { button, fill, h } from './dom.js';
 import { setTitle, showSystem } from './frame.js';
 import { setRoles } from './rights.js';
-import { setPartitions } from './system.js';
 
 const RENEW_MS = 60_000;
 let who = null;
@@ -14,7 +13,6 @@ export async function isKnown() {
   try {
     who = await api.get('/session');
     setRoles(who.roles);
-    setPartitions(who.master.partitions);
     showSystem(who.master);
     return true;
   } catch (problem) {

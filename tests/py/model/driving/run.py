@@ -11,7 +11,6 @@ import traceback
 from redis.exceptions import RedisError
 
 from driving.driver import FORM, Driver
-from driving.system import SystemDriver
 from model.common import ErrorReply
 from servers import RedisServer
 
@@ -159,7 +158,6 @@ def main(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--form", choices=["functions", "scripts"], default=FORM)
-    parser.add_argument("--partitions", type=int, help="a system of so many")
     parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)))
     parser.add_argument("--one", help="the seed of one sequence, as a failure prints it")
     parser.add_argument("--go-on", action="store_true", help="after a disagreement, a line each")
@@ -177,8 +175,7 @@ def main(description):
             print(f"{done} steps, {done / (time.monotonic() - begun):.0f}/s", flush=True)
 
     with RedisServer() as server:
-        many = options.partitions
-        driver = SystemDriver(server.socket, options.form, many) if many else Driver(server.socket, options.form)
+        driver = Driver(server.socket, options.form)
         if options.replay:
             with open(options.replay) as file:
                 operations = ast.literal_eval(file.read().split("OPERATIONS = ", 1)[1].strip())

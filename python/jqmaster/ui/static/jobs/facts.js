@@ -3,7 +3,6 @@ import { path } from '../api.js';
 import { Ago } from '../components/time.js';
 import { count, cut, duration, moment } from '../format.js';
 import { withQuery } from '../router.js';
-import { partitionOf } from '../system.js';
 import { html, Link } from '../view.js';
 import { FIELDS } from './fields.js';
 import { Worker } from './worker.js';
@@ -42,7 +41,6 @@ function list(job) {
     ['Id', html`<code>${job.id}</code>`],
     ['Name', html`<${Link} to=${withQuery('/jobs', { name: job.name })}>${cut(job.name, 255)}<//>`],
     ['Queue', html`<${Link} to=${path`/queue/${job.queue}`}>${cut(job.queue, 255)}<//>`],
-    ['Partition', partitionOf(job.id) !== null && html`<${Link} to="/partitions">${String(partitionOf(job.id))}<//>`],
     ['Priority', String(job.priority)],
     [
       'Attempts',

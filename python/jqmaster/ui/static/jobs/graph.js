@@ -2,7 +2,6 @@
 import { path } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { count, cut, jobs as inJobs } from '../format.js';
-import { partitionOf } from '../system.js';
 import { html, Link } from '../view.js';
 
 const HIGH = 46;
@@ -16,13 +15,11 @@ export function dependsOf({ depends = [], waits_for = [] }) {
   return [...depends].sort((a, b) => open.has(b) - open.has(a));
 }
 
-const Nodes = ({ ids, others, elsewhere = [], kind = '' }) =>
+const Nodes = ({ ids, others, kind = '' }) =>
   html`<ul class=${`nodes ${kind}`}>${ids.map((id) => {
     const job = others.get(id);
-    const last = elsewhere.find((one) => one.id === id)?.status;
-    const known = job === null ? 'record is gone' : last ? `was ${last}` : 'not known';
+    const known = job === null ? 'record is gone' : 'not known';
     return html`<li key=${id}><div class="node"><${Link} to=${path`/job/${id}`}>${cut(job?.name || id, 28)}<//>
-      ${partitionOf(id) === null ? null : html`<span class="muted hide-narrow">partition ${partitionOf(id)}</span>`}
       ${job ? html`<${Badge} word=${job.status} />` : html`<span class="muted">${known}</span>`}</div></li>`;
   })}</ul>`;
 
@@ -35,15 +32,15 @@ export const Dependents = ({
 }) => html`<${Nodes} ids=${ids.slice(0, SHOWN)} others=${others} kind="dependents" />
   <p class="muted">${ids.length >= TOLD ? 'At least ' : ''}${inJobs(ids.length)} ${ids.length === 1 ? 'waits' : 'wait'} for it.${more(ids)}</p>`;
 
-/** `job` with `depends`; others: as above; elsewhere: as of an explanation. */
-export function Graph({ job, others, elsewhere }) {
+/** `job` with `depends`; others: as above. */
+export function Graph({ job, others }) {
   const open = new Set(job.waits_for || []);
   const ids = dependsOf(job);
   const shown = ids.slice(0, SHOWN);
   const high = shown.length * HIGH;
   const middle = high / 2;
   return html`<div class="graph" role="group" aria-label="What it waits for">
-      <${Nodes} ids=${shown} others=${others} elsewhere=${elsewhere} />
+      <${Nodes} ids=${shown} others=${others} />
       <svg class="wires" width=${WIDE} height=${high} viewBox=${`0 0 ${WIDE} ${high}`} preserveAspectRatio="none" aria-hidden="true">
         ${shown.map((id, index) => {
           const y = index * HIGH + HIGH / 2;

@@ -1,10 +1,9 @@
 // The pages: path (segments with a colon are names), title, key (`g` and then this goes there), module.
-// Those with `nav` are in the bar at the top, `ofSystem` only where there are partitions. A page's code is loaded when it is first shown.
+// Those with `nav` are in the bar at the top. A page's code is loaded when it is first shown.
 // With `to` it only leads on: lists have plural paths, so one types those of what is in them as well.
 
 import { path } from '../api.js';
 import { may } from '../rights.js';
-import { partitionCount } from '../system.js';
 
 export const pages = [
   { path: '/', title: 'Overview', nav: true, key: 'o', load: () => import('./overview.js') },
@@ -23,19 +22,10 @@ export const pages = [
   { path: '/workers', title: 'Workers', nav: true, key: 'w', load: () => import('./workers.js') },
   { path: '/worker/:name', title: 'Worker', under: '/workers', load: () => import('./worker.js') },
   { path: '/workers/:name', to: (name) => path`/worker/${name}` },
-  {
-    path: '/partitions',
-    title: 'Partitions',
-    nav: true,
-    ofSystem: true,
-    key: 'p',
-    load: () => import('./partitions.js'),
-  },
   { path: '/enqueue', title: 'Enqueue', nav: true, needs: 'pusher', key: 'e', load: () => import('./enqueue.js') },
   { path: '/trail', title: 'Trail', nav: true, needs: 'operator', key: 't', load: () => import('./trail.js') },
   { path: '/keys', title: 'Keys', nav: true, needs: 'admin', key: 'k', load: () => import('./keys.js') },
 ];
 
 /** Those in the bar that are for who looks, in order. */
-export const inBar = () =>
-  pages.filter((page) => page.nav && (!page.needs || may(page.needs)) && (!page.ofSystem || partitionCount()));
+export const inBar = () => pages.filter((page) => page.nav && (!page.needs || may(page.needs)));

@@ -23,7 +23,6 @@ import { Worker } from '../jobs/worker.js';
 import { follow } from '../live.js';
 import { may } from '../rights.js';
 import { navigate, withQuery } from '../router.js';
-import { partitionOf } from '../system.js';
 import { html, Link, useData, useEffect, useRef } from '../view.js';
 
 const LARGE = 200000; // an argument of so many characters is not fetched again and again
@@ -145,9 +144,7 @@ const Again = ({ id }) =>
 const Top = ({ job, changed }) => html`<div class="head job-head">
   <h1>${cut(job.name, 200)} <${Badge} word=${job.status} /></h1>
   <${Actions} job=${job} changed=${changed} />
-  <p class="muted job-line"><code>${job.id}</code> · in <${Link} to=${path`/queue/${job.queue}`}>${cut(job.queue, 80)}<//>${
-    partitionOf(job.id) === null ? null : html` · <${Link} to="/partitions">partition ${partitionOf(job.id)}<//>`
-  }${html` · enqueued <${Ago} ms=${job.created_ms} />`}${
+  <p class="muted job-line"><code>${job.id}</code> · in <${Link} to=${path`/queue/${job.queue}`}>${cut(job.queue, 80)}<//> · enqueued <${Ago} ms=${job.created_ms} />${
     job.worker_id
       ? html` · ${job.status === 'running' ? 'runs' : 'ran last'} on <${Worker} id=${job.worker_id} />`
       : null
@@ -200,7 +197,7 @@ function Shown({ known: { job, history, explanation }, others, changed, isGone }
         ? html`<${Section} title="Why it waits"><${Why} explanation=${explanation} job=${job} others=${others} changed=${changed} /><//>`
         : null
     }
-    ${job.depends?.length ? html`<${Section} title="What it waits for"><${Graph} job=${job} others=${others} elsewhere=${explanation?.elsewhere} /><//>` : null}
+    ${job.depends?.length ? html`<${Section} title="What it waits for"><${Graph} job=${job} others=${others} /><//>` : null}
     ${job.dependents ? html`<${Section} title="What waits for it"><${Dependents} ids=${job.dependents} others=${others} /><//>` : null}
     <${Failure} job=${job} />
     <${Values} job=${job} />

@@ -13,7 +13,6 @@ import { act } from '../components/toast.js';
 import { amount, brief, clock, count, cut, duration, percent, rate, setServerNow } from '../format.js';
 import { useMarks } from '../marks.js';
 import { navigate, withQuery } from '../router.js';
-import { missingText, partitionCount } from '../system.js';
 import { html, Link, useData, useEffect, useQuery, useRange, useStream } from '../view.js';
 
 const OPEN = ['queued', 'scheduled', 'blocked', 'running', 'retrying'];
@@ -36,17 +35,16 @@ const REST = 'others';
 // -- in a line ----------------------------------------------------------------------------------------
 
 function Verdict({ data }) {
-  const { verdict, missing = [] } = data;
+  const { verdict } = data;
   const levels = (data.alerts || []).map((alert) => alert.level);
-  const isBad = missing.length || levels.includes('problem');
+  const isBad = levels.includes('problem');
   const kind = isBad ? 'problem' : levels.includes('warning') ? 'warning' : 'ok';
-  const text = missing.length ? `${missingText(missing.length, partitionCount())} · ${verdict.text}` : verdict.text;
   return html`<p class=${`verdict ${isBad || data.alerts ? `is-${kind}` : ''}`} role="status">
-    <span class="dot" aria-hidden="true"></span><b>${text}</b></p>`;
+    <span class="dot" aria-hidden="true"></span><b>${verdict.text}</b></p>`;
 }
 
 function Tiles({ data }) {
-  const { totals, rates, workers, oldest, hour, constraints, now_ms, queues, missing } = data;
+  const { totals, rates, workers, oldest, hour, constraints, now_ms, queues } = data;
   const failing = rates.failed + rates.lapsed + rates.error;
   const sum = (number) => (queues.more ? html`${brief(number)} <small>so far</small>` : brief(number));
   const [fullest] = constraints.fullest;
@@ -76,14 +74,6 @@ function Tiles({ data }) {
     <${Tile} name="Failed" kind="error" to="/failures" value=${sum(totals.error)}>for good<//>
     <${Tile} name="Scheduled" kind="scheduled" to="/jobs?status=scheduled" value=${sum(totals.scheduled)}>for later<//>
     <${Tile} name="Blocked" kind="blocked" to="/jobs?status=blocked" value=${sum(totals.blocked)}>by other jobs<//>
-    ${
-      missing
-        ? html`<${Tile} name="Partitions" kind=${missing.length ? 'problem' : undefined} to="/partitions"
-            value=${missing.length ? `${partitionCount() - missing.length} of ${partitionCount()}` : partitionCount()}>${
-              missing.length ? 'answer' : 'all answer'
-            }<//>`
-        : null
-    }
   </div>`;
 }
 

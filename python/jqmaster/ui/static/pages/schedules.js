@@ -152,10 +152,8 @@ function edit(old) {
 async function run(one) {
   await act(
     () => api.post(path`/schedule/${one.id}/run`),
-    ({ job_id: id, created }) => {
-      if (!id) return `${one.id} runs now: another partition makes its job.`;
-      return created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`;
-    },
+    ({ job_id: id, created }) =>
+      created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`,
   );
 }
 

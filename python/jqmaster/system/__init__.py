@@ -1,1 +1,0 @@
-"""A system: several namespaces, its partitions, laid over the nodes of a Redis Cluster (docs/partitions.md)."""
