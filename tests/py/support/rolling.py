@@ -1,9 +1,10 @@
 """Rolling restarts under load: nothing runs twice, nothing hangs, no retry is spent, no process stays.
 
-``python tests/py/support/rolling.py [--seconds S] [--seed N] [--kinds push-thread,redis-process]``, or `make soak`, takes
-a Redis, a master and workers of its own. Workers take jobs straight from Redis, pull them from the master, or have them
-pushed; of each way one is told to stop every few seconds, and another takes its place. Functions are coroutines,
-threads and processes. In the end a table says what became of jobs and workers. Exit code 1 if anything is wrong.
+``python tests/py/support/rolling.py [--seconds S] [--seed N] [--kinds push-thread,redis-process]``, or `make soak`,
+takes a Redis, a master and workers of its own. Workers take jobs straight from Redis, pull them from the master, or
+have them pushed; of each way one is told to stop every few seconds, and another takes its place. Functions are
+coroutines, threads and processes. In the end a table says what became of jobs and workers. Exit code 1 if anything is
+wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from jqmaster.engine.engine import Engine, connect
 from processes import MasterProcess, Process
-from rolling_check import Fault, Journal, Sent, faults_of, table
+from rolling_check import Fault, Journal, Sent, faults_of, table, told
 from rolling_jobs import FORMS, JOURNAL, jq
 from rolling_workers import Fleet, processes
 from servers import RedisServer
@@ -33,8 +34,10 @@ WAYS = ("redis", "pull", "push")
 KINDS = tuple(f"{way}-{form}" for way in WAYS for form in FORMS)
 OPEN = ("queued", "scheduled", "retrying", "running", "blocked")
 TICK_S = 0.2
+LENGTHS_S = (1, 5, 20)  # of jobs, at most; half are of the first kind
+LIMITED_S = 12  # and of those of which one runs at a time for each customer
 BURST = 12  # short jobs that come just before a worker is told to stop: some are on their way then
-EMPTY_S = 180.0  # for all jobs to end once nothing is restarted any more
+EMPTY_S = 180.0  # for all jobs to end once nothing is restarted any more, and for all workers
 SHOWN = 10
 CUSTOMERS = 8
 CONCURRENCY = 3  # often all is taken: who reports an outcome asks for the next job then
@@ -50,7 +53,7 @@ class Plan:
     size: int = 3
     every_s: float = 5.0
     grace_s: float = 8.0
-    rate: float = 2.5
+    rate: float = 4.0
 
 
 class Soak:
@@ -72,9 +75,7 @@ class Soak:
         stack.enter_context(jq.using(self.redis.url, NAMESPACE))
         jq.constrain("per-customer", {"tags": "limited"}, by="argument.customer", concurrency=1)
         ways = [way for way in WAYS if any(kind.startswith(way) for kind in plan.kinds)]
-        self.fleets = [
-            Fleet(way, plan.size, plan.grace_s, partial(self._start, way), self._dice) for way in ways
-        ]
+        self.fleets = [Fleet(way, plan.size, plan.grace_s, partial(self._start, way), self._dice) for way in ways]
         for fleet in self.fleets:
             fleet.fill()
 
@@ -97,7 +98,7 @@ class Soak:
         dice, number = self._dice, len(self.jobs) + 1
         form = kind.split("-")[1]
         is_limited, fate = dice.random() < 0.25, dice.random()
-        seconds = dice.uniform(0, min(longest_s, 5) if is_limited else longest_s)
+        seconds = dice.uniform(0, min(longest_s, LIMITED_S) if is_limited else longest_s)
         fails = fate < 0.08
         max_retry = 0 if fate < 0.03 or (not fails and dice.random() < 0.4) else 3
         sent = Sent(
@@ -108,7 +109,7 @@ class Soak:
         )  # fmt: skip
         task = FORMS[form].options(queue=sent.queue, max_retry=max_retry, tags=["limited"] if is_limited else None)
         handle = task.enqueue(
-            number, seconds, customer=sent.customer, deaf=dice.random() < 0.3, fails=int(fails), follows=sent.follows
+            number, seconds, customer=sent.customer, deaf=dice.random() < 0.4, fails=int(fails), follows=sent.follows
         )
         sent.job = handle.id
         self.jobs.append(sent)
@@ -128,7 +129,7 @@ class Soak:
         restarts = sent = 0
         while (passed_s := time.monotonic() - begun) < self.plan.seconds:
             while sent < passed_s * self.plan.rate:
-                self.enqueue(dice.choice(self.plan.kinds), dice.choices((1, 5, 20), (60, 25, 15))[0])
+                self.enqueue(dice.choice(self.plan.kinds), dice.choices(LENGTHS_S, (50, 25, 25))[0])
                 sent += 1
             if passed_s > (restarts + 1) * self.plan.every_s / len(self.fleets):
                 self._replace(self.fleets[restarts % len(self.fleets)])
@@ -145,13 +146,16 @@ class Soak:
 
     def finish(self) -> None:
         """Let all jobs end, then all workers."""
-        self._wait(lambda: not any(queue[state] for queue in jq.queues() for state in OPEN), EMPTY_S)
+        self._wait(lambda: all(fleet.is_ready for fleet in self.fleets) and not self._open())
         for fleet in self.fleets:
             fleet.stop_all()
-        self._wait(lambda: all(fleet.is_over for fleet in self.fleets), EMPTY_S)
+        self._wait(lambda: all(fleet.is_over for fleet in self.fleets))
 
-    def _wait(self, fact, within_s: float) -> None:
-        deadline = time.monotonic() + within_s
+    def _open(self) -> int:
+        return sum(queue[state] for queue in jq.queues() for state in OPEN)
+
+    def _wait(self, fact: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + EMPTY_S
         while not fact() and time.monotonic() < deadline:
             self.look()
             time.sleep(TICK_S)
@@ -176,7 +180,7 @@ class Soak:
             problems = await engine.audit_all()
         workers = [worker for fleet in self.fleets for worker in fleet.workers]
         faults = faults_of(self.jobs, workers, self.plan.grace_s)
-        return faults + [("audit", "", f"audit: {problem}") for problem in problems]
+        return faults + [Fault("audit", "", problem) for problem in problems]
 
 
 def soak(plan: Plan) -> tuple[str, list[Fault]]:
@@ -209,9 +213,7 @@ def plan_of(arguments: Sequence[str] | None = None) -> Plan:
 def main() -> int:
     shown, faults = soak(plan_of())
     print(shown)
-    for _, _, said in faults[:SHOWN]:
-        print(f"\n{said}")
-    print(f"\n{len(faults)} faults" if faults else "\nNothing is wrong.")
+    print(f"\n{told(faults, SHOWN)}\n\n{len(faults)} faults" if faults else "\nNothing is wrong.")
     return 1 if faults else 0
 
 

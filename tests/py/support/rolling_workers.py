@@ -34,7 +34,7 @@ def processes() -> Mapping[int, int]:
 
 @dataclass(eq=False)
 class Worker:
-    """One process. `url`: with push, where it listens, once it does."""
+    """One process. Times are of the monotonic clock."""
 
     way: str
     name: str
@@ -101,6 +101,11 @@ class Fleet:
             os.killpg(worker.process.pid, signal.SIGTERM)
         else:
             worker.process.signal(signal.SIGTERM)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all work that are not to stop."""
+        return not self.after and all(one.is_ready for one in self.workers if one.told is None)
 
     def stop_all(self) -> None:
         for worker in self.workers:
