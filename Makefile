@@ -7,6 +7,7 @@
 # make test-faults  the Python tests that `make test` leaves out: kills, cuts and failovers under load
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
 # make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
+# make soak    workers restarted one after the other under load   (ARGS="--seconds 1800 --seed 7", "--help")
 # make records  what tests compare with, written anew: refusals, the redis.calls of common paths, the exchange in bytes
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
@@ -114,12 +115,15 @@ test-faults: setup
 quick: setup
 	@sh tools/check.sh quick
 
-.PHONY: model fuzz records
+.PHONY: model fuzz soak records
 model: setup
 	@PYTHONPATH=tests/py/support:tools $(PY) tests/py/model/test_model.py $(ARGS)
 
 fuzz: setup
 	$(PY) tools/fuzz.py $(ARGS)
+
+soak: setup
+	$(PY) tests/py/support/rolling.py $(ARGS)
 
 records: setup
 	@for test in engine/test_errors_change_nothing engine/test_common_calls house/test_exchange; do \
