@@ -50,6 +50,7 @@ def parse(url: str) -> Target:
     if parts.scheme != "unix" and not _is_whole(url, parts, bool(kind)):
         raise ValueError(f"no host and port to be seen; {ENCODED}")
     if kind not in ("sentinel", "cluster"):
+        _check_database("" if parts.scheme == "unix" else parts.path.strip("/"), parts.query)
         return Target("server", url)
     user, at, listed = parts.netloc.rpartition("@")
     hosts = tuple(_address(one, _PORTS[kind]) for one in listed.split(","))
@@ -59,14 +60,26 @@ def parse(url: str) -> Target:
         raise ValueError("expected the name of the service behind the hosts: redis+sentinel://a,b,c/mymaster")
     if kind == "cluster" and database not in ("", "0"):
         raise ValueError("a cluster has no databases: nothing may follow the hosts but options")
+    _check_database(database, parts.query)
     options = parse_qsl(parts.query, keep_blank_values=True)
     own = {name.removeprefix(_OWN): value for name, value in options if name.startswith(_OWN)}
     if not own.keys() <= {"username", "password"} or (own and kind == "cluster"):
         raise ValueError("options for Sentinels are sentinel_username and sentinel_password")
     query = urlencode([pair for pair in options if not pair[0].startswith(_OWN)])
     first = re.sub(r",.*", "", listed)
-    plain = urlunsplit((scheme, f"{user}{at}{first}", f"/{database}" if database else "", query, ""))
+    plain = urlunsplit((scheme, f"{user}{at}{first}", "", query, ""))
     return Target(kind, plain, hosts, service, own)  # type: ignore[arg-type] # looked at above
+
+
+def _check_database(path: str, query: str) -> None:
+    """Pub/Sub knows no databases: who waits in one would be told of ends of jobs of another, whose ids may be the
+    same."""
+    for number in (path, *(value for name, value in parse_qsl(query) if name == "db")):
+        if number.isdecimal() and int(number):
+            raise ValueError(
+                f"database {number}: JQ works in database 0 alone, since Redis' Pub/Sub knows no databases; "
+                "leave the number out, and keep programs apart by namespaces, such as {shop} and {mail}"
+            )
 
 
 def _is_whole(url: str, parts: SplitResult, has_hosts: bool) -> bool:

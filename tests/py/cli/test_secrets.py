@@ -21,10 +21,10 @@ PUSH_SECRET = "whsec_" + "hush" * 8
 NOBODY = "127.0.0.1:1"
 OF_REDIS = [
     f"redis://:{SECRET}@{NOBODY}",
-    f"redis://user:{SECRET}@{NOBODY}/1",
+    f"redis://user:{SECRET}@{NOBODY}/0",
     f"redis://user:a@{SECRET}@{NOBODY}",
     f"redis://{NOBODY}/?password={SECRET}",
-    f"redis://{NOBODY}?db=1&password={SECRET}",
+    f"redis://{NOBODY}?db=0&password={SECRET}",
     f"redis://{NOBODY}/?p%61ssword={SECRET}",
     f"redis://{NOBODY}/?password=a@{SECRET}",
     f"redis://{NOBODY}/?password=a#{SECRET}",

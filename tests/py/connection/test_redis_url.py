@@ -11,7 +11,7 @@ from jqmaster.engine.engine import connect
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("redis://host:1/2", Target("server", "redis://host:1/2")),
+        ("redis://host:1/0", Target("server", "redis://host:1/0")),
         ("unix:///a/b,c.sock", Target("server", "unix:///a/b,c.sock")),
         (
             "redis+cluster://a:1,b,[::1]:3?socket_read_size=10",
@@ -21,16 +21,16 @@ from jqmaster.engine.engine import connect
         ),
         (
             "rediss+cluster://user:p%40ss@a:1,b:2/0",
-            Target("cluster", "rediss://user:p%40ss@a:1/0", (("a", 1), ("b", 2))),
+            Target("cluster", "rediss://user:p%40ss@a:1", (("a", 1), ("b", 2))),
         ),
         (
             "redis+sentinel://:secret@a,b:2/jobs",
             Target("sentinel", "redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
         ),
         (
-            "rediss+sentinel://a/jobs/3?ssl_check_hostname=no&sentinel_password=other",
+            "rediss+sentinel://a/jobs/0?ssl_check_hostname=no&sentinel_password=other",
             Target(
-                "sentinel", "rediss://a/3?ssl_check_hostname=no", (("a", 26379),), "jobs",
+                "sentinel", "rediss://a?ssl_check_hostname=no", (("a", 26379),), "jobs",
                 {"password": "other"},
             ),
         ),
@@ -50,6 +50,14 @@ def test_what_a_url_names(url: str, target: Target) -> None:
         ("redis+cluster://a,b/1", "no databases"),
         ("redis+cluster://user:secret@a:x", "'a:x'"),
         ("redis+cluster://", "host"),
+        ("redis://host:6379/1", "database 1: .* namespaces"),
+        ("rediss://user:secret@host/02", "database 02: "),
+        ("redis://host?db=3", "database 3: "),
+        ("redis://host/0?db=3", "database 3: "),
+        ("unix:///run/redis.sock?db=1", "database 1: "),
+        ("redis+sentinel://a,b/jobs/1", "database 1: "),
+        ("redis+sentinel://a,b/jobs?db=1", "database 1: "),
+        ("redis+cluster://a,b?db=1", "database 1: "),
         ("redis://:pass/secret@host:1/0", "percent-encoded"),
         ("redis://:pass?secret@host:1/0", "percent-encoded"),
         ("redis://:pass#secret@host:1/0", "percent-encoded"),

@@ -66,8 +66,8 @@ def test_the_session_tells_of_what_master_it_is(url: str, redis_server: RedisSer
 @pytest.mark.parametrize(
     ("redis", "where"),
     [
-        ("redis://ann:secret@10.0.0.3:6379/2?socket_timeout=1", "10.0.0.3:6379/2"),
-        ("unix://ann:secret@/run/redis.sock?db=1", "unix:/run/redis.sock"),
+        ("redis://ann:secret@10.0.0.3:6379?socket_timeout=1", "10.0.0.3:6379"),
+        ("unix://ann:secret@/run/redis.sock", "unix:/run/redis.sock"),
         ("redis+cluster://ann:secret@a,b:7000", "cluster a:6379, b:7000"),
         ("redis+sentinel://ann:secret@a,b/main?sentinel_password=x", "sentinel main at a:26379, b:26379"),
     ],
