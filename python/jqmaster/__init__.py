@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from jqmaster.engine.replies import Job
     from jqmaster.engine.scripts import load
     from jqmaster.errors import JQError
-    from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, ResumeAfter
+    from jqmaster.worker.ending import FollowUp, JobReleased, Move, ResumeAfter
+    from jqmaster.worker.failure import JobFailed
     from jqmaster.worker.notes import JobStopped, checkpoint, current_job, progress
     from jqmaster.worker.worker import Worker
 
@@ -72,7 +73,8 @@ _NAMES = {
     "engine.replies": "Job",
     "engine.scripts": "load",
     "errors": "JQError",
-    "worker.ending": "FollowUp JobFailed JobReleased Move ResumeAfter",
+    "worker.ending": "FollowUp JobReleased Move ResumeAfter",
+    "worker.failure": "JobFailed",
     "worker.notes": "JobStopped checkpoint current_job progress",
     "worker.worker": "Worker",
 }

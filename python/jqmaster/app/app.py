@@ -84,15 +84,13 @@ class JQ(Registry):
     @contextmanager
     def using(self, url: str, namespace: str | None = None) -> Iterator[None]:
         """Within it the object is that of another server: for tests."""
-        before = self.url, self.namespace, self._names_namespace
-        self.url, self.namespace, self._names_namespace = url, namespace or self.namespace, namespace is not None
-        link = Link(self._transport, self.serializer)
-        try:
-            with self._linked(link):
+        chosen = {"url": url, "namespace": namespace or self.namespace, "_names_namespace": namespace is not None}
+        # A link of its own also where the jobs of this object run at once where they are enqueued.
+        with self._linked(Link(self._transport, self.serializer)), self.connected(self.connection() | chosen):
+            try:
                 yield
-        finally:
-            self.url, self.namespace, self._names_namespace = before
-            link.close()
+            finally:
+                self.link.close()
 
     def _memory(self, raises: bool) -> Link:
         from jqmaster.app.immediate import MemoryLink

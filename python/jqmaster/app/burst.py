@@ -37,17 +37,14 @@ async def aburst(
         return 0  # jobs have run where they were enqueued
     wanted = list(queues) if queues else queues_of(jq)
     runner = Runner(jq, concurrency, concurrency)
-    errors: dict[Key, BaseException] = {}
-    runner.errors = errors
-    failed: list[BaseException] = []
+    failed: list[Exception] = []
     attempts = 0
 
     def on_outcome(outcome: Outcome, state: str) -> None:
         nonlocal attempts
         attempts += 1
-        error = errors.pop(outcome.job.held, None)
         if state == "error":
-            cause = error or RuntimeError(outcome.spec.get("message", "failed"))
+            cause = _cause(outcome)
             cause.add_note(f"in job {outcome.job.id} ({outcome.job.name}), attempt {outcome.job.attempt}")
             failed.append(cause)
 
@@ -66,8 +63,17 @@ async def aburst(
     if source.problem is not None:
         raise source.problem
     if failed and raises:
-        raise failed[0] if len(failed) == 1 else BaseExceptionGroup(f"{len(failed)} jobs failed", failed)
+        raise failed[0] if len(failed) == 1 else ExceptionGroup(f"{len(failed)} jobs failed", failed)
     return attempts
+
+
+def _cause(outcome: Outcome) -> Exception:
+    """What a function raised. What is no Exception would end more than the burst: it is the cause of one."""
+    if isinstance(outcome.raised, Exception):
+        return outcome.raised
+    error = RuntimeError(outcome.spec.get("message", "failed"))
+    error.__cause__ = outcome.raised
+    return error
 
 
 class _Burst(EngineSource):

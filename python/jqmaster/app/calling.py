@@ -12,13 +12,14 @@ Read is more than is written:
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import msgpack
+
+from jqmaster.worker.threads import in_a_thread
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -69,14 +70,15 @@ class MessagePack:
 async def loads(serializer: Serializer, data: bytes, *, waits: bool = True) -> Any:
     """`serializer.loads(data)`, in a thread if it blocks; not if nobody may wait here."""
     if waits and getattr(serializer, "blocks", False):
-        return await asyncio.to_thread(serializer.loads, data)
+        return await in_a_thread(serializer.loads, data)
     return serializer.loads(data)
 
 
 async def dumps(serializer: Serializer, value: Any, *, waits: bool = True) -> bytes:
     """`serializer.dumps(value)`, likewise."""
     if waits and getattr(serializer, "blocks", False):
-        return await asyncio.to_thread(serializer.dumps, value)
+        packed: bytes = await in_a_thread(serializer.dumps, value)
+        return packed
     return serializer.dumps(value)
 
 

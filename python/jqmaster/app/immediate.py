@@ -22,7 +22,8 @@ from jqmaster.engine.engine import Operations
 from jqmaster.engine.replies import Document, Enqueued, Event, Note, job_of
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 from jqmaster.wire import packform
-from jqmaster.worker.ending import FollowUp, JobFailed, Move, ResumeAfter, new_job
+from jqmaster.worker.ending import FollowUp, Move, ResumeAfter, new_job
+from jqmaster.worker.failure import failure_of
 from jqmaster.worker.notes import Notebook, current_job
 
 T = TypeVar("T")
@@ -107,12 +108,10 @@ class Memory:
             document["result"] = self._jq.serializer.dumps(result)
             document["status"] = "done"
         except Exception as error:
-            cause = error.__cause__ if isinstance(error, JobFailed) and error.__cause__ else error
             if self._raises:
-                raise cause from None
-            value = error.error if isinstance(error, JobFailed) else None
-            document |= {"status": "error", "reason": "other", "message": str(error)}
-            document["error"] = self._jq.serializer.dumps(value)
+                raise
+            failure = failure_of(error)
+            document |= {"status": "error", "reason": "other", "message": failure.message, "error": failure.error}
         finally:
             _is_plain.reset(plain_before)
         return Enqueued(document["id"], True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from jqmaster.app import cron
@@ -39,6 +39,8 @@ MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
 
 LOCAL = "http://127.0.0.1:8400"
 BATCH = 1000
+
+_CONNECTION = ("url", "namespace", "_names_namespace", "system", "form", "recreate", "actor", "_key")
 
 
 class Registry(OperationMethods, FlowMethods):
@@ -93,6 +95,30 @@ class Registry(OperationMethods, FlowMethods):
             shown = redis_url.without_password(self.url)
             raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
         return masters_of(self.url, self.namespace if self._names_namespace else None)
+
+    def connection(self) -> dict[str, Any]:
+        """Which server this is the object of, and how that is called: for the same object in another process."""
+        return {name: getattr(self, name) for name in _CONNECTION}
+
+    def connect(self, connection: Mapping[str, Any]) -> None:
+        """Be the object of that server from now on, unless jobs run at once where they are enqueued."""
+        if connection != self.connection():
+            vars(self).update(connection)
+            if self.link.waits:
+                self.link = Link(self._transport, self.serializer)
+
+    @contextmanager
+    def connected(self, connection: Mapping[str, Any]) -> Iterator[None]:
+        """Be so within the context."""
+        before, link = self.connection(), self.link
+        self.connect(connection)
+        try:
+            yield
+        finally:
+            own, self.link = self.link, link
+            vars(self).update(before)
+            if own is not link:
+                own.close()
 
     # -- defining ---------------------------------------------------------------------------------
 

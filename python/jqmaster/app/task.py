@@ -46,6 +46,12 @@ class Rules:
     retry_on: Exceptions | None = None
     give_up_on: Exceptions | None = None
 
+    def retries(self, error: BaseException) -> bool:
+        """Whether an attempt that raised `error` may be followed by another."""
+        if self.give_up_on is not None and isinstance(error, self.give_up_on):
+            return False
+        return self.retry_on is None or isinstance(error, self.retry_on)
+
 
 class Call(Reference, Generic[R_co]):
     """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. Two are two jobs, also with

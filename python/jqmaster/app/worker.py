@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -23,7 +23,8 @@ from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.wire.secret import masters_of
-from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, ResumeAfter, group_of, trace
+from jqmaster.worker.ending import FollowUp, Move, Packed, returned
+from jqmaster.worker.failure import JobFailed, text_of
 from jqmaster.worker.notes import current_job, notebook_of
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
 from jqmaster.worker.threads import Threads
@@ -39,13 +40,19 @@ APART = ("threads", "processes")
 
 class Runner:
     """Calls functions for jobs, in one process, with so many threads and processes. `in_place`: plain functions run
-    in the caller's thread."""
+    in the caller's thread. `connection`: the object has it while the worker is alive."""
 
     def __init__(
-        self, jq: Registry, threads: int, processes: int, *, in_place: bool = False, renewal: Renewal = NEVER
+        self,
+        jq: Registry,
+        threads: int,
+        processes: int,
+        *,
+        in_place: bool = False,
+        renewal: Renewal = NEVER,
+        connection: Mapping[str, Any] | None = None,
     ) -> None:
-        self.errors: dict[tuple[str, str], BaseException] | None = None
-        """When this is a map: what attempts raised."""
+        self._connection = connection
         self._jq = jq
         self._in_place = in_place
         self.threads = Threads(threads)
@@ -58,32 +65,29 @@ class Runner:
         return {name: self._function(task) for name, task in self._jq.tasks.items()}
 
     async def call(self, task: Task[..., Any], job: Job) -> Any:
-        """Run one attempt; its result. Raises JobFailed, JobReleased and ResumeAfter only; JobFailed has its cause."""
+        """Run one attempt; its result. Raises what the function, the serializer and middleware raise."""
         try:
             assert task.signature is not None
             args, kwargs = task.signature.decode(
                 await calling.loads(self._jq.serializer, job.argument, waits=not self._in_place)
             )
         except (TypeError, ValueError) as error:
-            message = f"the argument does not fit {task.name}{task.signature}: {error}"
+            message = f"the argument does not fit {task.name}{task.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
         if job.headers and await is_for_nothing(self._jq.link, job):
             return None
         call: Callable[[], Awaitable[Any]] = partial(self._invoke, task, job, args, kwargs)
         for middleware in reversed(self._jq.middlewares):
             call = partial(middleware, job, call)
-        try:
-            return await call()
-        except (JobReleased, ResumeAfter):
-            raise
-        except Exception as error:
-            raise self._failed(task, job, error) from error
+        return await call()
 
     @asynccontextmanager
     async def alive(self) -> AsyncIterator[None]:
         """What surrounds a worker: lifespans, hooks, schedules; and the end of threads and processes."""
         tried = asyncio.Event()
         async with AsyncExitStack() as stack:
+            if self._connection is not None:
+                stack.enter_context(self._jq.connected(self._connection))
             stack.callback(self._end)
             schedules = asyncio.create_task(self._bring_schedules(tried), name="schedules")
             stack.callback(schedules.cancel)
@@ -106,42 +110,29 @@ class Runner:
                     return plain(result, serializer)
                 return Packed(await calling.dumps(serializer, result, waits=not self._in_place))
             except (TypeError, ValueError, OverflowError) as error:
-                message = f"the result of {task.name} cannot be packed: {error}"
+                message = f"the result of {task.name} cannot be packed: {text_of(error)}"
                 raise JobFailed(message, retry=False) from error
 
         attempt.__dict__["jq_takes_bytes"] = True  # which only a coroutine function may say
+        attempt.__dict__["jq_retries"] = task.rules.retries
         return attempt
 
     async def _invoke(self, task: Task[..., Any], job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         function = task.function
         assert function is not None
         if task.is_async:
-            return await function(*args, **kwargs)
-        if self._in_place:
-            return function(*args, **kwargs)
-        if task.rules.process:
+            result = await function(*args, **kwargs)
+        elif self._in_place:
+            result = function(*args, **kwargs)
+            if isinstance(result, Coroutine) and not _has_loop():
+                return asyncio.run(returned(result))
+        elif task.rules.process:
             if self._processes is None:
                 self._processes = ProcessPool(self._most_processes, self._renewal)
-            return await self._processes.run(function, job, args, kwargs)
-        return await self.threads.run(function, *args, **kwargs)
-
-    def _failed(self, task: Task[..., Any], job: Job, error: Exception) -> JobFailed:
-        if self.errors is not None:
-            self.errors[job.held] = error
-        if isinstance(error, JobFailed):
-            group = error.group or group_of(error)
-            said = JobFailed(str(error), retry=error.retry, retry_in=error.retry_in, error=error.error, group=group)
+            return await self._processes.run(function, job, args, kwargs, self._jq.connection())
         else:
-            name = type(error).__name__
-            value = {"type": name, "traceback": trace(error, __file__)}
-            retry = _retries(task, error)
-            said = JobFailed(f"{name}: {error}", retry=retry, error=value, group=group_of(error))
-        if not self._in_place:
-            # Who raises JobFailed has said all there is to say.
-            is_told = not isinstance(error, JobFailed) or log.isEnabledFor(logging.INFO)
-            text = "job %s (%s) failed in attempt %d: %s"
-            log.warning(text, job.id, job.name, job.attempt, said, exc_info=error if is_told else None)
-        return said
+            result = await self.threads.run(function, *args, **kwargs)
+        return await returned(result)
 
     async def _bring_schedules(self, tried: asyncio.Event) -> None:
         """Sets `tried` when all are brought, or the server cannot be reached: it gets them later, then."""
@@ -194,8 +185,7 @@ class AppWorker:
         renewal = Renewal(given.pop("process_jobs", None), given.pop("process_memory", None))
         apart = {kind: most for kind in APART if (most := given.pop(kind, None)) is not None}
         most = [apart.get(kind, given.get("concurrency", 8)) for kind in APART]
-        runner = Runner(self._jq, *most, renewal=renewal)
-        named = given.get("namespace")
+        named, key = given.get("namespace"), given.get("key")
         given["namespace"] = named or self._jq.namespace
         if given.get("form", "auto") == "auto":
             given["form"] = self._jq.form
@@ -208,6 +198,7 @@ class AppWorker:
         if given.get("masters"):
             masters_of(",".join(given["masters"]), named)
             given["key"] = given.get("key") or self._jq.key_of_master()
+        runner = Runner(self._jq, *most, renewal=renewal, connection=self._connection(given, named, key))
         queues = _queues_apart(self._jq, self._queues, apart)
         if len(queues) > 1 and given.get("push"):
             raise ValueError("slots apart for threads or processes are for workers that pull")
@@ -221,6 +212,19 @@ class AppWorker:
             made.append(WorkOptions(runner.functions(), threads, **given | slots))
         return replace(made[0], around=runner.alive, beside=made[1:])
 
+    def _connection(self, given: Mapping[str, Any], named: str | None, key: str | None) -> dict[str, Any]:
+        """Where the object's own calls go while the worker works: to where its jobs come from."""
+        own = self._jq.connection()
+        changed = {name: given[name] for name in ("namespace", "form", "recreate")}
+        changed["url"] = given.get("redis_url") or ",".join(given["masters"])
+        if changed["url"] != self._jq.url:
+            changed["_names_namespace"] = named is not None
+        if key is not None:
+            changed["_key"] = (key, None)
+        if "system" in own:
+            changed["system"] = given.get("system")
+        return own | changed
+
     def run(self) -> int:
         """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
         from jqmaster.worker.run import run
@@ -232,6 +236,14 @@ class AppWorker:
         from jqmaster.worker.run import work
 
         await work(self.options(), stop)
+
+
+def _has_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def plain(result: Any, serializer: Serializer) -> Any:
@@ -276,10 +288,3 @@ async def bring_schedule(jq: Registry, schedule_id: str, task: Task[..., Any], w
     if own.get("paused") is None:
         own["paused"] = any(before.get("paused") for before in await jq.aschedules([schedule_id]))
     await jq.arepeat(schedule_id, call, **cast(When, own))
-
-
-def _retries(task: Task[..., Any], error: Exception) -> bool:
-    rules = task.rules
-    if rules.give_up_on is not None and isinstance(error, rules.give_up_on):
-        return False
-    return rules.retry_on is None or isinstance(error, rules.retry_on)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import concurrent.futures.thread
-import traceback
-from collections.abc import Mapping, Sequence
+import inspect
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgpack
@@ -14,42 +14,18 @@ import msgpack
 from jqmaster.engine.options import NewJob, Seconds
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, NotFound
-from jqmaster.worker import threads
+from jqmaster.worker.failure import Failure, JobFailed, clean, failure_of, seconds_of, text_of
 from jqmaster.worker.notes import notebook_of
+
+log = logging.getLogger("jqmaster.jobs")
 
 R_co = TypeVar("R_co", covariant=True)
 
 NIL = b"\xc0"
-MESSAGE_CHARACTERS = 2000
-TRACE_FRAMES = 20
-GROUP_BYTES = 255
+MOST_BYTES = 256 << 20  # of a result: Redis closes the connection on more than 512 MB, and so the worker
 REASON_CHARACTERS = 80  # of a release's message, where what became of its hold stands behind it
 PUT_OFF_S = 10.0
 LONGEST_DELAY_S = 1e10
-
-
-class JobFailed(Exception):
-    """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold.
-
-    `retry_in`: the retry comes after so long (seconds or a `timedelta`), whatever the backoff; it is spent as any.
-    What is no such time is left out. `group`: by what failures are listed (`Client.failures`); without it, the name
-    of the exception's class.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        retry: bool = True,
-        retry_in: Seconds | None = None,
-        error: Any = None,
-        group: str | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.retry = retry
-        self.retry_in = None if retry_in is None else _seconds(retry_in)
-        self.error = error
-        self.group = group
 
 
 class JobReleased(Exception):
@@ -62,18 +38,14 @@ class JobReleased(Exception):
     for no time that makes sense, only puts this job off, and its history says so.
     """
 
+    # Of a subclass that does not call `__init__`.
+    delay: float = 0
+    hold: Mapping[str, float] = MappingProxyType({})
+
     def __init__(self, message: str = "", *, delay: Seconds = 0, hold: Mapping[str, Seconds] | None = None) -> None:
         super().__init__(message)
-        self.delay = _seconds(delay)
-        self.hold = {name: _seconds(given) for name, given in (hold or {}).items()}
-
-
-def _seconds(given: Seconds) -> float:
-    """What is no duration is left as it is: when the job is given back it is refused, and that is told."""
-    try:
-        return given.total_seconds() if isinstance(given, timedelta) else float(given)
-    except (TypeError, ValueError, OverflowError):
-        return given  # type: ignore[return-value]
+        self.delay = seconds_of(delay)
+        self.hold = {name: seconds_of(given) for name, given in (hold or {}).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +106,11 @@ class ResumeAfter(Exception):
     retry is spent.
     """
 
+    # Of a subclass that does not call `__init__`.
+    jobs: Sequence[Any] = ()
+    if_failed: Literal["wait", "fail", "run"] | None = None
+    checkpoint: bytes | None = None
+
     def __init__(
         self,
         jobs: Sequence[Follower | Mapping[str, Any] | NewJob | HasId | str],
@@ -146,7 +123,7 @@ class ResumeAfter(Exception):
         self.if_failed = if_failed
         notebook = notebook_of()
         dumps = msgpack.packb if notebook is None else notebook.dumps
-        self.checkpoint: bytes | None = None if checkpoint is ... else dumps(checkpoint)
+        self.checkpoint = None if checkpoint is ... else dumps(checkpoint)
 
     def __str__(self) -> str:
         return f"after {len(self.jobs)} jobs"
@@ -173,13 +150,14 @@ class Packed:
 class Outcome:
     """What became of one attempt: the spec for `finish`, and the result or error, packed.
 
-    `follow`: jobs to enqueue.
+    `follow`: jobs to enqueue. `raised`: what the function raised, if it failed.
     """
 
     job: Job
     spec: dict[str, Any]
     blob: bytes = NIL
     follow: tuple[NewJob, ...] = ()
+    raised: BaseException | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_success(self) -> bool:
@@ -198,12 +176,6 @@ class Release:
 
 
 Ending = Outcome | Release
-
-
-def released(job: Job, said: JobReleased) -> Release:
-    """How an attempt ends whose function raised `said`."""
-    message = str(said)[:MESSAGE_CHARACTERS].encode(errors="replace").decode()
-    return Release(job, said.delay, said.hold, message)
 
 
 def put_off(release: Release, error: Exception) -> Release | None:
@@ -229,8 +201,7 @@ def put_off(release: Release, error: Exception) -> Release | None:
 
 
 def _because(release: Release, what: str, error: Exception) -> str:
-    message = f"{release.message[:REASON_CHARACTERS]} ({what}: {error})".lstrip()
-    return message.encode(errors="replace").decode()
+    return clean(f"{release.message[:REASON_CHARACTERS]} ({what}: {text_of(error)})".lstrip())
 
 
 def _waits(seconds: Any) -> float:
@@ -238,18 +209,32 @@ def _waits(seconds: Any) -> float:
     return seconds if isinstance(seconds, float | int) and 0 <= seconds <= LONGEST_DELAY_S else PUT_OFF_S
 
 
-def trace(error: Exception, caller: str) -> str:
-    """The traceback from the function on, without the frames of `caller` (a file) that called it."""
-    callers = (caller, threads.__file__, concurrent.futures.thread.__file__)
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename in callers:
-        at = at.tb_next
-    return "".join(traceback.format_exception(type(error), error, at, limit=-TRACE_FRAMES))
+async def returned(result: Any) -> Any:
+    """What a function gives in the end: one behind a plain decorator may return a coroutine. Raises JobFailed for a
+    generator."""
+    while isinstance(result, Coroutine):
+        result = await result
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        what = "an async generator" if inspect.isasyncgen(result) else "a generator"
+        raise JobFailed(f"the function returned {what}: jobs cannot be generators, return a list", retry=False)
+    return result
 
 
 def succeeded(job: Job, result: Any) -> Outcome:
-    """The outcome of an attempt whose function returned `result`, or raised a `ResumeAfter`. Raises what packing it
-    raises."""
+    """The outcome of an attempt whose function returned `result`, or raised a `ResumeAfter`. Raises JobFailed for what
+    cannot be packed."""
+    try:
+        outcome = _succeeded(job, result)
+    except (TypeError, ValueError, OverflowError) as error:
+        said = f"the result cannot be packed as MessagePack: {text_of(error)}"
+        raise JobFailed(said, retry=False) from error
+    if len(outcome.blob) > MOST_BYTES:
+        said = f"the result has {len(outcome.blob)} bytes, and at most {MOST_BYTES} can be kept"
+        raise JobFailed(said, retry=False)
+    return outcome
+
+
+def _succeeded(job: Job, result: Any) -> Outcome:
     if isinstance(result, ResumeAfter):
         return _resumed(job, result)
     if isinstance(result, Packed):
@@ -284,32 +269,41 @@ def new_job(one: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any])
     return NewJob(spec, msgpack.packb(spec.pop("argument", None)))
 
 
-def group_of(error: BaseException) -> str:
-    """By what failures with `error` are listed: the qualified name of its class."""
-    kind = type(error)
-    plain = kind.__module__ in ("builtins", "__main__") or kind is JobFailed
-    name = kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
-    return name.encode()[:GROUP_BYTES].decode(errors="ignore")
+def failed(job: Job, message: str, *, retry: bool = True) -> Outcome:
+    """The outcome of an attempt that failed for what the worker knows."""
+    return Outcome(job, {"type": "failure", "should_retry": retry, "message": text_of(message)})
 
 
-def failed(
-    job: Job,
-    message: str,
-    *,
-    retry: bool = True,
-    retry_in: Any = None,
-    error: Any = None,
-    group: str | None = None,
-) -> Outcome:
-    """The outcome of an attempt that failed. `error`: any value; what cannot be packed is shown as text. `retry_in`:
-    seconds; what the engine would refuse is left out, so that the failure is told."""
-    try:
-        blob = msgpack.packb(error)
-    except (TypeError, ValueError, OverflowError):
-        blob = msgpack.packb(repr(error))
-    spec = {"type": "failure", "should_retry": retry, "message": message[:MESSAGE_CHARACTERS]}
-    if group is not None:
-        spec["group"] = group
-    if retry_in is not None and _waits(retry_in) is retry_in:
-        spec["retry_in"] = retry_in
-    return Outcome(job, spec, blob)
+def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Ending:
+    """How an attempt ends whose function raised `error`, whatever that is. `retries`: as of `failure_of`."""
+    if isinstance(error, JobReleased):
+        said = text_of(error)
+        log.info("job %s (%s) is given back%s", job.id, job.name, f": {said}" if said else "")
+        hold = dict(error.hold) if isinstance(error.hold, Mapping) else {}
+        return Release(job, error.delay, hold, said)
+    failure = failure_of(error, retries)
+    _log(job, error, failure)
+    spec = {
+        "type": "failure",
+        "should_retry": failure.should_retry,
+        "message": failure.message,
+        "group": failure.group,
+    }
+    if failure.retry_in is not None and _waits(failure.retry_in) is failure.retry_in:
+        spec["retry_in"] = failure.retry_in  # else the engine would refuse the outcome, and nobody hear of the failure
+    return Outcome(job, spec, failure.error, raised=error)
+
+
+def _log(job: Job, error: BaseException, failure: Failure) -> None:
+    if not log.isEnabledFor(logging.WARNING):
+        return
+    # Who raises JobFailed has said all there is to say.
+    shows = not isinstance(error, JobFailed) or log.isEnabledFor(logging.INFO)
+    text = "job %s (%s) failed in attempt %d: %s"
+    said = (job.id, job.name, job.attempt, failure.message)
+    record = log.makeRecord(
+        log.name, logging.WARNING, __file__, 0, text, said, (type(error), error, error.__traceback__) if shows else None
+    )
+    if shows:
+        record.exc_text = failure.trace.rstrip()  # which formatters take: their own might raise, and has no bounds
+    log.handle(record)

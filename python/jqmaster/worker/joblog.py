@@ -46,8 +46,10 @@ class JsonLines(logging.Formatter):
             line |= {"message": record.msg.what, **record.msg}
         line.update((name, value) for name, value in record.__dict__.items() if name not in _USUAL)
         line = {name: value for name, value in line.items() if value is not None}
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+        if record.exc_info and not record.exc_text:  # which a failure's record has, bounded
+            record.exc_text = self.formatException(record.exc_info)
+        if record.exc_text:
+            line["exception"] = record.exc_text
         return json.dumps(line, default=str, ensure_ascii=False)
 
 

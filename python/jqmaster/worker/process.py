@@ -13,53 +13,79 @@ import resource
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from contextvars import copy_context
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import msgpack
+
 from jqmaster.engine.replies import Job, Note
+from jqmaster.worker.ending import FollowUp, JobReleased, ResumeAfter, new_job, returned
+from jqmaster.worker.failure import Failure, JobFailed, failure_of, remember, summary, text_of
 from jqmaster.worker.notes import JobStopped, Notebook, current_job
+from jqmaster.worker.threads import end_if_forked
+
+LOG_CHARACTERS = 32_000
+
+OVER = b""
+"""What the worker sends while a job runs: that it is given up. Between jobs: that this process is to end."""
 
 
 class Call(NamedTuple):
-    """A function, by module and qualified name, and what it is called with."""
+    """A function, by module and qualified name, what it is called with, and the server of the object it is of."""
 
     where: tuple[str, str]
     job: Job
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    connection: Mapping[str, Any]
 
 
 class Reply(NamedTuple):
-    """How a call ended; `memory`: bytes that are resident now."""
+    """How a call ended. What may not be read outside of its process, result and error, is pickled by itself.
 
-    result: Any
-    error: Exception | None
-    memory: int
+    `memory`: bytes that are resident now. `is_last`: the process is not fit for another job.
+    """
+
+    result: bytes | None = None
+    error: bytes | None = None
+    failure: Failure | None = None
+    memory: int = 0
+    is_last: bool = False
 
 
-def serve(pipe: Any, log_levels: Mapping[str, int], over: Any) -> None:
-    """Answer each `Call` on `pipe` with notes and log records, each with the job it is of, and a `Reply`. The event
-    `over` is set when the job is given up."""
-    # Ctrl-C at the terminal, and a service manager's SIGTERM, reach all processes; the worker ends these after
-    # their jobs. A handler, unlike ignoring, is not passed on to programs that a job starts.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
+class RaisedInProcess(RuntimeError):
+    """Stands for an exception that cannot leave the process it was raised in; its text begins with the name of that."""
+
+
+class ProcessTraceback(Exception):
+    """The cause of an exception from a process: where it was raised there."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def serve(pipe: Any, log_levels: Mapping[str, int]) -> None:
+    """Answer each `Call` on `pipe` with notes and log records, each with the job it is of, and a `Reply`."""
+    with suppress(PermissionError):  # it leads a group already
+        os.setsid()  # whatever jobs start here is killed together with this process
+    _ignore_signals()
     threading.Thread(target=_end_with_worker, daemon=True).start()
-    say = _Saying(pipe, over)
+    say = _Saying(pipe)
+    os.register_at_fork(after_in_child=say.leave)
     for name, level in log_levels.items():
         logging.getLogger(name).setLevel(level)
     logging.getLogger().handlers = [_LogToWorker(say)]
+    say(None)  # it has started
     with asyncio.Runner() as runner:
         surroundings = _Surroundings()
-        try:
-            while True:
-                call = pipe.recv()
-                runner.run(surroundings.enter(call.where))
-                say.bytes(_run(call, say))
-        except EOFError:
-            runner.run(surroundings.leave())
+        with suppress(EOFError):
+            while packed := pipe.recv_bytes():
+                say(_answer(packed, say, runner, surroundings))
+                _ignore_signals()  # a job may have set handlers of its own
+        runner.run(surroundings.leave())
 
 
 def levels() -> dict[str, int]:
@@ -71,25 +97,65 @@ def levels() -> dict[str, int]:
     return found
 
 
-def relog(record: logging.LogRecord) -> None:
+def relog(fields: Mapping[str, Any]) -> None:
     """Log here what was logged there."""
+    record = logging.makeLogRecord(fields)
     logging.getLogger(record.name).handle(record)
+
+
+def opened(reply: Reply) -> tuple[Any, BaseException | None]:
+    """What came of a call: a result, or what was raised."""
+    if reply.result is not None:
+        try:
+            return pickle.loads(reply.result), None
+        except BaseException as problem:
+            return None, JobFailed(f"the result cannot be read outside of its process: {summary(problem)}", retry=False)
+    error: BaseException | None = None
+    with suppress(BaseException):
+        error = pickle.loads(reply.error) if reply.error is not None else None
+    failure = reply.failure
+    if not isinstance(error, BaseException):
+        error = RaisedInProcess("it does not say what it raised" if failure is None else failure.message)
+    if failure is not None:
+        remember(error, failure)
+        error.__cause__ = ProcessTraceback(failure.trace)
+    return None, error
+
+
+def _ignore_signals() -> None:
+    # Ctrl-C at the terminal, and a service manager's SIGTERM, reach all processes; the worker ends these after
+    # their jobs. A handler, unlike ignoring, is not passed on to programs that a job starts.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
 
 
 class _Saying:
     """Sends to the worker, from any thread."""
 
-    def __init__(self, pipe: Any, over: Any) -> None:
-        self.over = over
+    def __init__(self, pipe: Any) -> None:
         self._pipe = pipe
         self._lock = threading.Lock()
+        self._is_child = False
 
-    def __call__(self, what: Any) -> None:
-        self.bytes(pickle.dumps(what))
+    @property
+    def is_over(self) -> bool:
+        """Whether the job is given up: while one runs the worker sends nothing else."""
+        with suppress(OSError):
+            return bool(self._pipe.poll(0))
+        return True
 
-    def bytes(self, pickled: bytes) -> None:
-        with self._lock:
-            self._pipe.send_bytes(pickled)
+    def __call__(self, said: Any) -> None:
+        packed = pickle.dumps(said)
+        if not self._is_child:
+            with self._lock:
+                self._pipe.send_bytes(packed)
+
+    def leave(self) -> None:
+        """In what a job forks: its signals are its own, and it has no say."""
+        self._is_child = True
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        logging.getLogger().handlers = [logging.StreamHandler()]
 
 
 class _LogToWorker(logging.handlers.QueueHandler):
@@ -97,10 +163,18 @@ class _LogToWorker(logging.handlers.QueueHandler):
         super().__init__(None)  # type: ignore[arg-type]
         self._say = say
 
+    def prepare(self, record: logging.LogRecord) -> Any:
+        try:
+            return super().prepare(record)
+        except Exception as problem:
+            plain = {name: getattr(record, name) for name in ("name", "levelno", "levelname", "pathname", "lineno")}
+            said = f"{text_of(record.msg)} (its arguments do not fit: {summary(problem)})"
+            return logging.makeLogRecord(plain | {"msg": said, "args": None})
+
     def enqueue(self, record: logging.LogRecord) -> None:
         job = current_job.get(None)
-        if job is not None:
-            self._say((job.held, record))
+        fields = {name: _plain(value) for name, value in record.__dict__.items()}
+        self._say((None if job is None else job.held, fields))
 
 
 class _Notebook(Notebook):
@@ -113,7 +187,7 @@ class _Notebook(Notebook):
 
     @property
     def over(self) -> str | None:
-        return "it is given up" if self._say.over.is_set() else None
+        return "it is given up" if self._say.is_over else None
 
     def write(self, note: Note) -> None:
         self._say((self._held, note))
@@ -126,8 +200,7 @@ class _Surroundings:
         self._stack = AsyncExitStack()
         self._entered: set[int] = set()
 
-    async def enter(self, where: tuple[str, str]) -> None:
-        jq = getattr(_found(where), "jq", None)
+    async def enter(self, jq: Any) -> None:
         if jq is not None and id(jq) not in self._entered:
             self._entered.add(id(jq))
             await self._stack.enter_async_context(jq.surroundings())
@@ -136,30 +209,80 @@ class _Surroundings:
         await self._stack.aclose()
 
 
-def _run(call: Call, say: _Saying) -> bytes:
-    """A `Reply`, packed: what cannot travel would leave the worker without any answer."""
-    found = _found(call.where)
+def _answer(packed: bytes, say: _Saying, runner: asyncio.Runner, surroundings: _Surroundings) -> Reply:
+    try:
+        call: Call = pickle.loads(packed)
+        found = _found(call.where)
+        if (jq := getattr(found, "jq", None)) is not None:
+            jq.connect(call.connection)
+            runner.run(surroundings.enter(jq))
+    except BaseException as error:
+        failure = failure_of(error)
+        said = f"its process could not start: {failure.message}"
+        return _failed(error, failure._replace(message=said))._replace(is_last=True)
+    reply = _run(found, call, say, runner)
+    return reply._replace(memory=_memory(), is_last=not _has_streams())
+
+
+def _run(found: Any, call: Call, say: _Saying, runner: asyncio.Runner) -> Reply:
     function = getattr(found, "function", None) or found
-    notebook = _Notebook(say, call.job)
+    notebook, pid = _Notebook(say, call.job), os.getpid()
     if (jq := getattr(found, "jq", None)) is not None:
         notebook.dumps = jq.serializer.dumps
     notebook.open(call.job)
     try:
-        result = function(*call.args, **call.kwargs)
-    except JobStopped:
-        return pickle.dumps(Reply(None, None, 0))  # which nobody reads
-    except Exception as error:
-        try:
-            packed = pickle.dumps(Reply(None, error, _memory()))
-            pickle.loads(packed)
-        except Exception:
-            text = "".join(traceback.format_exception(error))
-            packed = pickle.dumps(Reply(None, RuntimeError(f"{type(error).__name__}: {error}\n{text}"), _memory()))
-        return packed
+        result = runner.run(returned(function(*call.args, **call.kwargs)), context=copy_context())
+        end_if_forked(pid)
+        return Reply(_pickled(result))
+    except BaseException as error:
+        end_if_forked(pid, error)
+        if isinstance(error, JobStopped) and say.is_over:
+            return Reply()  # which nobody reads
+        rules = getattr(found, "rules", None)
+        return _failed(error, failure_of(error, rules and rules.retries))
+
+
+def _pickled(result: Any) -> bytes:
+    if isinstance(result, FollowUp):
+        jobs = list(result.jobs)
+        result = replace(result, jobs=[new_job(one, jobs) for one in jobs])
     try:
-        return pickle.dumps(Reply(result, None, _memory()))
+        return pickle.dumps(result)
     except Exception as error:
-        return pickle.dumps(Reply(None, TypeError(f"the result cannot leave its process: {error}"), _memory()))
+        raise JobFailed(f"the result cannot leave its process: {text_of(error)}", retry=False) from error
+
+
+def _failed(error: BaseException, failure: Failure) -> Reply:
+    if isinstance(error, JobReleased | ResumeAfter):
+        try:
+            return Reply(error=pickle.dumps(_base(error)))
+        except Exception as problem:
+            failure = failure_of(problem)
+    with suppress(BaseException):
+        packed = pickle.dumps(error)
+        if type(pickle.loads(packed)) is type(error):
+            return Reply(error=packed, failure=failure)
+    return Reply(failure=failure)
+
+
+def _base(error: JobReleased | ResumeAfter) -> BaseException:
+    """The same of the class that we know: one of the program may not be read elsewhere."""
+    if isinstance(error, JobReleased):
+        return JobReleased(text_of(error), delay=error.delay, hold=error.hold)
+    new, depends = error.parts()
+    made = [new_job(one, new) for one in new]
+    base = ResumeAfter([made[one] if isinstance(one, int) else one for one in depends])
+    base.if_failed, base.checkpoint = error.if_failed, error.checkpoint
+    return base
+
+
+def _plain(value: Any) -> Any:
+    """A value of a log record that can be read in any process."""
+    try:
+        msgpack.packb(value, strict_types=True)
+    except Exception:
+        return text_of(value, LOG_CHARACTERS)
+    return value
 
 
 def _found(where: tuple[str, str]) -> Any:
@@ -169,12 +292,24 @@ def _found(where: tuple[str, str]) -> Any:
     return found
 
 
+def _has_streams() -> bool:
+    """Whether standard output and error are still there: else what a later job opens might take their place."""
+    with suppress(OSError, ValueError):
+        for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+            os.fstat(number)
+            if stream is not None and stream.closed:
+                return False
+        return True
+    return False
+
+
 def _end_with_worker() -> None:
-    # Also in the middle of a job: a worker that was killed cannot tell us, and its jobs will run elsewhere.
+    # Also in the middle of a job: a worker that was killed cannot tell us, and its jobs will run elsewhere. What a
+    # plain job of the worker has forked keeps the pipe to it open: so look at the parent, too.
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-    os._exit(1)
+    while parent is not None and os.getppid() == parent.pid:
+        parent.join(1)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _memory() -> int:

@@ -11,7 +11,9 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +22,7 @@ from typing import Any, NamedTuple
 
 from jqmaster.engine.replies import Job, Note
 from jqmaster.worker import process
+from jqmaster.worker.failure import JobFailed, summary
 from jqmaster.worker.notes import notebook_of
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -30,9 +33,9 @@ GRACE_S = 1.0  # for a function to learn that its job is given up, and to end by
 class ProcessDied(RuntimeError):
     """The process of a job ended before its function did. `exit_code`: negative for a signal's number."""
 
-    def __init__(self, exit_code: int | None) -> None:
+    def __init__(self, exit_code: int | None, what: str = "its process died") -> None:
         self.exit_code = exit_code
-        super().__init__(f"its process died: {_death(exit_code)}")
+        super().__init__(what if exit_code is None else f"{what}: {_death(exit_code)}")
 
 
 class Renewal(NamedTuple):
@@ -49,7 +52,8 @@ class ProcessPool:
     """A process for each job that runs, at most `most`; made when they are needed, and used again.
 
     They are started anew (`spawn`), so they share nothing with the worker: the function is found by its
-    module and name. Cancelling `run` ends the job's process, and no other: after `GRACE_S` it is killed.
+    module and name. Cancelling `run` ends the job's process, and no other: after `GRACE_S` it is killed. With a
+    process goes what its jobs have started and left in its process group.
     """
 
     def __init__(self, most: int, renewal: Renewal = NEVER) -> None:
@@ -58,25 +62,41 @@ class ProcessPool:
         self._threads = ThreadPoolExecutor(2 * most, "process")  # a job may start while the one before it ends
         self._idle: list[_Process] = []
         self._busy: set[_Process] = set()
+        self._leaving: set[_Process] = set()
 
     async def run(
-        self, function: Callable[..., Any], job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        self,
+        function: Callable[..., Any],
+        job: Job,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        connection: Mapping[str, Any],
     ) -> Any:
-        """Call `function` there. What it raises is raised here. Raises ProcessDied."""
+        """Call `function` there. `connection`: of the object that it is a job of. What it raises is raised here.
+        Raises ProcessDied."""
+        where = (function.__module__, function.__qualname__)
+        try:
+            call = pickle.dumps(process.Call(where, job, args, dict(kwargs), connection))
+        except Exception as error:
+            raise JobFailed(f"the argument cannot be sent to a process: {summary(error)}", retry=False) from error
         self._idle = [one for one in self._idle if one.is_alive]
         one = self._idle.pop() if self._idle else _Process()
         self._busy.add(one)
-        call = process.Call((function.__module__, function.__qualname__), job, args, dict(kwargs))
         # What it says while it runs is of this job: its log lines, its notebook.
         context, loop = copy_context(), asyncio.get_running_loop()
 
-        def told(said: Any) -> None:
-            context.run(_told, said)
+        def told(held: tuple[str, str] | None, said: Any) -> None:
+            if held == job.held:
+                context.run(_told, said)
+            elif held is None:
+                _told(said)
+            # else a thread that the job before left behind goes on talking
 
         try:
-            reply = await loop.run_in_executor(self._threads, one.call, call, told)
+            reply, result, raised = await loop.run_in_executor(self._threads, one.call, call, told)
         except asyncio.CancelledError:
-            one.give_up()
+            with contextlib.suppress(RuntimeError):  # the pool has stopped
+                self._threads.submit(one.give_up)
             loop.call_later(GRACE_S, self._kill, one)
             raise
         except BaseException:
@@ -85,11 +105,13 @@ class ProcessPool:
         self._busy.discard(one)
         if self._is_worn(one, reply) or len(self._idle) >= self._keeps:
             one.end()
+            self._leaving.add(one)
+            loop.call_later(END_S, self._kill, one)
         else:
             self._idle.append(one)
-        if reply.error is not None:
-            raise reply.error
-        return reply.result
+        if raised is not None:
+            raise raised
+        return result
 
     def stop(self) -> None:
         """End the processes, whatever they do; those that are idle have a moment for their shutdown hooks."""
@@ -98,92 +120,136 @@ class ProcessPool:
         for one in self._idle:
             one.end()
         deadline = time.monotonic() + END_S
-        for one in self._idle:
+        for one in (*self._idle, *self._leaving):
             one.gone(deadline)
         self._idle.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _kill(self, one: _Process) -> None:
         self._busy.discard(one)
+        self._leaving.discard(one)
         one.kill()
 
     def _is_worn(self, one: _Process, reply: process.Reply) -> bool:
         jobs, memory = self._renewal
-        return (jobs is not None and one.calls >= jobs) or (memory is not None and reply.memory > memory)
+        is_full = (jobs is not None and one.calls >= jobs) or (memory is not None and reply.memory > memory)
+        return is_full or reply.is_last
 
 
 class _Process:
-    """One process. `call` blocks; the rest may be called while it does."""
+    """One process, and the group of what it starts. `call` blocks; the rest may be called while it does."""
 
     def __init__(self) -> None:
         self.calls = 0
         self._is_killed = False
-        self._over = _SPAWN.Event()
+        self._is_over = False
+        self._has_call = False
+        self._says_over = threading.Lock()
+        self._is_swept = False
+        self._has_begun = False
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Any = None
 
-    def call(self, call: process.Call, told: Callable[[Any], None]) -> process.Reply:
-        """Run one job; `told` gets the notes and log records until it has ended. Raises ProcessDied."""
+    def call(
+        self, call: bytes, told: Callable[[tuple[str, str] | None, Any], None]
+    ) -> tuple[process.Reply, Any, BaseException | None]:
+        """Run one job; the reply with its result, or what was raised. `told` gets the notes and log records until it
+        has ended, with the job that they are of. Raises ProcessDied."""
         self.calls += 1
+        if self._process is None:
+            self._start()
         try:
-            if self._process is None:
-                self._start()
-            self._pipe.send(call)
-            while not isinstance(said := self._heard(), process.Reply):
-                job, what = said
-                if job == call.job.held:  # a thread that the job before left behind may go on talking
-                    told(what)
-            if self._over.is_set():
-                self.kill()
-            return said
+            self._pipe.send_bytes(call)
+            self._tell_over(has_call=True)
+            while not isinstance(said := pickle.loads(self._heard()), process.Reply):
+                if said is None:
+                    self._has_begun = True
+                else:
+                    told(*said)
         except (EOFError, OSError):
-            if self._process is None:  # it could not even be started
-                raise ProcessDied(None) from None
-            self._process.join(5)
-            raise ProcessDied(self._process.exitcode) from None
+            raise self._died() from None
+        if self._is_over:
+            self.kill()
+        return said, *process.opened(said)
 
     def _heard(self) -> Any:
         # Not `recv` alone: with a child of its own the pipe stays open when the process has died.
-        assert self._process is not None
         while not self._pipe.poll(1):
-            if self._process.exitcode is not None and not self._pipe.poll(0):
+            if not self.is_alive and not self._pipe.poll(0):
                 raise EOFError
-        return self._pipe.recv()
+        return self._pipe.recv_bytes()
+
+    def _died(self) -> ProcessDied:
+        assert self._process is not None
+        self._process.join(5)
+        code = self._process.exitcode
+        self.kill()  # what it has started goes with it
+        if self._has_begun:
+            return ProcessDied(code)
+        return ProcessDied(code, "its process died while it started, its standard error says why")
+
+    def _tell_over(self, *, has_call: bool = False, is_over: bool = False) -> None:
+        """The job is given up: say so, once its call is there."""
+        with self._says_over:
+            self._has_call |= has_call
+            self._is_over |= is_over
+            if self._is_over and self._has_call:
+                with contextlib.suppress(OSError):
+                    self._pipe.send_bytes(process.OVER)
 
     @property
     def is_alive(self) -> bool:
         """Whether it can take a job, as far as is known."""
-        return self._process is None or self._process.exitcode is None
+        if self._process is None:
+            return True
+        if self._process.exitcode is None:
+            return not self._is_killed
+        self._sweep()
+        return False
 
     def give_up(self) -> None:
         """Let its function know that it should end. It takes no other job."""
-        self._over.set()
+        self._tell_over(is_over=True)
 
     def kill(self) -> None:
-        """End it at once; whoever waits for `call` hears that it died."""
+        """End it at once, and all it has started; whoever waits for `call` hears that it died."""
         self._is_killed = True
         if self._process is not None and self._process.pid is not None:  # else `_start` looks
             self._process.kill()
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Kill its group. Once: the number may be another's some time after."""
+        assert self._process is not None and self._process.pid is not None
+        if not self._is_swept:
+            self._is_swept = True
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Let it go; it does what is to be done at its end. For one that is idle."""
         with contextlib.suppress(OSError):
+            self._pipe.send_bytes(process.OVER)
             self._pipe.close()
 
     def gone(self, deadline: float) -> None:
-        """Wait until it has ended, and kill it at `deadline`."""
+        """Wait until it has ended; at `deadline` kill it, and what it leaves behind in any case."""
         assert self._process is not None
         self._process.join(max(0.0, deadline - time.monotonic()))
-        if self._process.exitcode is None:
-            self._process.kill()
-            self._process.join(1)
+        self.kill()
+        self._process.join(1)
 
     def _start(self) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=process.serve, args=(theirs, process.levels(), self._over), name="jq-job")
-        self._process.start()
-        theirs.close()
-        if self._is_killed or self._over.is_set():  # while it was being started
+        self._process = _SPAWN.Process(target=process.serve, args=(theirs, process.levels()), name="jq-job")
+        try:
+            self._process.start()
+        except Exception as error:  # no memory, no more processes
+            self._process = None
+            raise ProcessDied(None, f"its process cannot be started: {summary(error)}") from error
+        finally:
+            theirs.close()
+        if self._is_killed or self._is_over:  # while it was being started
             self._process.kill()
 
 
@@ -196,9 +262,7 @@ def _told(said: Any) -> None:
         process.relog(said)
 
 
-def _death(exit_code: int | None) -> str:
-    if exit_code is None:
-        return "it does not say how"
+def _death(exit_code: int) -> str:
     if exit_code >= 0:
         return f"exit code {exit_code}"
     with contextlib.suppress(ValueError):

@@ -7,8 +7,10 @@ brings them). The life of a job here is the same for all: start, heartbeat, outc
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
+import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
@@ -23,9 +25,10 @@ from jqmaster.wire import tracing
 from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Key, Running, Source
 from jqmaster.worker.contact import Contact
-from jqmaster.worker.ending import Ending, FollowUp, JobFailed, JobReleased, Move, Outcome, Release, ResumeAfter
+from jqmaster.worker.ending import Ending, FollowUp, JobReleased, Move, Outcome, Release, ResumeAfter
+from jqmaster.worker.failure import JobFailed
 from jqmaster.worker.notes import JobStopped, Notebook, checkpoint, current_job, progress
-from jqmaster.worker.threads import Threads
+from jqmaster.worker.threads import Threads, end_if_forked
 from jqmaster.worker.trouble import Trouble, lasting
 
 __all__ = [
@@ -200,39 +203,36 @@ class Worker:
         return ending
 
     async def _ending_of(self, running: Running, function: Function | None) -> Ending:
-        job = running.job
+        """Whatever the function raises is how this attempt ends; the worker and other jobs go on."""
+        job, pid = running.job, os.getpid()
         running.notes.open(job)
         if function is None:
             return endings.failed(job, f"this worker has no function for jobs named {job.name}")
         try:
-            takes_bytes = getattr(function, "jq_takes_bytes", False)
-            argument: Any = job.argument
-            if not takes_bytes:
-                argument = msgpack.unpackb(argument, strict_map_key=False)
-        except (ValueError, msgpack.UnpackException) as error:
-            return endings.failed(job, f"the argument cannot be read: {error}", retry=False)
-        try:
-            if takes_bytes or inspect.iscoroutinefunction(function):  # which costs as much as all else here
-                result = await function(argument)
-            else:
-                result = await self._threads.run(function, argument)
-        except JobFailed as error:
-            group = error.group or endings.group_of(error)
-            said = {"retry": error.retry, "retry_in": error.retry_in, "error": error.error}
-            return endings.failed(job, str(error), group=group, **said)
-        except JobReleased as error:
-            log.info("job %s (%s) is given back%s", job.id, job.name, f": {error}" if str(error) else "")
-            return endings.released(job, error)
-        except ResumeAfter as error:
-            result = error
-        except Exception as error:
-            log.warning("job %s (%s) failed in attempt %d", job.id, job.name, job.attempt, exc_info=error)
-            details = {"type": type(error).__name__, "traceback": endings.trace(error, __file__)}
-            return endings.failed(job, f"{type(error).__name__}: {error}", error=details, group=endings.group_of(error))
-        try:
+            try:
+                result = await self._called(function, job)
+            except ResumeAfter as said:
+                result = said
+            end_if_forked(pid)
+            await _uncancelled(running)
             return endings.succeeded(job, result)
-        except (TypeError, ValueError, OverflowError) as error:
-            return endings.failed(job, f"the result cannot be packed as MessagePack: {error}", retry=False)
+        except BaseException as error:
+            end_if_forked(pid, error)
+            if _is_stopped(running, error):
+                raise asyncio.CancelledError from error
+            await _uncancelled(running)
+            return endings.raised(job, error, getattr(function, "jq_retries", None))
+
+    async def _called(self, function: Function, job: Job) -> Any:
+        if getattr(function, "jq_takes_bytes", False):
+            return await function(job.argument)
+        try:
+            argument: Any = msgpack.unpackb(job.argument, strict_map_key=False)
+        except (ValueError, msgpack.UnpackException) as error:
+            raise JobFailed(f"the argument cannot be read: {error}", retry=False) from error
+        if inspect.iscoroutinefunction(function):  # which costs as much as all else here
+            return await endings.returned(await function(argument))
+        return await endings.returned(await self._threads.run(function, argument))
 
     async def _fetch_loop(self) -> None:
         failures = 0
@@ -351,6 +351,29 @@ class Worker:
                 await work
         except (TimeoutError, JQError) as error:
             log.warning("what became of some jobs could not be said, their leases will run out: %r", error)
+
+
+def _is_stopped(running: Running, error: BaseException) -> bool:
+    """Whether this is the end of an attempt that the worker gave up. All else a job has raised itself: a task or future
+    of its own that was cancelled, for example."""
+    if not isinstance(error, asyncio.CancelledError | JobStopped):
+        return False
+    task = asyncio.current_task()
+    timed_out = not running.renews and task is not None and task.cancelling() > 0
+    return running.notes.over is not None or timed_out
+
+
+async def _uncancelled(running: Running) -> None:
+    """A job that cancelled the task it ran in has ended; what the worker does next in it goes on."""
+    task = asyncio.current_task()
+    if task is None or not task.cancelling() or running.notes.over is not None:
+        return
+    while task.cancelling():
+        task.uncancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+    if running.notes.over is not None:  # the worker cancelled it meanwhile
+        raise asyncio.CancelledError
 
 
 def queues_for(functions: Mapping[str, Function], queues: Iterable[str] | None) -> list[str]:

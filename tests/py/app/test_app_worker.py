@@ -136,7 +136,7 @@ def test_an_argument_that_does_not_fit_is_not_tried_again(jq: JQ) -> None:
         return a
 
     handle = jq.enqueue("add", {"b": 1})
-    with pytest.raises(RuntimeError, match="does not fit"):
+    with pytest.raises(JobFailed, match="does not fit"):
         jq.burst()
     document = handle.document()
     assert (document["attempt"], document["message"]) == (

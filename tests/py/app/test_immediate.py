@@ -56,7 +56,7 @@ def test_immediate_jobs_raise_where_they_are_enqueued() -> None:
     with jq.immediate():
         with pytest.raises(ValueError, match="no"):
             fail.enqueue()
-        with pytest.raises(TypeError):
+        with pytest.raises(JobFailed, match="does not fit"):
             jq.enqueue("add", {"b": 2})
         assert jq.enqueue("add", [2]).result() == 3
     with jq.immediate(raises=False), pytest.raises(JobError):

@@ -1,0 +1,249 @@
+"""What is told of a failure: message, group, traceback, whatever a job raised.
+
+Nothing here raises, and all of it is bounded: the text of an exception may raise, be of any size, or hold what UTF-8
+cannot (`os.fsdecode` makes half surrogates), and exceptions may hang on others without end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import msgpack
+
+from jqmaster.engine.options import Seconds
+
+MESSAGE_CHARACTERS = 2000
+TRACE_CHARACTERS = 32_000
+TRACE_FRAMES = 20
+TRACE_ERRORS = 20  # of a chain of causes, or of a group
+ERROR_BYTES = 1 << 20
+GROUP_BYTES = 255
+
+_WORKER = str(Path(__file__).parent)
+_CALLERS = (_WORKER, str(Path(_WORKER).with_name("app")), concurrent.futures.__path__[0], asyncio.__path__[0])
+_CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
+_CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
+_KNOWN = "jq_failure"
+
+
+class JobFailed(Exception):
+    """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold, up to 1 MiB.
+
+    `retry_in`: the retry comes after so long (seconds or a `timedelta`), whatever the backoff; it is spent as any.
+    What is no such time is left out. `group`: by what failures are listed (`Client.failures`); without it, the name
+    of the exception's class.
+    """
+
+    # Of a subclass that does not call `__init__`.
+    retry: bool = True
+    retry_in: float | None = None
+    error: Any = None
+    group: str | None = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry: bool = True,
+        retry_in: Seconds | None = None,
+        error: Any = None,
+        group: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.retry = retry
+        self.retry_in = None if retry_in is None else seconds_of(retry_in)
+        self.error = error
+        self.group = group
+
+
+class Failure(NamedTuple):
+    """How an attempt failed, as plain data that may come from another process. `error` is packed."""
+
+    message: str
+    group: str
+    should_retry: bool
+    retry_in: Any
+    error: bytes
+    trace: str
+
+
+def seconds_of(given: Seconds) -> float:
+    """What is no duration is left as it is: whoever is told of it refuses it."""
+    try:
+        return given.total_seconds() if isinstance(given, timedelta) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        return given  # type: ignore[return-value]
+
+
+def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Failure:
+    """What is told of an attempt that raised `error`. `retries`: whether another may follow; default: yes. What
+    JobFailed says itself counts more."""
+    error = _meant(error)
+    known = error.__dict__.get(_KNOWN)
+    if isinstance(known, Failure):
+        return known
+    trace = trace_of(error)
+    if isinstance(error, JobFailed):
+        group = cut_group(error.group) or group_of(error)
+        return Failure(text_of(error), group, _is_true(error.retry), error.retry_in, packed(error.error), trace)
+    try:
+        again = retries is None or retries(error)
+    except Exception:  # `isinstance` runs what a metaclass says
+        again = True
+    value = {"type": _name(type(error)), "traceback": trace}
+    return Failure(summary(error), group_of(error), again, None, packed(value), trace)
+
+
+def remember(error: BaseException, failure: Failure) -> None:
+    """Have `failure_of(error)` be what was decided elsewhere."""
+    error.__dict__[_KNOWN] = failure
+
+
+def text_of(said: object, most: int = MESSAGE_CHARACTERS) -> str:
+    """`str(said)`, at most `most` characters, such that UTF-8 can hold them."""
+    try:
+        text = str.__getitem__(str(said), slice(most))
+    except BaseException as problem:
+        text = f"({_name(type(said))}, whose text raises {_name(type(problem))})"
+    return clean(text)
+
+
+def clean(text: str) -> str:
+    """With `\\udc80` and the like for what UTF-8 cannot hold."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def summary(error: BaseException) -> str:
+    """`ValueError: no such thing`."""
+    text = text_of(error)
+    return f"{_name(type(error))}: {text}"[:MESSAGE_CHARACTERS] if text else _name(type(error))
+
+
+def group_of(error: BaseException) -> str:
+    """By what failures with `error` are listed: the qualified name of its class."""
+    kind = type(error)
+    plain = kind.__module__ in ("builtins", "__main__", "__mp_main__") or kind is JobFailed
+    name = text_of(kind.__qualname__)
+    return cut_group(name if plain else f"{text_of(kind.__module__)}.{name}") or "Exception"
+
+
+def cut_group(group: object) -> str:
+    """As the engine takes it; "" for none."""
+    if group is None:
+        return ""
+    text = "".join(one if one.isprintable() else " " for one in text_of(group))
+    return text.encode()[:GROUP_BYTES].decode(errors="ignore")
+
+
+def packed(value: Any) -> bytes:
+    """What is kept of a failure; as text if it cannot be packed, and a text instead if it is too large."""
+    try:
+        blob: bytes = msgpack.packb(value)
+    except Exception:
+        blob = msgpack.packb(_representation(value))
+    if len(blob) > ERROR_BYTES:
+        said = f"(left out: {len(blob)} bytes, and at most {ERROR_BYTES} are kept; it begins: {_representation(value)})"
+        blob = msgpack.packb(said)
+    return blob
+
+
+def trace_of(error: BaseException) -> str:
+    """The traceback with its causes as Python shows it, without the worker's own frames. Of what is too long the
+    middle is left out."""
+    try:
+        text = "".join(_chained(error))
+    except Exception as problem:
+        text = f"{summary(error)} (its traceback cannot be shown: {summary(problem)})\n"
+    if len(text) > TRACE_CHARACTERS:
+        half = TRACE_CHARACTERS // 2
+        text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
+    return clean(text)
+
+
+# -- parts ----------------------------------------------------------------------------------------
+
+
+def _meant(error: BaseException) -> BaseException:
+    """A coroutine cannot raise StopIteration: Python puts it into another error."""
+    cause = error.__cause__
+    if type(error) is RuntimeError and isinstance(cause, StopIteration):
+        return cause if error.args == ("coroutine raised StopIteration",) else error
+    return error
+
+
+def _name(kind: type) -> str:
+    return text_of(kind.__name__)
+
+
+def _is_true(value: object) -> bool:
+    try:
+        return bool(value)
+    except Exception:
+        return True
+
+
+def _representation(value: object) -> str:
+    try:
+        value = value[:MESSAGE_CHARACTERS] if isinstance(value, str | bytes) else value
+        return clean(str.__getitem__(repr(value), slice(MESSAGE_CHARACTERS)))
+    except BaseException as problem:
+        return f"({_name(type(value))}, whose repr raises {_name(type(problem))})"
+
+
+def _chained(error: BaseException) -> list[str]:
+    """The error behind those that led to it."""
+    chain: list[tuple[BaseException, str]] = [(error, "")]
+    seen = {id(error)}
+    at = error
+    while (cause := at.__cause__ or (None if at.__suppress_context__ else at.__context__)) is not None:
+        if id(cause) in seen:
+            break
+        if len(chain) == TRACE_ERRORS:
+            chain[-1] = (chain[-1][0], f"[earlier exceptions are left out]\n{chain[-1][1]}")
+            break
+        seen.add(id(cause))
+        chain.append((cause, _CAUSE if at.__cause__ is not None else _CONTEXT))
+        at = cause
+    lines: list[str] = []
+    budget = [TRACE_ERRORS]
+    for one, follows in reversed(chain):
+        lines += [*_alone(one, budget), follows]
+    return lines
+
+
+def _alone(error: BaseException, budget: list[int]) -> Iterator[str]:
+    """One error, and of a group those in it, `budget` in all."""
+    if error.__traceback__ is not None:
+        yield "Traceback (most recent call last):\n"
+        frames = traceback.walk_tb(_from_the_function(error.__traceback__))
+        yield from traceback.StackSummary.extract(frames, limit=-TRACE_FRAMES).format()
+    kind = type(error)
+    module = "" if kind.__module__ in ("builtins", "__main__", "__mp_main__") else f"{text_of(kind.__module__)}."
+    text = text_of(error, TRACE_CHARACTERS)
+    yield f"{module}{text_of(kind.__qualname__)}{': ' if text else ''}{text}\n"
+    notes = getattr(error, "__notes__", None)
+    for note in notes[:TRACE_ERRORS] if isinstance(notes, list) else ():
+        yield f"{text_of(note)}\n"
+    if not isinstance(error, BaseExceptionGroup):
+        return
+    for number, inner in enumerate(error.exceptions, 1):
+        if not budget[0]:
+            yield f"  [{len(error.exceptions) - number + 1} more are left out]\n"
+            return
+        budget[0] -= 1
+        yield f"  {number} of {len(error.exceptions)}:\n"
+        yield from (f"  | {line}\n" for part in _alone(inner, budget) for line in part.splitlines())
+
+
+def _from_the_function(at: TracebackType) -> TracebackType:
+    """Without the frames of those that called it."""
+    while at.tb_next is not None and at.tb_frame.f_code.co_filename.startswith(_CALLERS):
+        at = at.tb_next
+    return at

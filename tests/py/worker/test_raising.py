@@ -1,0 +1,179 @@
+"""Whatever a job raises is a failure of that attempt, in coroutines, threads and processes; no neighbour notices."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import msgpack
+import pytest
+
+import raising_jobs
+from jqmaster import JQ, JobError
+from jqmaster.engine.engine import Engine
+from jqmaster.master.server import Server
+from jqmaster.testing import working
+from parts import enqueue, until
+from raising_jobs import coroutine, jobs, neighbour, process, raise_it, thread
+from surface_support import own, server
+from test_worker import working as working_in
+
+__all__ = ["own", "server"]
+
+LONG_S = 60
+KINDS = {"coroutine": coroutine, "thread": thread, "process": process}
+SURROGATES = "\\udc80" * 9
+
+# How it is raised: what the message is, or begins with; the group; what the traceback has.
+RAISED: dict[str, tuple[str, str, str]] = {
+    "exit": ("SystemExit: usage: …", "SystemExit", "SystemExit("),
+    "exit code": ("SystemExit: 3", "SystemExit", "SystemExit(3)"),
+    "interrupt": ("KeyboardInterrupt", "KeyboardInterrupt", "raise KeyboardInterrupt"),
+    "stop iteration": ("StopIteration", "StopIteration", "next(iter(()))"),
+    "stop async iteration": ("StopAsyncIteration: no more", "StopAsyncIteration", "no more"),
+    "generator exit": ("GeneratorExit", "GeneratorExit", "raise GeneratorExit"),
+    "cancelled": ("CancelledError", "asyncio.exceptions.CancelledError", "raising_jobs.py"),
+    "cancelled future": ("CancelledError", "concurrent.futures._base.CancelledError", "future.result()"),
+    "timeout": ("TimeoutError: no answer", "TimeoutError", 'raise TimeoutError("no answer")'),
+    "stopped": ("JobStopped: it says so itself", "jqmaster.worker.notes.JobStopped", "raise JobStopped"),
+    "own": ("Own: a and b", "raising_jobs.Own", 'raise Own("a", "b")'),
+    "mute": ("Mute: (Mute, whose text raises Own)", "raising_jobs.Mute", "raise Mute"),
+    "odd": ("Odd: (Odd, whose text raises TypeError)", "raising_jobs.Odd", "raise Odd"),
+    "surrogate": ("OSError: caf\\udce9", "OSError", "caf\\udce9"),
+    "huge": ("ValueError: xxx", "ValueError", 'ValueError("x" * 5_000_000)'),
+    "recursion": ("RecursionError: maximum recursion depth", "RecursionError", "return raise_it(how)"),
+    "memory": ("MemoryError", "MemoryError", "raise MemoryError"),
+    "group": ("BaseExceptionGroup: several (2 sub-exceptions)", "BaseExceptionGroup", "ValueError: a"),
+    "chain": ("ValueError: number 2999", "ValueError", "earlier exceptions are left out"),
+    "cause": ("ValueError: bad row", "ValueError", "KeyError: 'key'\n\nThe above exception was the direct cause"),
+    "lock": ("ValueError: <unlocked", "ValueError", "raise ValueError(threading.Lock())"),
+}
+
+
+@pytest.fixture
+def jq(redis_url: str, namespace: str) -> Iterator[JQ]:
+    with jobs.using(redis_url, namespace):
+        yield jobs
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_raised_is_a_failure_of_that_attempt(jq: JQ, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with working(jq, concurrency=4):
+        beside = neighbour.enqueue(3)
+        handles = {how: KINDS[kind].enqueue(how) for how in RAISED}
+        for how, (message, group, shown) in RAISED.items():
+            handles[how].join(timeout=LONG_S)
+            document = handles[how].document()
+            assert (document["status"], document["reason"], document["attempt"]) == ("error", "other", 2), how
+            assert document["message"].startswith(message) and len(document["message"]) <= 2000, how
+            assert document["group"] == group, how
+            trace = document["error"]["traceback"]
+            assert "raising_jobs.py" in trace and shown in trace and len(trace) < 33_000, (how, trace[:2000])
+            assert "jqmaster/worker" not in trace, how
+        assert beside.result(timeout=LONG_S) == "well"
+        assert beside.document()["attempt"] == 1
+        assert neighbour.enqueue(0).result(timeout=LONG_S) == "well", "the worker takes jobs"
+    formatter = logging.Formatter()
+    assert max(len(formatter.format(record).encode()) for record in caplog.records) < 100_000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_job_says_of_its_failure_is_kept_as_far_as_it_can_be(jq: JQ, kind: str) -> None:
+    hows = ("failed", "failed huge", "failed lock", "forgot")
+    handles = [KINDS[kind].options(max_retry=0).enqueue(how) for how in hows]
+    jq.burst(raises=False)
+    odd, huge, lock, forgot = [handle.document() for handle in handles]
+    assert (odd["message"], odd["group"][:14]) == (SURROGATES, "\\udc80 \\udc80 ") and len(odd["group"]) <= 255
+    assert odd["error"] == "['\\udc80']"
+    assert huge["message"] == "huge" and huge["error"].startswith("(left out: 200000")
+    assert (lock["message"], lock["group"]) == ("lock", "locks") and lock["error"].startswith("<unlocked")
+    assert (forgot["status"], forgot["reason"], forgot["group"]) == ("error", "other", "raising_jobs.Forgot")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_rules_of_retry_know_every_exception(jq: JQ, kind: str) -> None:
+    hows = {"retried": 4, "given up": 1, "not listed": 1}
+    handles = {how: raising_jobs.ruled[kind].enqueue(how) for how in hows}
+    jq.burst(raises=False)
+    assert {how: handle.document()["attempt"] for how, handle in handles.items()} == hows
+
+
+@pytest.mark.parametrize("way", ["redis", "http", "push", "synchronous"])
+async def test_bare_functions_likewise(way: str, server: Server, own: Engine) -> None:
+    functions: dict[str, Any] = {"coroutine": raising_jobs.in_coroutine, "thread": raise_it, "next": lambda _: 1}
+    async with working_in(way, server, functions):
+        ids = {
+            (name, how): await enqueue(own, name, how, max_retry=0)
+            for name in ("coroutine", "thread")
+            for how in RAISED
+        }
+        for (name, how), job_id in ids.items():
+            message, group, shown = RAISED[how]
+            document = await until(own, job_id, "error")
+            assert document["message"].startswith(message) and document["group"] == group, (name, how)
+            assert shown in msgpack.unpackb(document["error"])["traceback"], (name, how)
+        await until(own, await enqueue(own, "next"), "done")
+
+
+@pytest.mark.parametrize("how", ["exit", "interrupt", "cancelled", "generator exit"])
+def test_a_burst_raises_no_more_than_an_exception(jq: JQ, how: str) -> None:
+    for one in KINDS.values():
+        one.options(max_retry=0).enqueue(how)
+    with pytest.raises(ExceptionGroup) as caught:
+        jq.burst()
+    assert [str(error).startswith(RAISED[how][0]) for error in caught.value.exceptions] == [True] * 3
+
+
+def test_what_a_process_raised_can_be_caught_and_shows_where(jq: JQ) -> None:
+    process.options(max_retry=0).enqueue("cause")
+    with pytest.raises(ValueError, match="bad row") as caught:
+        jq.burst()
+    assert "KeyError: 'key'" in str(caught.value.__cause__) and "raising_jobs.py" in str(caught.value.__cause__)
+
+
+def test_what_fails_around_the_function_is_a_failure_too(redis_url: str, namespace: str) -> None:
+    jq = JQ(redis_url, namespace=namespace, max_retry=0)
+
+    @jq.middleware
+    async def exits(job: Any, call_next: Any) -> Any:
+        result = await call_next()
+        if job.name == "good":
+            raise SystemExit("from middleware")
+        return result
+
+    @jq.job
+    def good() -> int:
+        return 1
+
+    @jq.job
+    def circular() -> Any:
+        made: list[Any] = []
+        made.append(made)
+        return made
+
+    @jq.job
+    def odd_follower() -> Any:
+        from jqmaster import FollowUp
+
+        return FollowUp(1, ["no job"])  # type: ignore[list-item]
+
+    @jq.job
+    async def cancels_itself() -> None:
+        import asyncio
+
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(1)
+
+    handles = [task.enqueue() for task in (good, circular, odd_follower, cancels_itself)]
+    with working(jq):
+        for handle in handles:
+            with pytest.raises(JobError) as caught:
+                handle.result(timeout=LONG_S)
+            assert caught.value.reason == "other"
+    assert handles[0].document()["message"] == "SystemExit: from middleware"
+    assert "cannot be packed" in handles[1].document()["message"]
+    assert handles[3].document()["group"] == "asyncio.exceptions.CancelledError"

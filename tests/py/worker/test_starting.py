@@ -1,0 +1,106 @@
+"""What jobs start, forks, pools and programs: its signals are its own, and it goes with the process of its job."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jqmaster import JQ, JobError
+from jqmaster.testing import working
+from processes import Process
+from starting_jobs import coroutine, jobs, leaves, process, thread
+from topologies import until
+
+LONG_S = 60
+SQUARES = [0, 1, 4, 9]
+FORKED: dict[str, Any] = {"child returns": 0, "child raises": 1, "child exits": 5}
+STARTED: dict[str, Any] = {
+    "spawned pool": SQUARES,
+    "spawned executor": SQUARES,
+    "spawned process": -signal.SIGTERM,
+    "program": -signal.SIGTERM,
+    "handler": 7,
+}
+FORKS: dict[str, Any] = {"process": -signal.SIGTERM, "pool": SQUARES, "executor": SQUARES}
+
+
+@pytest.fixture
+def jq(redis_url: str, namespace: str) -> Iterator[JQ]:
+    with jobs.using(redis_url, namespace):
+        yield jobs
+
+
+@pytest.fixture
+def worker(jq: JQ) -> Iterator[Process]:
+    where = ("--url", jq.url, "--namespace", jq.namespace)
+    with Process("jqmaster.cli", "work", "starting_jobs:jobs", *where, ready="is ready") as process:
+        yield process
+
+
+def test_what_jobs_start_is_theirs(worker: Process) -> None:
+    for how, becomes in (FORKED | STARTED).items():
+        for task in (coroutine, thread, process):
+            assert task.enqueue(how).result(timeout=LONG_S) == becomes, (how, task.name)
+    for how, becomes in FORKS.items():
+        assert process.enqueue(how).result(timeout=LONG_S) == becomes, how
+    assert not worker.has_ended
+    assert worker.text.count("ValueError: in the child") == 3, "each child says why it ended"
+    assert worker.text.count("logged in a child") == 9
+    assert worker.text.count("is ready") == 1 and "failed in attempt" not in worker.text
+
+
+def _started(path: Path) -> list[int]:
+    until(lambda: path.exists() and path.read_text().endswith("\n"))
+    return [int(number) for number in path.read_text().split()]
+
+
+def _are_gone(pids: list[int]) -> None:
+    def is_gone(pid: int) -> bool:
+        stat = Path(f"/proc/{pid}/stat")
+        try:
+            return ") Z" in stat.read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
+    until(lambda: all(is_gone(pid) for pid in pids))
+
+
+@pytest.mark.parametrize("how", ["runs", "dies"])
+def test_what_a_job_started_goes_with_its_process(jq: JQ, how: str, tmp_path: Path) -> None:
+    handle = leaves.enqueue(how, str(tmp_path / "pids"))
+    with working(jq):
+        pids = _started(tmp_path / "pids")
+        if how == "runs":
+            handle.cancel()
+        else:
+            with pytest.raises(JobError, match="SIGKILL"):
+                handle.result(timeout=LONG_S)
+        _are_gone(pids)
+
+
+@pytest.mark.parametrize("how", ["ends", "ends with a thread"])
+def test_what_a_job_left_behind_goes_when_its_process_does(jq: JQ, how: str, tmp_path: Path) -> None:
+    with working(jq, process_jobs=1):
+        handle = leaves.enqueue(how, str(tmp_path / "pids"))
+        assert handle.result(timeout=LONG_S) == _started(tmp_path / "pids")[0]
+        _are_gone(_started(tmp_path / "pids"))
+    with working(jq):
+        leaves.enqueue(how, str(tmp_path / "later")).result(timeout=LONG_S)
+    _are_gone(_started(tmp_path / "later"))
+
+
+def test_all_goes_with_a_worker_that_is_killed(jq: JQ, worker: Process, tmp_path: Path) -> None:
+    leaves.enqueue("runs", str(tmp_path / "pids"))
+    pids = _started(tmp_path / "pids")
+    # What a plain job has forked holds the pipe to the worker open.
+    thread.enqueue("process")
+    time.sleep(0.1)
+    worker.signal(signal.SIGKILL)
+    _are_gone(pids)
+    assert os.getpid() not in pids
