@@ -234,13 +234,20 @@ class Registry(OperationMethods, FlowMethods):
         return Handle(self.link, job_id)
 
     async def agather(
-        self, jobs: Iterable[Handle[R]], timeout: float | None = None, *, return_errors: bool = False
+        self,
+        jobs: Iterable[Handle[R]],
+        timeout: float | None = None,
+        *,
+        return_errors: bool = False,
+        in_job: bool = False,
     ) -> list[R]:
         """The results of many jobs in order, as `result` of each, within `timeout` seconds in all.
 
-        Raises what the first that goes wrong raises; with `return_errors` these stand among the results.
+        Raises what the first that goes wrong raises; with `return_errors` these stand among the results. In a job
+        it raises RuntimeError where it would wait, unless `in_job`.
         """
-        return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=self.link.waits)
+        at_once = self.link.waits
+        return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=at_once, in_job=in_job)
 
     async def adependency_results(self, *, return_errors: bool = False) -> list[Any]:
         """In a job: the results of those that it depends on, in the order of its `depends`. They stay until
