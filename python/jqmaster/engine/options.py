@@ -137,6 +137,8 @@ class Limits(TypedDict, total=False):
     cost: float | str | None
     order: str | None
     expires_in: Seconds | None
+    declared: str | None
+    """What tells a program's declaration: nothing changes where it was declared the same before."""
 
 
 class Webhook(TypedDict, total=False):
