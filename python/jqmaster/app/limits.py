@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 from jqmaster.app.task import Task
 from jqmaster.engine import options
-from jqmaster.engine.options import Limits
+from jqmaster.engine.options import Limits, known
 
 Match = Mapping[str, Any] | Task[..., Any]
 """Which jobs: a map of conditions (docs/protocol.md, section 7), or a task, which stands for its name."""
 
-_NAMES = sorted(Limits.__annotations__)
 _OF_RATE = ("limit", "period", "smooth")
 
 
@@ -31,7 +30,7 @@ class Declared(NamedTuple):
     limits: Limits
 
 
-def declare(known: dict[str, Declared], match: Match, given: LimitOptions) -> None:
+def declare(declared: dict[str, Declared], match: Match, given: LimitOptions) -> None:
     """Put a limit among those that are known. Raises TypeError or ValueError for one that cannot be."""
     matcher_of(match)
     own = {**given}
@@ -40,9 +39,9 @@ def declare(known: dict[str, Declared], match: Match, given: LimitOptions) -> No
         raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
     limits = limits_of(match, own)
     _check_values(limits)
-    if limit_id in known:
+    if limit_id in declared:
         raise ValueError(f"there is a limit {limit_id!r} already; give this one another id")
-    known[limit_id] = Declared(match, limits)
+    declared[limit_id] = Declared(match, limits)
 
 
 def matcher_of(match: Match) -> Mapping[str, Any]:
@@ -60,9 +59,8 @@ def matcher_of(match: Match) -> Mapping[str, Any]:
 def limits_of(match: Match, given: Mapping[str, Any]) -> Limits:
     """Limits as the engine takes them. Raises TypeError for an option that does not exist, ValueError for a path that
     leads to no parameter of the task."""
-    for name in sorted(given.keys() - set(_NAMES)):
-        raise TypeError(f"no such option of a limit: {name}{_meant(name, _NAMES)}; there are: {', '.join(_NAMES)}")
-    limits = with_seconds({name: value for name, value in given.items() if value is not None})
+    named = known(given, Limits, "option of a limit")
+    limits = with_seconds({name: value for name, value in named.items() if value is not None})
     if isinstance(match, Task):
         for name, path in _paths(limits):
             _check_path(match, name, path)
@@ -102,18 +100,13 @@ def _paths(limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _check_path(task: Task[..., Any], name: str, path: str) -> None:
     """A path that names no parameter would find nothing: all jobs would share one key."""
-    known = None if task.signature is None else task.signature.named
+    names = None if task.signature is None else task.signature.named
     head, _, rest = path.partition(".")
     parameter = rest.partition(".")[0] if head == "argument" else head
-    if known is None or not parameter or (parameter in known and head == "argument"):
+    if names is None or not parameter or (parameter in names and head == "argument"):
         return
-    if head != "argument" and head not in known:
+    if head != "argument" and head not in names:
         return  # Redis tells what a path is
-    close = [parameter] if parameter in known else difflib.get_close_matches(parameter, known, 1)
+    close = [parameter] if parameter in names else difflib.get_close_matches(parameter, names, 1)
     meant = f"; did you mean argument.{close[0]}?" if close else ""
     raise ValueError(f"{name}: {path!r} leads to no parameter of {task.name}{task.signature}{meant}")
-
-
-def _meant(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, 1)
-    return f", did you mean {close[0]}?" if close else ""

@@ -13,7 +13,7 @@ from jqmaster.app.listing import PAGE, all_of, batched, conditions, each, in_sec
 from jqmaster.app.running import RunningMethods
 from jqmaster.engine import options
 from jqmaster.engine.calls import ABSENT, given
-from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where
+from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where, known
 from jqmaster.engine.replies import Document, Event
 from jqmaster.wire.operation import Role
 
@@ -103,7 +103,7 @@ class OperationMethods(RunningMethods):
         """The jobs that failed for good by group, or those of one: `group, count, first_ms, last_ms, id, message` of
         each. With `steps`, `from_ms`, `to_ms`: how many failed in each part of that time, `counts`. With `sample`:
         `names, queues, values` of so many of the newest, and how many that were, `looked`."""
-        engine = await self.aengine()
+        engine, told = await self.aengine(), known(told, Groups)
         if group is not None:
             return (await engine.failures(group, **told)).documents
         return await all_of(partial(engine.failures, **told))
@@ -147,7 +147,7 @@ class OperationMethods(RunningMethods):
     async def aqueue(self, name: str, **changes: Unpack[QueueChanges]) -> Document:
         """Change a queue (`paused`, `max_waiting`, `fair`, `set`, `unset`); its document afterwards, with the
         number of jobs in each state."""
-        return await (await self.aengine()).queue(name, **with_seconds(changes))
+        return await (await self.aengine()).queue(name, **with_seconds(known(changes, QueueChanges)))
 
     async def akick_queue(self, name: str, *, delay: Seconds | None = None) -> int:
         """Take all running jobs of a queue from their workers; how many. To keep it so, pause it first.
@@ -188,7 +188,7 @@ class OperationMethods(RunningMethods):
         `webhook`: `on`, of which ends (`["error"]`); `secrets`, one or two with which it is signed. `notify` is the
         id of the secrets for jobs' own `notify` (docs/protocol.md, section 21). Raises Invalid, Full."""
         matcher = b"" if match is None else matcher_of(match)
-        return await (await self.aengine()).subscribe(webhook_id, url, matcher, **webhook)
+        return await (await self.aengine()).subscribe(webhook_id, url, matcher, **known(webhook, Webhook))
 
     async def awebhooks(self) -> list[Document]:
         """All webhooks: `id, url, match, on`, and how many `secrets` each has."""
@@ -231,11 +231,11 @@ class OperationMethods(RunningMethods):
 
     async def astats(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
         """What happened in each `minute`, `hour` or `day`, oldest first (docs/protocol.md, section 17)."""
-        return await (await self.aengine()).stats(by, **period)
+        return await (await self.aengine()).stats(by, **known(period, Period))
 
     async def aseries(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
         """Sums over a whole time, one for each pair of queue and name."""
-        return await all_of(partial((await self.aengine()).series, by, **period))
+        return await all_of(partial((await self.aengine()).series, by, **known(period, Period)))
 
     async def aconfig(self) -> Document:
         """All settings of the namespace."""
