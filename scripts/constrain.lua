@@ -1,6 +1,7 @@
 -- Creates a constraint, or replaces it.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, shared?, settings?, actor?}, matcher
+-- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, declared?, shared?, settings?,
+--        actor?}, matcher
 -- Reply  document
 -- Errors INVALID field, INVALID match.place, FULL id, STALE
 -- Cost   what waits or runs is dealt with in steps by the calls that follow
@@ -30,6 +31,10 @@ if problem then
   return redis.error_reply(problem)
 end
 local old = constraint.load(new.i)
+if old and new.d and old.d == new.d then
+  return constraintdoc.encode(old) -- a program declares the same as before: what was changed since stays
+end
+new.d = new.d or old and old.d
 if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraint.MOST then
   return redis.error_reply("FULL id: there are " .. constraint.MOST .. " constraints already, creating "
     .. check.show(new.i) .. " would be one too many")

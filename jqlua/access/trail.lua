@@ -15,7 +15,10 @@ local call = redis.call
 local DIGITS = 14
 local MOST_BYTES = 1000 -- of what was said
 -- Of a spec, what tells nothing of the change, or must not be seen.
-local HIDDEN = { actor = true, cursor = true, count = true, ids = true, digest = true, secrets = true, settings = true }
+local HIDDEN = {
+  actor = true, cursor = true, count = true, ids = true, digest = true, declared = true, secrets = true,
+  settings = true,
+}
 
 ---@return boolean # the same values, also in tables
 local function is_same(a, b)

@@ -26,7 +26,8 @@ M.LONGEST_VALUE = 64
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
---- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict, x expires_ms, h shared}
+--- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict, x expires_ms,
+--- d declared, h shared}
 function M.load(id)
   local raw = call("HGET", keys.CONSTRAINTS, id)
   return raw and cmsgpack.unpack(raw) or nil

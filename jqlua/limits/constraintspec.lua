@@ -8,7 +8,7 @@ local version = require "jqlua.base.version"
 
 local M = {}
 
-local FIELDS = "id by concurrency rate cost order expires_in shared actor settings"
+local FIELDS = "id by concurrency rate cost order expires_in declared shared actor settings"
 -- What partitions cannot share: with these a start needs to know of those in other partitions.
 local UNSHARED = { "by", "cost", "order" }
 local MOST_PATHS = 4
@@ -105,7 +105,10 @@ function M.parse()
   if not check.is_name(spec.id) then
     return nil, check.problem("id", check.NAME, spec.id)
   end
-  local new = { i = spec.id, c = spec.concurrency, g = ARGV[2], bg = spec.by }
+  if spec.declared ~= nil and not check.is_name(spec.declared) then
+    return nil, check.problem("declared", check.NAME, spec.declared)
+  end
+  local new = { i = spec.id, c = spec.concurrency, g = ARGV[2], bg = spec.by, d = spec.declared }
   if spec.concurrency ~= nil and not check.is_integer(spec.concurrency, 1, 1e9) then
     return nil, check.problem("concurrency", "an integer from 1 to 10^9", spec.concurrency)
   end

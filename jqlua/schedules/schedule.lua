@@ -57,6 +57,10 @@ function M.put(spec, argument)
   local of = { s = spec, a = argument, m = 0 }
   if old then
     of.m, of.l, of.i, of.r, of.w = old.m, old.l, old.i, old.r, old.w
+    if spec.declared and spec.paused == nil then
+      spec.paused = old.s.paused -- a program that declares something else does not resume it
+    end
+    spec.declared = spec.declared or old.s.declared
   end
   if not spec.paused and not record.is_used_up(of) then
     local plan = moments.plan(spec)

@@ -10,8 +10,8 @@ local zone = require "jqlua.schedules.zone"
 
 local M = {}
 
-local FIELDS = "id every offset cron utc_offset tz timezone start end limit catch_up backlog paused job actor had "
-  .. "request"
+local FIELDS = "id every offset cron utc_offset tz timezone start end limit catch_up backlog paused declared job actor "
+  .. "had request"
 
 local MOST_MADE = 1e15
 
@@ -79,6 +79,8 @@ local function check_limits(spec)
     return check.problem("backlog", "an integer from 1 to 1000", spec.backlog)
   elseif spec.paused ~= nil and type(spec.paused) ~= "boolean" then
     return check.problem("paused", "true or false", spec.paused)
+  elseif spec.declared ~= nil and not check.is_name(spec.declared) then
+    return check.problem("declared", check.NAME, spec.declared)
   end
 end
 

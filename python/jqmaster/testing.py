@@ -77,10 +77,13 @@ async def _clear(url: str, namespace: str) -> None:
 def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iterator[JQ]:
     """The object under test, on a private Redis and in a namespace of its own."""
     from jqmaster.app.app import JQ
+    from jqmaster.app.declared import bring_limits
+    from jqmaster.app.portal import run
 
     where = str(request.config.getini("jq_app"))
     app = _named(where) if where else JQ()
     with app.using(jq_redis, jq_namespace):
+        run(bring_limits(app))
         yield app
 
 

@@ -107,6 +107,16 @@ class Signature:
     def __str__(self) -> str:
         return str(self._signature)
 
+    @property
+    def named(self) -> frozenset[str] | None:
+        """What the argument of a job has as names; None where these may be any."""
+        if self._spread is not None:
+            return None
+        if self._by_name:
+            return frozenset(self._known)
+        parameters = self._signature.parameters.values()
+        return frozenset(one.name for one in parameters if one.kind is one.KEYWORD_ONLY) | {POSITIONAL}
+
     def misfit(self, error: TypeError, kwargs: Mapping[str, Any]) -> str:
         """`error`, with the signature, and the names that no parameter has: Python may tell another first."""
         names = [] if self._spread is not None else sorted(kwargs.keys() - self._known)

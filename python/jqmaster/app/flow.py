@@ -62,14 +62,16 @@ class Flow(Generic[R_co]):
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aresult().__await__()
 
-    async def aresult(self, timeout: float | None = None) -> R_co:
+    async def aresult(self, timeout: float | None = None, *, in_job: bool = False) -> R_co:
         """The result of its last job, or of a group the results of all, once they have it; waits at most `timeout`
         seconds.
 
         Raises as `Handle.result`. When one of the jobs before failed or was cancelled, that is the one it tells.
         """
         try:
-            found: Any = await handles.gather(self._ends, timeout, return_errors=False, at_once=self.link.waits)
+            found: Any = await handles.gather(
+                self._ends, timeout, return_errors=False, at_once=self.link.waits, in_job=in_job
+            )
         except JobError as error:
             if error.reason != "dependency":
                 raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
 
@@ -16,6 +16,7 @@ from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
 from jqmaster.engine.replies import Document, Event
 from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
+from jqmaster.worker.notes import current_job
 
 if TYPE_CHECKING:
     from jqmaster.app.calling import Serializer
@@ -77,11 +78,24 @@ class NoResult(LookupError):
         return f"job {self.job_id} is done, and has no result: {kept[self.reason]}"
 
 
+class WaitsInJob(RuntimeError):
+    """A job would have waited for another one, and did not ask for that with `in_job=True`."""
+
+
+def _waits_in_job(job_id: str) -> WaitsInJob:
+    return WaitsInJob(
+        f"job {job_id} has not ended. A job that waits for it holds its worker's slot meanwhile, and when all slots "
+        "wait like that, nothing goes on. To go on when it has ended, raise ResumeAfter([handle]); to wait here all "
+        "the same, say in_job=True, as in result(in_job=True)"
+    )
+
+
 class Handle(Reference, Generic[R_co]):
     """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`,
     `async for state in handle` follows it to its end.
 
-    Every method has an async twin with an `a` before its name.
+    Every method has an async twin with an `a` before its name. What waits for a job that has not ended raises
+    RuntimeError inside of a job, unless `in_job=True`: it would hold the worker's slot meanwhile.
     """
 
     __slots__ = ("_read", "_returns_none", "created", "id", "link")
@@ -108,15 +122,16 @@ class Handle(Reference, Generic[R_co]):
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aresult().__await__()
 
-    async def aresult(self, timeout: float | None = None) -> R_co:
+    async def aresult(self, timeout: float | None = None, *, in_job: bool = False) -> R_co:
         """What the function returned, once it has; waits at most `timeout` seconds.
 
         Raises TimeoutError; JobError; JobCancelled; NoResult, with a `reason`, also when the result was read
         before (section 9 of docs/protocol.md: `result_grace`); NotFound when nothing is known of the job any
-        more; Unavailable when Redis or the master is away for long.
+        more; Unavailable when Redis or the master is away for long; RuntimeError where it would wait inside of a job,
+        without `in_job`.
         """
         transport = await self.link.open()
-        state = await _wait(transport, self.id, timeout)
+        state = await _wait(transport, self.id, timeout, in_job=in_job)
         if state == "cancelled":
             raise JobCancelled(self.id)
         if state == "error":
@@ -134,10 +149,10 @@ class Handle(Reference, Generic[R_co]):
             return None  # type: ignore[return-value]
         raise NoResult(self.id, "none")
 
-    async def ajoin(self, timeout: float | None = None) -> str:
+    async def ajoin(self, timeout: float | None = None, *, in_job: bool = False) -> str:
         """Wait for the end, however it is: `done`, `error` or `cancelled`. Raises TimeoutError, NotFound,
-        Unavailable."""
-        return await _wait(await self.link.open(), self.id, timeout)
+        Unavailable; RuntimeError as `result`."""
+        return await _wait(await self.link.open(), self.id, timeout, in_job=in_job)
 
     async def astatus(self) -> str:
         """The state now: queued, scheduled, blocked, running, retrying, done, error or cancelled. Raises
@@ -159,18 +174,21 @@ class Handle(Reference, Generic[R_co]):
         with _about(self.id):
             return list((await (await self.link.open()).engine.history(self.id))["events"])
 
-    async def aevents(self) -> AsyncIterator[Event]:
+    async def aevents(self, *, in_job: bool = False) -> AsyncIterator[Event]:
         """How it stands, then each of its transitions and its progress as they come, until it has ended. What is no
-        transition has `event` in its `data` (docs/protocol.md, section 15). Raises NotFound, Unavailable."""
+        transition has `event` in its `data` (docs/protocol.md, section 15). Raises NotFound, Unavailable; RuntimeError
+        as `result`."""
+        await self._check_wait(in_job)
         async for event in (await self.link.open()).events(self.id):
             yield event
 
-    async def astates(self) -> AsyncIterator[State]:
+    async def astates(self, *, in_job: bool = False) -> AsyncIterator[State]:
         """How it stands, then each time that has changed, progress included, until it has ended: what
         `async for state in handle` goes through, and `for` in plain code. Between two looks it may pass states that
         nobody is told of; the last one told is its end. Raises NotFound; Unavailable when Redis or the master is
-        away for long.
+        away for long; RuntimeError as `result`.
         """
+        await self._check_wait(in_job)
         transport = await self.link.open()
         async for state in live.states(transport, self.id, lambda: _known(transport, self.id), AWAY_S):
             yield state
@@ -233,12 +251,22 @@ class Handle(Reference, Generic[R_co]):
     events, states = plain_each(aevents), plain_each(astates)
     __aiter__, __iter__ = astates, states
 
+    async def _check_wait(self, in_job: bool) -> None:
+        """Raises WaitsInJob where following it would wait, in a job."""
+        if may_not_wait(in_job) and await self.astatus() not in ENDED:
+            raise _waits_in_job(self.id)
+
     def _found(self, state: str, conflict: str) -> str:
         if state == "NOTFOUND":
             raise NotFound(f"no such job: {self.id}")
         if state == "CONFLICT":
             raise Conflict(f"job {self.id}: {conflict}")
         return state
+
+
+def may_not_wait(in_job: bool) -> bool:
+    """Whether this is a job, which did not ask to wait for another one."""
+    return not in_job and current_job.get(None) is not None
 
 
 Ids = str | Handle[Any] | Iterable[str | Handle[Any]]
@@ -288,41 +316,43 @@ def unpacked(found: Document, serializer: Serializer) -> Document:
 
 
 async def gather(
-    handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool, at_once: bool
+    handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool, at_once: bool, in_job: bool
 ) -> list[Any]:
     """See `JQ.gather`. `at_once`: all are waited for together, by tasks of the loop."""
     if isinstance(handles, Handle):
         raise TypeError("gather takes several handles")  # one is iterable, too
     if not at_once:
-        return [await _outcome(one, return_errors) for one in handles]
+        return [await _outcome(one.aresult(in_job=in_job), return_errors) for one in handles]
     deadline = None if timeout is None else time.monotonic() + timeout
     places = asyncio.Semaphore(AT_A_TIME)
 
     async def one(handle: Handle[Any]) -> Any:
         async with places:
-            return await handle.aresult(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+            return await _outcome(handle.aresult(left_s, in_job=in_job), return_errors)
 
     tasks = [asyncio.ensure_future(one(handle)) for handle in handles]
     try:
-        return await asyncio.gather(*tasks, return_exceptions=return_errors)
+        return await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
 
 
-async def _outcome(handle: Handle[Any], return_errors: bool) -> Any:
+async def _outcome(result: Awaitable[Any], return_errors: bool) -> Any:
     try:
-        return await handle.aresult()
+        return await result
     except Exception as error:
-        if not return_errors:
+        if not return_errors or isinstance(error, WaitsInJob):  # which is about the caller, and no job's outcome
             raise
         return error
 
 
-async def _wait(transport: Transport, job_id: str, timeout: float | None) -> str:
-    """How a job ended. Raises TimeoutError, NotFound, Unavailable."""
+async def _wait(transport: Transport, job_id: str, timeout: float | None, *, in_job: bool) -> str:
+    """How a job ended. Raises TimeoutError, NotFound, Unavailable, WaitsInJob."""
     start = time.monotonic()
-    deadline = float("inf") if timeout is None else start + timeout
+    only_looks = may_not_wait(in_job)
+    deadline = start if only_looks else float("inf") if timeout is None else start + timeout
     failures, last_answer = 0, start
     while True:
         left_s = max(0.0, deadline - time.monotonic())
@@ -339,5 +369,7 @@ async def _wait(transport: Transport, job_id: str, timeout: float | None) -> str
             continue
         if state in ENDED:
             return state
+        if only_looks and timeout != 0:
+            raise _waits_in_job(job_id)
         if time.monotonic() >= deadline:
             raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s")

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from jqmaster.app.handle import Ids, ids_of
 from jqmaster.engine import options
 from jqmaster.engine.calls import given
-from jqmaster.engine.options import Seconds, Where
+from jqmaster.engine.options import Seconds, Where, known
 from jqmaster.engine.replies import Document, Page
 
 BATCH = 1000
@@ -59,8 +59,8 @@ async def kick_all(kick: Callable[..., Awaitable[tuple[int, bool]]], delay: Seco
 
 
 def conditions(where: Where) -> dict[str, Any]:
-    """`where` as the engine takes it."""
-    found = given(**where)
+    """`where` as the engine takes it. Raises TypeError for a condition that does not exist."""
+    found = given(**known(where, Where, "condition"))
     if not isinstance(found.get("status", ""), str):
         found["status"] = list(found["status"])
     return found

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, Unpack
 
 from jqmaster.app.handle import Dependents, Ids, document, ids_of, unpacked
+from jqmaster.app.limits import Match, limits_of, matcher_of, with_seconds
 from jqmaster.app.link import plain, plain_each
 from jqmaster.app.listing import PAGE, all_of, batched, conditions, each, in_seconds, kick_all
 from jqmaster.app.running import RunningMethods
-from jqmaster.app.task import Task
 from jqmaster.engine import options
 from jqmaster.engine.calls import ABSENT, given
-from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where
+from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where, known
 from jqmaster.engine.replies import Document, Event
 from jqmaster.wire.operation import Role
-
-Match = Mapping[str, Any] | Task[..., Any]
 
 
 class OperationMethods(RunningMethods):
@@ -106,7 +103,7 @@ class OperationMethods(RunningMethods):
         """The jobs that failed for good by group, or those of one: `group, count, first_ms, last_ms, id, message` of
         each. With `steps`, `from_ms`, `to_ms`: how many failed in each part of that time, `counts`. With `sample`:
         `names, queues, values` of so many of the newest, and how many that were, `looked`."""
-        engine = await self.aengine()
+        engine, told = await self.aengine(), known(told, Groups)
         if group is not None:
             return (await engine.failures(group, **told)).documents
         return await all_of(partial(engine.failures, **told))
@@ -150,7 +147,7 @@ class OperationMethods(RunningMethods):
     async def aqueue(self, name: str, **changes: Unpack[QueueChanges]) -> Document:
         """Change a queue (`paused`, `max_waiting`, `fair`, `set`, `unset`); its document afterwards, with the
         number of jobs in each state."""
-        return await (await self.aengine()).queue(name, **_plain(changes))
+        return await (await self.aengine()).queue(name, **with_seconds(known(changes, QueueChanges)))
 
     async def akick_queue(self, name: str, *, delay: Seconds | None = None) -> int:
         """Take all running jobs of a queue from their workers; how many. To keep it so, pause it first.
@@ -164,9 +161,10 @@ class OperationMethods(RunningMethods):
     async def aconstrain(self, constraint_id: str, match: Match, **limits: Unpack[Limits]) -> Document:
         """Limit the jobs that `match`, from now on, also those that are there; replaces a constraint of this
         id whole. `match`: a matcher, `{"name": "mail.*"}`, or a task, which stands for its name. `limits`:
-        `by`, `concurrency`, `rate`, `cost`, `order`, `expires_in` (docs/protocol.md, section 7)."""
-        fields = _matcher(match), _plain(given(**limits))
-        return await (await self.aengine()).constrain(constraint_id, fields[0], **fields[1])
+        `by`, `concurrency`, `rate`, `cost`, `order`, `expires_in` (docs/protocol.md, section 7). A program declares its
+        limits with `limit`. Raises Invalid, Full; ValueError where `by` leads to no parameter of the task."""
+        matcher, fields = matcher_of(match), limits_of(match, limits)
+        return await (await self.aengine()).constrain(constraint_id, matcher, **fields)
 
     async def aconstraints(self, *, busiest: int | None = None) -> list[Document]:
         """All constraints, each with how much of it is in use. `busiest`: with sums over the keys of those that
@@ -189,8 +187,8 @@ class OperationMethods(RunningMethods):
         """Have a URL told of the ends of the jobs that `match`, from now on; replaces a webhook of this id.
         `webhook`: `on`, of which ends (`["error"]`); `secrets`, one or two with which it is signed. `notify` is the
         id of the secrets for jobs' own `notify` (docs/protocol.md, section 21). Raises Invalid, Full."""
-        matcher = b"" if match is None else _matcher(match)
-        return await (await self.aengine()).subscribe(webhook_id, url, matcher, **webhook)
+        matcher = b"" if match is None else matcher_of(match)
+        return await (await self.aengine()).subscribe(webhook_id, url, matcher, **known(webhook, Webhook))
 
     async def awebhooks(self) -> list[Document]:
         """All webhooks: `id, url, match, on`, and how many `secrets` each has."""
@@ -233,11 +231,11 @@ class OperationMethods(RunningMethods):
 
     async def astats(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
         """What happened in each `minute`, `hour` or `day`, oldest first (docs/protocol.md, section 17)."""
-        return await (await self.aengine()).stats(by, **period)
+        return await (await self.aengine()).stats(by, **known(period, Period))
 
     async def aseries(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
         """Sums over a whole time, one for each pair of queue and name."""
-        return await all_of(partial((await self.aengine()).series, by, **period))
+        return await all_of(partial((await self.aengine()).series, by, **known(period, Period)))
 
     async def aconfig(self) -> Document:
         """All settings of the namespace."""
@@ -280,23 +278,6 @@ class OperationMethods(RunningMethods):
     stats, series = plain(astats), plain(aseries)
     config, configure, describe_config = plain(aconfig), plain(aconfigure), plain(adescribe_config)
     export, import_records = plain_each(aexport), plain(aimport_records)
-
-
-def _matcher(match: Match) -> Mapping[str, Any]:
-    """Raises TypeError for what is none."""
-    if isinstance(match, Task):
-        return {"name": match.name}
-    if not isinstance(match, Mapping):
-        name = match if isinstance(match, str) else "send_mail"
-        raise TypeError(f"match is a map of conditions, such as {{'name': {name!r}}}, or a task; got {match!r}")
-    return match
-
-
-def _plain(value: Any) -> Any:
-    """With seconds instead of every `timedelta`, also inside of maps: `rate={"period": timedelta(…)}`."""
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return options.seconds(value) if isinstance(value, timedelta) else value
 
 
 async def _steps(ask: Callable[..., Awaitable[tuple[str, int]]], where: Where) -> int:

@@ -14,6 +14,7 @@ from jqmaster.app import handle as handles
 from jqmaster.app.calling import MessagePack, Serializer
 from jqmaster.app.flow import FlowMethods
 from jqmaster.app.handle import Handle
+from jqmaster.app.limits import Declared, LimitOptions, Match, declare
 from jqmaster.app.link import Link, plain
 from jqmaster.app.operation import OperationMethods
 from jqmaster.app.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
@@ -32,6 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 AnyTask = TypeVar("AnyTask", bound=Task[..., Any])
+AnyMatch = TypeVar("AnyMatch", bound=Match)
 Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
 Hook = TypeVar("Hook", bound=Callable[[], Any])
 Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
@@ -70,6 +72,7 @@ class Registry(OperationMethods, FlowMethods):
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
         self.tasks: dict[str, Task[..., Any]] = {}
+        self.limits: dict[str, Declared] = {}
         self.recurring: dict[str, tuple[Task[..., Any], ScheduleOptions]] = {}
         self.middlewares: list[Middleware] = []
         self.lifespans: list[Lifespan] = []
@@ -165,9 +168,9 @@ class Registry(OperationMethods, FlowMethods):
     def schedule(self, task: Any = None, /, **when: Unpack[ScheduleOptions]) -> Any:
         """Decorator above `@jq.job`: make the job again and again, `@jq.schedule(cron="0 3 * * *")`.
 
-        Workers bring it to the server when they start, replacing what is there under its `id`. When it is
-        taken out of the program, `unschedule` takes it out of the server. Raises ValueError for a `cron` that
-        cannot be.
+        Workers bring it to the server when they start, if it is not there or the program declares something else
+        than before: what an operator changed stays until then. When it is taken out of the program, `unschedule`
+        takes it out of the server. Raises ValueError for a `cron` that cannot be.
         """
         if task is None:
             return lambda it: self.schedule(it, **when)
@@ -181,6 +184,23 @@ class Registry(OperationMethods, FlowMethods):
             cron.check(expression)
         self.recurring[schedule_id] = task, when
         return task
+
+    @overload
+    def limit(self, /, **limits: Unpack[LimitOptions]) -> Callable[[AnyTask], AnyTask]: ...
+    @overload
+    def limit(self, match: AnyMatch, /, **limits: Unpack[LimitOptions]) -> AnyMatch: ...
+
+    def limit(self, match: Any = None, /, **limits: Unpack[LimitOptions]) -> Any:
+        """Decorator above `@jq.job`: limit its jobs, `@jq.limit(by="argument.customer", concurrency=5)`. Or, for all
+        jobs that match, `jq.limit({"name": "mail.*"}, id="mails", concurrency=5)`.
+
+        `id`: default the job's name; all else as of `constrain`. Workers bring it as they bring schedules;
+        `unconstrain` takes it out of the server. Raises TypeError or ValueError for what cannot be.
+        """
+        if match is None:
+            return lambda it: self.limit(it, **limits)
+        declare(self.limits, match, limits)
+        return match
 
     def middleware(self, function: MiddlewareT) -> MiddlewareT:
         """Decorator: `async def timing(job, call_next)` runs around every job, `await call_next()` inside. It
@@ -256,13 +276,20 @@ class Registry(OperationMethods, FlowMethods):
         return Handle(self.link, job_id)
 
     async def agather(
-        self, jobs: Iterable[Handle[R]], timeout: float | None = None, *, return_errors: bool = False
+        self,
+        jobs: Iterable[Handle[R]],
+        timeout: float | None = None,
+        *,
+        return_errors: bool = False,
+        in_job: bool = False,
     ) -> list[R]:
         """The results of many jobs in order, as `result` of each, within `timeout` seconds in all.
 
-        Raises what the first that goes wrong raises; with `return_errors` these stand among the results.
+        Raises what the first that goes wrong raises; with `return_errors` these stand among the results. In a job
+        it raises RuntimeError where it would wait, unless `in_job`.
         """
-        return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=self.link.waits)
+        at_once = self.link.waits
+        return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=at_once, in_job=in_job)
 
     async def adependency_results(self, *, return_errors: bool = False) -> list[Any]:
         """In a job: the results of those that it depends on, in the order of its `depends`. They stay until

@@ -33,7 +33,7 @@ class RunningMethods(MadeMethods):
     async def arepeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
         """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
         Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
-        fields = options.when_of(when)
+        fields = options.when_of(options.known(when, When))
         found = await (await self.aengine()).schedule(schedule_id, call.spec(), call.argument, **fields)
         return unpacked(found, self.link.serializer)
 

@@ -285,6 +285,8 @@ class When(TypedDict, total=False):
     catch_up: Literal["one", "all", "none"] | None
     backlog: int | None
     paused: bool | None
+    declared: str | None
+    """What tells a program's declaration: nothing changes where it was declared the same before."""
 
 
 class ScheduleOptions(When, total=False):

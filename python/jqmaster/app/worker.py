@@ -9,19 +9,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 
 from jqmaster.app import calling
 from jqmaster.app.calling import Serializer
+from jqmaster.app.declared import bring
 from jqmaster.app.flow import is_for_nothing
 from jqmaster.app.registry import Registry
-from jqmaster.app.task import Call, ScheduleOptions, Task, When
-from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.options import JobOptions
+from jqmaster.app.task import Call, Task
 from jqmaster.engine.replies import Job
-from jqmaster.errors import JQError, Unavailable
 from jqmaster.wire.secret import masters_of
 from jqmaster.worker.ending import FollowUp, Move, Packed, returned
 from jqmaster.worker.failure import JobFailed, text_of
@@ -83,14 +81,14 @@ class Runner:
 
     @asynccontextmanager
     async def alive(self) -> AsyncIterator[None]:
-        """What surrounds a worker: lifespans, hooks, schedules; and the end of threads and processes."""
+        """What surrounds a worker: what the program declares, lifespans and hooks; the end of threads and processes."""
         tried = asyncio.Event()
         async with AsyncExitStack() as stack:
             if self._connection is not None:
                 stack.enter_context(self._jq.connected(self._connection))
             stack.callback(self._end)
-            schedules = asyncio.create_task(self._bring_schedules(tried), name="schedules")
-            stack.callback(schedules.cancel)
+            bringing = asyncio.create_task(bring(self._jq, tried), name="declared")
+            stack.callback(bringing.cancel)
             await tried.wait()
             await stack.enter_async_context(self._jq.surroundings())
             yield
@@ -133,32 +131,6 @@ class Runner:
         else:
             result = await self.threads.run(function, *args, **kwargs)
         return await returned(result)
-
-    async def _bring_schedules(self, tried: asyncio.Event) -> None:
-        """Sets `tried` when all are brought, or the server cannot be reached: it gets them later, then."""
-        try:
-            for schedule_id, (task, when) in self._jq.recurring.items():
-                await self._bring_schedule(schedule_id, task, when, tried)
-        finally:
-            tried.set()
-
-    async def _bring_schedule(
-        self, schedule_id: str, task: Task[..., Any], when: ScheduleOptions, tried: asyncio.Event
-    ) -> None:
-        failures = 0
-        while True:
-            try:
-                await bring_schedule(self._jq, schedule_id, task, when)
-                return
-            except Unavailable as error:
-                level = logging.DEBUG if failures else logging.WARNING
-                log.log(level, "schedule %s comes later: %s", schedule_id, error)
-                tried.set()
-                await asyncio.sleep(backoff_s(failures))
-                failures += 1
-            except (JQError, TypeError, ValueError) as error:
-                log.error("schedule %s is refused: %s", schedule_id, error)
-                return
 
     def _end(self) -> None:
         self.threads.stop()
@@ -278,13 +250,3 @@ def _kind(task: Task[..., Any]) -> str:
 def queues_of(jq: Registry) -> list[str]:
     """Where the jobs of an object wait, unless they are told otherwise when they are enqueued."""
     return sorted({task.queue for task in jq.tasks.values()})
-
-
-async def bring_schedule(jq: Registry, schedule_id: str, task: Task[..., Any], when: ScheduleOptions) -> None:
-    """Create or replace a schedule. One that is paused stays so, unless `when` says otherwise."""
-    own = when.copy()  # what is left of it in the end says when
-    chosen: JobOptions = {**task.chosen, **own.pop("options", {})}
-    call: Call[Any] = Call(task, *task.prepare(own.pop("args", ()), own.pop("kwargs", {}), chosen))
-    if own.get("paused") is None:
-        own["paused"] = any(before.get("paused") for before in await jq.aschedules([schedule_id]))
-    await jq.arepeat(schedule_id, call, **cast(When, own))

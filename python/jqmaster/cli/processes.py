@@ -47,7 +47,7 @@ takes networks and hosts with commas between, * for any.
 --data-dir DIR=var $JQ_DATA_DIR              where an own Redis keeps its data
 --stop-timeout SPAN=10s $JQ_STOP_TIMEOUT     how long a stop may take
 --access-log                                 log a line for each request and each delivery
---log-format text|json=text $JQ_LOG_FORMAT   of the log, on stderr
+--log-format text|json $JQ_LOG_FORMAT        of the log, on stderr (default: text)
 --environment NAME $JQ_ENVIRONMENT           what the web UI calls this system in its header: production
 --environment-color grey|blue|green|amber|red|purple=grey $JQ_ENVIRONMENT_COLOR  and in which color
 --metrics-queues N(1..1000)=100 $JQ_METRICS_QUEUES  queues that /metrics shows one by one
@@ -57,9 +57,11 @@ def _serve(options: Options) -> int:
     with brought_by("server", "serve"):
         from jqmaster.master.server import ServeOptions, run
     from jqmaster.master.session import Proxies
+    from jqmaster.worker import joblog
 
+    joblog.configure(options.log_format, verbose=options.verbose)
     same = (
-        "host port unix data_dir migrate recreate access_log log_format metrics_queues insecure tls_cert tls_key "
+        "host port unix data_dir migrate recreate access_log metrics_queues insecure tls_cert tls_key "
         "push_to environment_color"
     ).split()
     user_header, roles_header = options.proxy_user_header.lower(), options.proxy_roles_header.lower()
@@ -141,7 +143,7 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --process-memory MB $JQ_PROCESS_MEMORY    of a JQ object: a process makes room for a fresh one when it holds more
 --name NAME $JQ_WORKER_NAME               the worker's name (default: host, process and a random part)
 --stop-timeout TIME=8s $JQ_STOP_TIMEOUT   how long running jobs have to finish
---json-logs                               log JSON objects, one a line
+--log-format text|json $JQ_LOG_FORMAT     of the log, on stderr (default: as the program configured it, or text)
 --reload                                  for development: start anew when a Python file below this folder changes
 {_RECREATE}[where to ask]
 {URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}"""
@@ -163,12 +165,12 @@ def _run_worker(options: Options, until: Any = None) -> int:
     from jqmaster.worker import joblog
     from jqmaster.worker.run import WorkOptions, run
 
-    joblog.install(json_lines=options.json_logs)
     prog = options.parser.prog
     if options.synchronous and not options.push:
         raise Misused(prog, "--synchronous goes with --push")
     url = url_of(options)
     jobs = _jobs(options.functions, prog)
+    joblog.configure(options.log_format, verbose=options.verbose)
     same = ("push", "register", "recreate", "synchronous", "queues", "concurrency", "host", "port", "name", "advertise")
     given: dict[str, Any] = {name: getattr(options, name) for name in same}
     given |= _redis_given(options) | {"drain_timeout_s": options.stop_timeout, "until": until}

@@ -30,9 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = build().parse_args(_in_order(given))
         check_environment(options)
-        level = logging.DEBUG if options.verbose else logging.WARNING
-        form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-        logging.basicConfig(level=level, format=form, stream=sys.stderr)
+        if not hasattr(options, "log_format"):  # what has --log-format runs for long, and sees to it
+            level = logging.DEBUG if options.verbose else logging.WARNING
+            form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+            logging.basicConfig(level=level, format=form, stream=sys.stderr)
         code = _run(options)
         sys.stdout.flush()
         return code

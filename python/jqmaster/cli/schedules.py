@@ -8,7 +8,7 @@ from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Misused, Options, Replies, asks
 from jqmaster.wire.operations import OPERATIONS
 
-_GIVEN = tuple(one.name for one in OPERATIONS["schedule"].at("body") if one.name not in ("job", "argument"))
+_GIVEN = tuple(one.name for one in OPERATIONS["schedule"].at("body") if one.name not in ("job", "argument", "declared"))
 
 
 def rhythm(one: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ retries nothing by default. With retries, or where a caller repeats a call after
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import secrets
 import time
@@ -53,6 +54,11 @@ ABSENT: Any = object()  # where None is a value
 
 _DRIVER = DriverInfo()  # each connection would look its version up in files
 _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush takes
+
+
+@functools.cache  # once in a process: several calls may find it so
+def _say_new(namespace: str) -> None:
+    log.info("namespace %s is not set up in this Redis: setting it up", namespace)
 
 
 def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
@@ -326,7 +332,7 @@ class Caller(Calling):
     def _allow_setup(self) -> None:
         """Raise Vanished when the namespace was there, and is not to be set up again."""
         if not self._is_known:
-            log.warning("namespace %s is not set up in this Redis: setting it up", self.namespace)
+            _say_new(self.namespace)
         elif self._recreates:
             log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)
         else:

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2s
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
 from jqmaster.wire.fields import FIELDS
 
 Seconds = float | timedelta
+Given = TypeVar("Given", bound=Mapping[str, Any])
 
 
 class Reference:
@@ -139,6 +141,8 @@ class Limits(TypedDict, total=False):
     cost: float | str | None
     order: str | None
     expires_in: Seconds | None
+    declared: str | None
+    """What tells a program's declaration: nothing changes where it was declared the same before."""
 
 
 class Webhook(TypedDict, total=False):
@@ -193,16 +197,21 @@ class NewJob(NamedTuple):
     argument: bytes
 
 
-NAMES = frozenset(JobOptions.__annotations__)
+def known(given: Given, kind: type, what: str = "option") -> Given:
+    """`given` as it is, which type checkers need not have seen. Raises TypeError for a name that `kind`, a TypedDict,
+    does not have."""
+    for name in sorted(given.keys() - kind.__annotations__.keys()):
+        names = sorted(kind.__annotations__)
+        close = difflib.get_close_matches(name, names, 1)
+        meant = f", did you mean {close[0]}?" if close else ""
+        raise TypeError(f"no such {what}: {name}{meant}; there are: {', '.join(names)}")
+    return given
 
 
 def check(options: JobOptions) -> JobOptions:
     """`options` as they were given, which type checkers need not have seen. Raises TypeError for a name that is
     none, and for a duration that is none."""
-    unknown = sorted(options.keys() - NAMES)
-    if unknown:
-        raise TypeError(f"no such option: {', '.join(unknown)}; there are: {', '.join(sorted(NAMES))}")
-    for name, value in options.items():
+    for name, value in known(options, JobOptions).items():
         if name in _DURATIONS and value is not None:
             seconds(value, name)
     return options
@@ -215,7 +224,7 @@ def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
 
 def changes_of(changes: Changes, dumps: Callable[[Any], bytes]) -> tuple[dict[str, Any], bytes]:
     """The spec of a change, but for the id, and the argument, which is empty where it stays."""
-    spec = _sent(changes)
+    spec = _sent(known(changes, Changes))
     spec.pop("argument", None)
     return spec, dumps(changes["argument"]) if "argument" in changes else b""
 

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import ssl
-import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,7 +79,6 @@ class ServeOptions:
     migrate: bool = False  # data of an older schema
     recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request and delivery
-    log_format: str = "text"  # or json
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
     proxies: Proxies = NO_PROXIES  # who say who a user is
@@ -318,7 +316,7 @@ class Server:
 
 def run(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
-    joblog.set_up(access_log=options.access_log, log_format=options.log_format)
+    joblog.set_up(access_log=options.access_log)
     open_files.raise_limit()
     with asyncio.Runner(loop_factory=open_files.Loop) as runner:
         return runner.run(_run(options))
@@ -332,7 +330,7 @@ async def _run(options: ServeOptions) -> int:
         if stopping.is_set():
             server.abandon()
             os._exit(128 + number)
-        _say("stopping; once more to stop at once")
+        joblog.say(log, "stopping; a second signal ends it at once")
         stopping.set()
 
     loop = asyncio.get_running_loop()
@@ -341,21 +339,17 @@ async def _run(options: ServeOptions) -> int:
     try:
         await server.start()
     except StartError as error:
-        print(f"jqmaster: {error}", file=sys.stderr)
+        joblog.say(log, str(error), is_error=True)
         return error.code
     own = " (own)" if options.redis_url is None else ""
-    _say(f"JQ master {__version__} listens on {server.url}")
-    _say(f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
+    joblog.say(log, f"JQ master {__version__} listens on {server.url}")
+    joblog.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
     waits = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.failed())]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
     await server.stop()
     if not stopping.is_set():
-        print("jqmaster: the HTTP server ended by itself", file=sys.stderr)
+        joblog.say(log, "the HTTP server ended by itself", is_error=True)
         return EXIT_FAILED
     return EXIT_OK
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)

@@ -210,6 +210,7 @@ RANKED = (
 RANKING = Reply("own", ("queues", "total", "looked", "more", "counting", "age_ms"))
 
 # Limits, schedules, statistics.
+DECLARED = body("declared", NAME, "What tells a program's declaration, as a digest. Nothing changes if it is the same.")
 ID = path("id", NAME, "id", "known")
 LIMITS = (
     body("match", Type("value", schema="Matcher"), "a map of conditions", required=True),
@@ -219,6 +220,7 @@ LIMITS = (
     body("cost", Type("map", schema="Cost")),
     body("order", Type("text", choices=("strict",), schema="StrictOrder")),
     body("expires_in", Type("number", 0.001, 1e10), "Seconds after which it is deleted."),
+    DECLARED,
 )
 BUSIEST = query(
     "busiest", Type("integer", 0, 100), "With sums over the keys of those that have `by`, and so many of the fullest."
@@ -253,6 +255,7 @@ RECURRING = (
     ),
     body("backlog", Type("integer", 1, 1000)),
     body("paused", FLAG, "Moments pass without jobs.", default=False),
+    DECLARED,
     body("job", Type("map", schema="ScheduledJob"), required=True),
     body("argument", VALUE, default=NIL),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import time
 from typing import Any
 
@@ -56,17 +57,37 @@ class JsonLines(logging.Formatter):
 _USUAL = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName", "job"}
 
 
-def install(*, json_lines: bool = False) -> None:
-    """Have all handlers of the root logger tell the job; as text, or as JSON."""
-    for handler in logging.getLogger().handlers:
+def configure(log_format: str | None = None, *, verbose: bool = False) -> None:
+    """For a process of its own, once its program is imported: log to stderr, warnings and worse, and tell the job.
+    How the program has configured the root logger holds; a `log_format`, "text" or "json", and `verbose` go over it."""
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.StreamHandler())
+        root.setLevel(logging.WARNING)
+        log_format = log_format or "text"
+    if verbose:
+        root.setLevel(logging.DEBUG)
+    for handler in root.handlers:
         handler.addFilter(JobFilter())
-        handler.setFormatter(JsonLines() if json_lines else logging.Formatter(PLAIN))
+        if log_format is not None:
+            handler.setFormatter(JsonLines() if log_format == "json" else logging.Formatter(PLAIN))
 
 
-def set_up(*, access_log: bool, log_format: str) -> None:
-    """For a process of its own: what `--access-log` and `--log-format` mean."""
-    if log_format == "json":
-        install(json_lines=True)
+def say(logger: logging.Logger, line: str, *, is_error: bool = False) -> None:
+    """Tell who started the process, whatever the level of its log: on stdout, an error on stderr. As JSON where the
+    log is."""
+    stream = sys.stderr if is_error else sys.stdout
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, JsonLines):
+            level = logging.ERROR if is_error else logging.INFO
+            record = logger.makeRecord(logger.name, level, "", 0, line, (), None)
+            print(handler.formatter.format(record), file=stream, flush=True)
+            return
+    print(f"jqmaster: {line}" if is_error else line, file=stream, flush=True)
+
+
+def set_up(*, access_log: bool) -> None:
+    """For a server: what `--access-log` means."""
     # Commands keep these quiet, as they say themselves what went wrong; a server's log is the place for it.
     for name in ("jqmaster.http", "jqmaster.calls"):
         logging.getLogger(name).setLevel(logging.NOTSET)

@@ -23,6 +23,7 @@ from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.secret import check_master, key_of
 from jqmaster.wire.signing import new_secret
+from jqmaster.worker import joblog
 from jqmaster.worker.beats import Running
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.threads import Threads
@@ -101,7 +102,7 @@ async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watch) -> int:
     try:
         await work(options, stop, watch)
     except (JQError, OSError) as error:
-        print(f"jqmaster: {error}", file=sys.stderr)
+        joblog.say(log, str(error), is_error=True)
         return 1
     finally:
         if watching is not None:
@@ -276,7 +277,7 @@ async def _registered(register: Callable[[], Awaitable[None]], stop: asyncio.Eve
             return True
         except Unavailable as error:
             if not failures:
-                print(f"jqmaster: waiting for the other side: {error}", file=sys.stderr, flush=True)
+                joblog.say(log, f"waiting for the other side: {error}", is_error=True)
             try:
                 async with asyncio.timeout(backoff_s(failures)):
                     await stop.wait()
@@ -309,4 +310,4 @@ async def _tell_end(worker: Worker, name: str, timeout_s: float) -> None:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)
+    joblog.say(log, line)

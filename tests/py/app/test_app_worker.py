@@ -267,33 +267,6 @@ def test_progress_and_checkpoints(jq: JQ) -> None:
     assert (document["progress"], document["progress_message"]) == (50, "half")
 
 
-# -- schedules ------------------------------------------------------------------------------------
-
-
-async def test_workers_bring_their_schedules(jq: JQ) -> None:
-    @jq.schedule(id="nightly", cron="0 3 * * *", args=("all",), options={"priority": 2})
-    @jq.schedule(every=3600)
-    @jq.job
-    def clean(what: str = "some") -> None: ...
-
-    await jq.aburst()
-    [nightly] = await jq.aschedules(["nightly"])
-    assert (nightly["cron"], nightly["job"]["priority"], nightly["job"]["name"]) == ("0 3 * * *", 2, "clean")
-    assert nightly["argument"] == {"what": "all"}
-    # Who pauses one does not find it running again after a deployment.
-    await jq.arepeat("clean", clean.job(), every=3600, paused=True)
-    await jq.aburst()
-    [hourly] = await jq.aschedules(["clean"])
-    assert hourly["paused"] is True
-    await jq.aunschedule("nightly")
-    with pytest.raises(ValueError, match="there is a schedule 'nightly' already"):
-        jq.schedule(clean, id="nightly", every=1)
-    with pytest.raises(TypeError):
-        jq.schedule(lambda: None, every=1)  # type: ignore[type-var]
-    with pytest.raises(ValueError, match="hour '24' is not understood"):
-        jq.schedule(clean, id="wrong", cron="0 24 * * *")
-
-
 # -- logs -----------------------------------------------------------------------------------------
 
 

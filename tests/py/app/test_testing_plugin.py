@@ -24,6 +24,11 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+@jq.limit(by="argument.to", concurrency=1)
+@jq.job
+def mail(to: str) -> None: ...
+
+
 @jq.job(max_retry=2)
 def fail() -> None:
     raise ValueError("no")
@@ -59,6 +64,10 @@ def test_a_worker_beside_the_test(jq, jq_worker):
     assert add.enqueue(1, 2).result(timeout=60) == 3
 
 
+def test_the_program_s_limits_are_there(jq):
+    assert [one["id"] for one in jq.constraints()] == ["mail"]
+
+
 def test_the_fixtures(jq, jq_redis, jq_namespace):
     assert (jq.url, jq.namespace) == (jq_redis, jq_namespace)
 """
@@ -91,7 +100,7 @@ def test_a_program_s_jobs_on_a_private_redis(tmp_path: Path) -> None:
     (tmp_path / "test_program.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\njq_app = program:jq\n")
     said = run(tmp_path)
-    assert "6 passed" in said, said
+    assert "7 passed" in said, said
 
 
 def test_a_redis_that_is_given_is_left_clean(tmp_path: Path, redis_url: str) -> None:

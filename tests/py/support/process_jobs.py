@@ -125,3 +125,10 @@ def never_ends() -> None:
 
 @stuck.job(process=True)
 def passes() -> None: ...
+
+
+@jobs.job(process=True, max_retry=0)
+def waits_for_another(url: str, namespace: str) -> int:
+    with jobs.using(url, namespace):
+        result: int = jobs.enqueue("other").result()
+        return result

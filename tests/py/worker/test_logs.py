@@ -171,7 +171,7 @@ def test_a_served_master_writes_lines_when_told(redis_url: str, tmp_path: Any) -
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     try:
         assert process.stdout is not None
-        url = process.stdout.readline().split()[-1]
+        url = json.loads(process.stdout.readline())["message"].split()[-1]
         with urllib.request.urlopen(f"{url}/health", timeout=60) as answer:
             request_id = answer.headers["x-request-id"]
     finally:

@@ -108,6 +108,8 @@ class ConstraintGenerator:
     def with_end(self, fields):
         if self.chance(0.2):
             fields["expires_in"] = self.rng.choice((0.001, 2, 20, 1000))
+        if self.chance(0.2):
+            fields["declared"] = self.rng.choice(("one", "two"))
         return fields
 
     def changed(self, old):

@@ -325,7 +325,7 @@ class MoreGenerator:
             fields = {"id": self.rng.choice(SCHEDULES), **self.timing()}
         choices = {
             "limit": (0.2, (1, 2, 5)), "catch_up": (0.6, ("one", "all", "all", "none")),
-            "backlog": (0.5, (1, 3, 150)), "paused": (0.25, (True, False)),
+            "backlog": (0.5, (1, 3, 150)), "paused": (0.25, (True, False)), "declared": (0.2, ("one", "two")),
             "start": (0.15, (self.moment_s(-20), self.moment_s(3))),
             "end": (0.15, (self.moment_s(5), self.moment_s(90))),
         }  # fmt: skip

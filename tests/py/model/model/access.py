@@ -11,7 +11,7 @@ NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "uns
          "mark")  # fmt: skip
 # Those that may say from which version of what all partitions have to which.
 VERSIONED = ("config", "queue", "forget", "constrain", "unconstrain", "subscribe", "unsubscribe", "grant", "revoke")
-HIDDEN = ("ids", "count", "digest", "match", "secrets", "settings")
+HIDDEN = ("ids", "count", "digest", "declared", "match", "secrets", "settings")
 MOST_BYTES = 1000
 NOT_CHANGED = ("NOTFOUND", "CONFLICT")
 
@@ -88,7 +88,7 @@ class Access(Part):
         is_look = (script == "config" and "set" not in fields) or (
             script == "queue" and fields.keys() <= {"name", "actor", "settings"}
         )
-        is_noted = script in NOTED and not is_look
+        is_noted = script in NOTED and not is_look and not self.is_declared(script, fields)
         if not is_noted or self.model.settings["trail_max"] == 0:
             return None
         fields = {k: v for k, v in fields.items() if k not in HIDDEN}
@@ -97,6 +97,12 @@ class Access(Part):
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
         return {"actor": fields.pop("actor", ""), "what": script, "fields": fields, "of_jobs": of_jobs,
                 "key": key.get("name"), "on": None if of_jobs else fields.get(ids.get(script, "id"))}  # fmt: skip
+
+    def is_declared(self, script, fields):
+        """Whether a program declares what it declared before."""
+        known = {"constrain": self.model.limits.constraints, "schedule": self.model.schedules.defined}.get(script, {})
+        one = known.get(fields.get("id"))
+        return one is not None and one.declared is not None and one.declared == fields.get("declared")
 
     def add_to_trail(self, change, reply, fields):
         """A change that was made."""

@@ -11,16 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, product
 
-from model.common import (
-    DEAR,
-    WAITING,
-    ErrorReply,
-    Refused,
-    accepted,
-    expect,
-    ms,
-    same,
-)
+from model.common import DEAR, WAITING, ErrorReply, Refused, accepted, expect, ms, same
 from model.matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
 from model.part import Part
 
@@ -35,6 +26,7 @@ class Constraint:
     given: dict
     blob: bytes
     expires_ms: int | None = None
+    declared: str | None = None  # what tells a program's declaration
     starts: dict = field(default_factory=dict)  # key -> [(date in ms, cost), ...]
     next_ms: dict = field(default_factory=dict)  # key -> when `smooth` allows the next start
     doubtful: set = field(default_factory=set)  # keys whose last start, under `smooth`, may be forgotten
@@ -57,8 +49,8 @@ class Constraint:
     @property
     def definition(self):
         """What must stay the same for starts to be counted further."""
-        rate = self.rate and (self.rate["period"], self.is_smooth)
-        return self.blob, self.given.get("by"), self.cost, self.is_strict, rate
+        period = self.rate and self.rate["period"]
+        return self.blob, self.given.get("by"), self.cost, self.is_strict, period, self.is_smooth
 
     @property
     def paths(self):
@@ -321,11 +313,13 @@ class Limits(Part):
         if "by" in given and id not in self.constraints and bounds.is_full(bounds.keys_in_use()):
             raise Refused("FULL", "id")
         accepted(reply)
-        expires_in = given.pop("expires_in", None)
-        expires_ms = None if expires_in is None else self.model.now + ms(expires_in)
+        old, declared = self.constraints.get(id), given.pop("declared", None)
+        if old and declared and old.declared == declared:
+            return self.model.limit_documents.check_constraint(reply, id)
+        expires_ms = self.model.now + ms(given.pop("expires_in")) if "expires_in" in given else None
         if not given.get("shared"):
             given.pop("shared", None)
-        new, old = Constraint(id, given, pack(match), expires_ms), self.constraints.get(id)
+        new = Constraint(id, given, pack(match), expires_ms, declared or (old and old.declared))
         new.shares = self.model.shares
         self.model.shares.constrained(old, new)
         if old and new.definition == old.definition:
@@ -366,8 +360,7 @@ class Limits(Part):
             raise Refused("NOTFOUND", "id")
         constraint = self.constraints[id]
         values = by if isinstance(by, list) else [] if by is MISSING else [by]
-        fits = isinstance(by, list) == isinstance(constraint.given.get("by"), list)
-        if not fits or len(values) != len(constraint.paths):
+        if isinstance(by, list) != isinstance(constraint.given.get("by"), list) or len(values) != len(constraint.paths):
             raise Refused("INVALID", "by")
         if values and seconds and self.model.bounds.is_new_key(constraint, values):
             raise Refused("FULL", "by")

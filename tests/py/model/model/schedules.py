@@ -41,6 +41,7 @@ class Schedule:
         self.every_ms = ms(self.given.get("every", 0))
         self.end_ms = ms(self.given["end"]) if "end" in self.given else float("inf")
         self.is_paused = self.given.get("paused", False)
+        self.declared = self.given.pop("declared", None)  # what tells a program's declaration
         self.catch_up = self.given.get("catch_up", "one")
 
     @property
@@ -244,7 +245,13 @@ class Schedules(Part):
             raise Refused("INVALID", "end")
         accepted(reply)
         new, old = timing, self.defined.get(id)
+        if old and new.declared and old.declared == new.declared:
+            self.check_schedule(dict(reply), id)
+            return
         if old:
+            if new.declared and "paused" not in given:
+                new.is_paused = given["paused"] = old.is_paused
+            new.declared = new.declared or old.declared
             new.made, new.last_ms, new.last_id, new.runs = old.made, old.last_ms, old.last_id, old.runs
             new.going_ms = old.going_ms
         new.next_ms = new.after(self.model.now)

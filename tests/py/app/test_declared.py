@@ -1,0 +1,233 @@
+"""What a program declares beside its jobs: limits and schedules, brought by workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from app_support import jq, working
+from jqmaster import JQ
+from servers import RedisServer
+from topologies import until
+
+__all__ = ["jq"]
+
+
+def trail(jq: JQ) -> list[tuple[str, str]]:
+    """What was changed, oldest first, and of what."""
+    return [(one["what"], one["on"]) for one in jq.trail()][::-1]
+
+
+def program(jq: JQ, concurrency: int = 1, every: float = 3600) -> None:
+    """What one file of a program says, or its next version."""
+
+    @jq.limit(by="argument.customer", concurrency=concurrency)
+    @jq.schedule(every=every, args=("acme",))
+    @jq.job
+    def mail(customer: str) -> None: ...
+
+    jq.limit({"name": "mail*"}, id="all-mails", rate={"limit": 1000, "period": timedelta(minutes=1)})
+
+
+def again(jq: JQ, **other: Any) -> JQ:
+    """The program in another process, perhaps in another version."""
+    new = JQ(jq.url, namespace=jq.namespace if jq.is_redis else None)
+    program(new, **other)
+    return new
+
+
+def test_a_worker_brings_limits(jq: JQ) -> None:
+    program(jq)
+    jq.burst()
+    found = {one["id"]: one for one in jq.constraints()}
+    assert (found["mail"]["match"], found["mail"]["by"]) == ({"name": "mail"}, "argument.customer")
+    assert found["mail"]["concurrency"] == 1
+    assert found["all-mails"]["rate"] == {"limit": 1000, "period": 60}
+    assert trail(jq) == [("constrain", "mail"), ("constrain", "all-mails"), ("schedule", "mail")]
+
+
+def test_a_limit_holds_for_the_first_job(jq: JQ) -> None:
+    running, most = 0, 0
+
+    @jq.limit(by="argument.customer", concurrency=1)
+    @jq.job
+    async def mail(customer: str) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.05)
+        running -= 1
+
+    mail.map(["acme"] * 5)
+    assert jq.burst() == 5
+    assert most == 1
+
+
+def test_what_is_unchanged_is_not_written_again(jq: JQ) -> None:
+    program(jq)
+    jq.burst()
+    before = trail(jq)
+    again(jq).burst()
+    assert trail(jq) == before
+
+
+def test_many_workers_that_start_at_once_write_once(jq: JQ) -> None:
+    async def start() -> None:
+        await asyncio.gather(*(again(jq).aburst() for _ in range(8)))
+
+    asyncio.run(start())
+    assert sorted(trail(jq)) == [("constrain", "all-mails"), ("constrain", "mail"), ("schedule", "mail")]
+
+
+def test_what_an_operator_changed_stays(jq: JQ) -> None:
+    program(jq)
+    jq.burst()
+    jq.constrain("mail", {"name": "mail"}, concurrency=50)
+    jq.repeat("mail", jq.tasks["mail"].job("acme"), every=60, paused=True)
+    again(jq).burst()
+    [limit] = [one for one in jq.constraints() if one["id"] == "mail"]
+    assert (limit["concurrency"], "by" in limit) == (50, False)
+    [schedule] = jq.schedules(["mail"])
+    assert (schedule["every"], schedule["paused"]) == (60, True)
+
+
+def test_another_declaration_is_brought(jq: JQ) -> None:
+    program(jq)
+    jq.burst()
+    jq.constrain("mail", {"name": "mail"}, concurrency=50)
+    jq.repeat("mail", jq.tasks["mail"].job("acme"), every=60, paused=True)
+    again(jq, concurrency=2, every=7200).burst()
+    [limit] = [one for one in jq.constraints() if one["id"] == "mail"]
+    assert (limit["concurrency"], limit["by"]) == (2, "argument.customer")
+    [schedule] = jq.schedules(["mail"])
+    assert (schedule["every"], schedule["paused"]) == (7200, True), "who pauses one does not find it running again"
+
+
+def test_a_limit_that_was_deleted_comes_again(jq: JQ) -> None:
+    program(jq)
+    jq.burst()
+    jq.unconstrain("mail")
+    again(jq).burst()
+    assert [one["id"] for one in jq.constraints()] == ["all-mails", "mail"]
+
+
+def test_they_come_later_where_the_server_is_away() -> None:
+    with RedisServer() as server:
+        jq = JQ(server.url)
+        program(jq)
+        server.kill()
+        with working(jq):
+            server.start()
+            until(lambda: [one["id"] for one in (*jq.constraints(), *jq.schedules())] == ["all-mails", "mail", "mail"])
+        jq.close()
+
+
+def test_where_jobs_run_at_once_limits_are_left_out() -> None:
+    jq = JQ("redis://127.0.0.1:9")
+
+    @jq.limit(rate={"limit": 1, "period": 3600})
+    @jq.job
+    def mail() -> int:
+        return 1
+
+    with jq.immediate():
+        assert [mail.enqueue().result(), mail.enqueue().result()] == [1, 1]
+        assert jq.burst() == 0
+
+
+WRONG: list[tuple[str, Callable[[JQ, Any], object], type[Exception]]] = [
+    ("did you mean argument.customer?", lambda jq, f: jq.limit(f, by="argument.custmer", concurrency=1), ValueError),
+    ("did you mean argument.customer?", lambda jq, f: jq.limit(f, by="customer", concurrency=1), ValueError),
+    ("by: 'argument.zip.x' leads", lambda jq, f: jq.limit(f, by=["name", "argument.zip.x"], rate=RATE), ValueError),
+    ("did you mean argument.size?", lambda jq, f: jq.limit(f, cost="argument.siz", rate=RATE), ValueError),
+    ("did you mean concurrency?", lambda jq, f: jq.limit(f, concurency=1), TypeError),
+    ("concurrency, rate or both", lambda jq, f: jq.limit(f, by="argument.customer"), ValueError),
+    ("integer of at least 1, got 0", lambda jq, f: jq.limit(f, concurrency=0), ValueError),
+    ("got True", lambda jq, f: jq.limit(f, concurrency=True), ValueError),
+    ("expected a map", lambda jq, f: jq.limit(f, rate=5), ValueError),
+    ("expected a map", lambda jq, f: jq.limit(f, rate={"limit": 5}), ValueError),
+    ("more than 0 seconds", lambda jq, f: jq.limit(f, rate={"limit": 5, "period": 0}), ValueError),
+    ("as limit an integer", lambda jq, f: jq.limit(f, rate={"limit": 0.5, "period": 1}), ValueError),
+    ("give the limit an id", lambda jq, f: jq.limit({"name": "mail"}, concurrency=1), TypeError),
+    ("goes above @jq.job", lambda jq, f: jq.limit(lambda: None, concurrency=1), TypeError),
+    ("a map of conditions", lambda jq, f: jq.limit("mail", id="x", concurrency=1), TypeError),
+    ("a limit 'mail' already", lambda jq, f: [jq.limit(f, concurrency=1) for _ in range(2)], ValueError),
+]  # fmt: skip
+RATE = {"limit": 5, "period": 1}
+
+
+@pytest.mark.parametrize(("said", "declares", "kind"), WRONG, ids=[f"{n} {said}" for n, (said, *_) in enumerate(WRONG)])
+def test_what_cannot_be_raises_where_it_stands(said: str, declares: Callable[[JQ, Any], object], kind: Any) -> None:
+    jq = JQ("redis://127.0.0.1:9")
+
+    @jq.job
+    def mail(customer: str, *, size: int = 1) -> None: ...
+
+    with pytest.raises(kind) as caught:
+        declares(jq, mail)
+    assert said in str(caught.value)
+
+
+def test_paths_that_may_lead_somewhere_are_taken() -> None:
+    jq = JQ("redis://127.0.0.1:9")
+
+    @jq.job
+    def mail(customer: dict[str, Any], **more: Any) -> None: ...
+
+    @jq.job
+    def several(*customers: str, size: int) -> None: ...
+
+    jq.limit(mail, by=["argument.anything.at.all", "queue"], rate=RATE, cost="argument.size")
+    jq.limit(several, by=["argument.size", "argument", "argument.*", "priority"], concurrency=1)
+    jq.limit(jq.task("elsewhere"), by="argument.any", concurrency=1)
+    with pytest.raises(ValueError, match=r"argument\.customers"):
+        jq.limit(several, id="other", by="argument.customers", concurrency=1)
+
+
+def test_a_limit_that_is_set_while_the_program_runs_is_checked_too(jq: JQ) -> None:
+    @jq.job
+    def mail(customer: str) -> None: ...
+
+    with pytest.raises(ValueError, match=r"did you mean argument\.customer\?"):
+        jq.constrain("c", mail, by="argument.custmer", concurrency=1)
+    with pytest.raises(TypeError, match="did you mean concurrency"):
+        jq.constrain("c", mail, concurency=1)  # type: ignore[call-arg]
+
+
+# -- schedules ------------------------------------------------------------------------------------
+
+
+async def test_workers_bring_their_schedules(jq: JQ) -> None:
+    @jq.schedule(id="nightly", cron="0 3 * * *", args=("all",), options={"priority": 2})
+    @jq.schedule(every=3600)
+    @jq.job
+    def clean(what: str = "some") -> None: ...
+
+    await jq.aburst()
+    [nightly] = await jq.aschedules(["nightly"])
+    assert (nightly["cron"], nightly["job"]["priority"], nightly["job"]["name"]) == ("0 3 * * *", 2, "clean")
+    assert nightly["argument"] == {"what": "all"}
+    await jq.aunschedule("nightly")
+    with pytest.raises(ValueError, match="there is a schedule 'nightly' already"):
+        jq.schedule(clean, id="nightly", every=1)
+    with pytest.raises(TypeError):
+        jq.schedule(lambda: None, every=1)  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="hour '24' is not understood"):
+        jq.schedule(clean, id="wrong", cron="0 24 * * *")
+
+
+async def test_a_new_rule_of_a_time_zone_is_another_declaration(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:
+    from jqmaster.wire import zones
+
+    @jq.schedule(cron="0 3 * * *", timezone="Europe/Berlin")
+    @jq.job
+    def clean() -> None: ...
+
+    await jq.aburst()
+    monkeypatch.setattr(zones, "rule", lambda name: "CET-1")
+    await jq.aburst()
+    assert len([one async for one in jq.atrail()]) == 2

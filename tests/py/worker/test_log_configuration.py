@@ -1,0 +1,127 @@
+"""What `jqmaster work` and `serve` log, and how: as their program configured it, or as `--log-format` says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jqmaster
+
+PROGRAM = """
+import logging, os, sys
+
+{configures}
+from jqmaster import JQ
+
+jq = JQ()
+
+
+@jq.job(max_retry=0)
+def speak() -> None:
+    logging.getLogger("shop").info("spoken")
+    logging.getLogger("shop").warning("warned")
+    sys.stderr.flush()
+    os.kill(os.getpid(), 15)
+"""
+BASIC = 'logging.basicConfig(level=logging.INFO, format="MINE %(levelname)s %(message)s", stream=sys.stderr)'
+DICT = """
+import logging.config
+
+logging.config.dictConfig({
+    "version": 1,
+    "formatters": {"mine": {"format": "MINE %(levelname)s %(message)s [%(job_name)s]"}},
+    "handlers": {"err": {"class": "logging.StreamHandler", "formatter": "mine"}},
+    "root": {"level": "INFO", "handlers": ["err"]},
+})
+"""
+OWN_HANDLER = """
+handler = logging.StreamHandler()
+handler.setFormatter(logging.Formatter("MINE %(message)s"))
+logging.getLogger().addHandler(handler)
+"""
+
+
+def work(folder: Path, redis_url: str, namespace: str, configures: str, *options: str, **variables: str) -> list[str]:
+    """All that a worker writes for one job that ends it: stdout, then stderr."""
+    (folder / "shop.py").write_text(PROGRAM.format(configures=configures))
+    environment = {**os.environ, "JQ_URL": redis_url, "JQ_NAMESPACE": namespace, **variables}
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(jqmaster.__file__).parents[1]), str(folder)])
+    given = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "timeout": 100}
+    enqueue = "import shop; shop.speak.enqueue()"
+    subprocess.run([sys.executable, "-c", enqueue], check=True, **given)  # type: ignore[call-overload]
+    command = [sys.executable, "-m", "jqmaster.cli", "work", "shop:jq", "--name", "w", *options]
+    ended = subprocess.run(command, **given)  # type: ignore[call-overload]
+    assert ended.returncode == 0, ended.stderr
+    return [*ended.stdout.splitlines(), *ended.stderr.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("configures", "lines"),
+    [
+        pytest.param(BASIC, ["MINE INFO spoken", "MINE WARNING warned"], id="basicConfig"),
+        pytest.param(DICT, ["MINE INFO spoken [speak]", "MINE WARNING warned [speak]"], id="dictConfig"),
+        pytest.param(OWN_HANDLER, ["MINE warned"], id="a handler"),
+    ],
+)
+def test_what_the_program_configured_holds(
+    tmp_path: Path, redis_url: str, namespace: str, configures: str, lines: list[str]
+) -> None:
+    said = work(tmp_path, redis_url, namespace, configures)
+    assert [line for line in said if ("MINE" in line and "speak" not in line) or line in lines] == lines
+    assert said[0] == "worker w is ready"
+
+
+def test_else_warnings_come_with_their_job(tmp_path: Path, redis_url: str, namespace: str) -> None:
+    said = work(tmp_path, redis_url, namespace, "")
+    [line] = [line for line in said if "warned" in line]
+    assert "WARNING shop: [" in line and "/1] warned" in line
+    assert not any("spoken" in line for line in said)
+    assert said[0] == "worker w is ready" and "worker w has stopped" in said
+
+
+@pytest.mark.parametrize("configures", ["", BASIC])
+@pytest.mark.parametrize("asked", [["--log-format", "json"], []])
+def test_as_json_every_line_is_an_object(
+    tmp_path: Path, redis_url: str, namespace: str, configures: str, asked: list[str]
+) -> None:
+    variables = {} if asked else {"JQ_LOG_FORMAT": "json"}
+    said = [json.loads(line) for line in work(tmp_path, redis_url, namespace, configures, *asked, **variables)]
+    messages = [one["message"] for one in said]
+    assert messages[0] == "worker w is ready" and "worker w has stopped" in messages
+    [line] = [one for one in said if one["message"] == "warned"]
+    assert (line["job_name"], line["logger"]) == ("speak", "shop")
+    assert ("spoken" in messages) == bool(configures), "the level is the program's"
+
+
+def test_as_text_again_where_the_program_says_json(tmp_path: Path, redis_url: str, namespace: str) -> None:
+    configures = "from jqmaster.worker.joblog import JsonLines\n" + OWN_HANDLER.replace(
+        'logging.Formatter("MINE %(message)s")', "JsonLines()"
+    )
+    assert json.loads(work(tmp_path, redis_url, namespace, configures)[0])["message"] == "worker w is ready"
+    said = work(tmp_path, redis_url, namespace, configures, "--log-format", "text")
+    assert said[0] == "worker w is ready"
+
+
+def test_a_master_that_logs_json_says_all_of_it_as_json(redis_url: str, namespace: str) -> None:
+    command = [sys.executable, "-m", "jqmaster.cli", "serve", "--redis", redis_url, "--namespace", namespace]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "--port", "0", "--log-format", "json"], **pipes) as process:  # type: ignore[call-overload]
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        rest, errors = process.communicate(timeout=100)
+    said = [json.loads(line)["message"] for line in [first, *rest.splitlines(), *errors.splitlines()]]
+    assert " listens on http://" in said[0] and said[-1].startswith("stopping")
+
+
+def test_a_master_that_cannot_start_says_that_as_json(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "jqmaster.cli", "serve", "--redis", "redis://127.0.0.1:1", "--port", "0"]
+    ended = subprocess.run([*command, "--log-format", "json"], capture_output=True, text=True, timeout=100)
+    assert ended.returncode != 0
+    last = json.loads(ended.stderr.splitlines()[-1])
+    assert (last["level"], "127.0.0.1:1" in last["message"]) == ("ERROR", True)
