@@ -12,13 +12,16 @@ Read is more than is written:
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
 
 import msgpack
 
+from jqmaster.app.hints import Annotations, is_plain
 from jqmaster.worker.threads import in_a_thread
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -55,6 +58,8 @@ class MessagePack:
     ) -> None:
         self._default = default or _native
         self._ext_hook = ext_hook
+        self.is_usual = default is None and ext_hook is msgpack.ExtType
+        """Whether it packs and reads nothing that annotations do not tell of."""
 
     def dumps(self, value: Any) -> bytes:
         packed: bytes = msgpack.packb(value, default=self._default, datetime=True)
@@ -83,17 +88,64 @@ async def dumps(serializer: Serializer, value: Any, *, waits: bool = True) -> by
 
 
 def _native(value: Any) -> Any:
+    if isinstance(value, datetime):  # a timestamp is for those with a zone; others are text
+        return msgpack.Timestamp.from_datetime(value) if value.tzinfo is not None else value.isoformat()
     from jqmaster.app import typed  # few programs need it
 
     return typed.native(value)
 
 
-class Signature:
-    """A function's parameters: turns its arguments into a value and back. Raises TypeError like a call."""
+class Adapter(Protocol):
+    """What a type's values become on their way, and back."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._signature = inspect.signature(function)
+    def send(self, value: Any) -> Any:
+        """In types that MessagePack has. Raises TypeError or ValueError when it would not arrive as what it is."""
+
+    def make(self, value: Any) -> Any:
+        """A value of the type from what travelled, or from one. Raises ValueError."""
+
+
+class Types(NamedTuple):
+    """Of a function: by name of a parameter its adapter, and that of its result. What has none travels as it is."""
+
+    parameters: Mapping[str, Adapter] = {}
+    result: Adapter | None = None
+
+
+class ResultType:
+    """How the results of a function are read of which no more is known."""
+
+    def __init__(self, adapter: Adapter | None) -> None:
+        self.adapter = adapter
+        self.returns_none = False
+
+    @classmethod
+    def of(cls, hint: Any) -> ResultType:
+        """Raises TypeError for a type whose values cannot be made of what travels."""
+        from jqmaster.app import typed
+
+        return cls(typed.adapter_of(hint))
+
+    def read_result(self, value: Any) -> Any:
+        return value if self.adapter is None else self.adapter.make(value)
+
+
+class Unfit(TypeError):
+    """An argument cannot be sent; the message begins with its name."""
+
+
+class Signature:
+    """A function's parameters: turns its arguments into a value and back. Raises TypeError like a call; and at once for
+    a function whose parameters are not known, and for an annotation that cannot be honoured, unless that is left to
+    the serializer (not `strict`)."""
+
+    def __init__(self, function: Callable[..., Any], *, strict: bool = True) -> None:
+        try:
+            self._signature = inspect.signature(function)
+        except ValueError:
+            raise TypeError("its parameters are not known; wrap it in a function that names them") from None
+        self._annotations = Annotations(function, self._signature)
+        self._strict = strict
         parameters = self._signature.parameters.values()
         self._by_name = all(one.kind in _NAMED or one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
         self._plain = all(one.kind in _NAMED for one in parameters)
@@ -101,8 +153,10 @@ class Signature:
         self._positional = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, _NAMED[0])]
         self._known = {one.name for one in parameters}
         self._required = {one.name for one in parameters if one.default is one.empty} if self._plain else set()
-        self._spread = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
-        self._rest = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), None)
+        self._spread = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
+        self._rest = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), "")
+        with contextlib.suppress(NameError):  # its module may define it later
+            _ = self._types
 
     def __str__(self) -> str:
         return str(self._signature)
@@ -117,24 +171,44 @@ class Signature:
         parameters = self._signature.parameters.values()
         return frozenset(one.name for one in parameters if one.kind is one.KEYWORD_ONLY) | {POSITIONAL}
 
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        return self._signature.parameters
+
+    @property
+    def types(self) -> Types:
+        """Raises TypeError for an annotation that cannot be honoured, or names what is not there."""
+        try:
+            return self._types
+        except NameError as error:
+            advice = "have its module know it before the first job is made, not only type checkers"
+            raise TypeError(f"{error}; {advice}") from None
+
     def misfit(self, error: TypeError, kwargs: Mapping[str, Any]) -> str:
         """`error`, with the signature, and the names that no parameter has: Python may tell another first."""
-        names = [] if self._spread is not None else sorted(kwargs.keys() - self._known)
+        names = [] if self._spread else sorted(kwargs.keys() - self._known)
         unknown = f"; there is no {', '.join(map(repr, names))}" if names else ""
         return f"{self._signature}: {error}{'' if 'unexpected' in str(error) else unknown}"
 
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+        """By name of the parameter, without defaults."""
+        return self._signature.bind(*args, **kwargs)
+
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """The value for these arguments; None when there are none."""
+        """The value for these arguments; None when there are none. Raises Unfit as well."""
         _check(kwargs)
-        if self._plain and len(args) <= len(self._names):
+        adapters = self.types.parameters
+        if self._plain and not kwargs and len(args) <= len(self._names):
             named = dict(zip(self._names, args, strict=False))
-            if not kwargs and self._required <= named.keys():
-                return named or None
-        bound = self._signature.bind(*args, **kwargs)
+            if self._required <= named.keys():
+                return (self._sent(named) if adapters else named) or None
+        bound = self.bind(args, kwargs)
+        if adapters:
+            bound.arguments = self._sent(bound.arguments)
         if not self._by_name:
             return join(bound.args, bound.kwargs)
         named = dict(bound.arguments)
-        if self._spread is not None:
+        if self._spread:
             named |= named.pop(self._spread, {})
         return named or None
 
@@ -143,25 +217,47 @@ class Signature:
         args, kwargs = split(value)
         if not (self._plain and not args and self._required <= kwargs.keys() <= self._known):
             self._signature.bind(*args, **kwargs)
-        if not self.converters:
+        if not self.types.parameters:
             return args, kwargs
-        named = {name: self._made(name if name in self._known else self._spread, one) for name, one in kwargs.items()}
         names = [*self._positional, *[self._rest] * len(args)]
-        return tuple(self._made(name, one) for name, one in zip(names, args, strict=False)), named
+        positional = tuple(self._made(name, one) for name, one in zip(names, args, strict=False))
+        return positional, {name: self._made(name, one) for name, one in kwargs.items()}
 
     @functools.cached_property
-    def converters(self) -> Mapping[str, Callable[[Any], Any]]:
-        """By name of a parameter, or `return`, what makes a value of the type that its annotation says."""
-        from jqmaster.app import typed
+    def _types(self) -> Types:
+        annotations = [*(hint for _, hint in self._annotations), self._annotations.result]
+        if all(not isinstance(hint, str) and is_plain(hint) for hint in annotations):
+            return Types()
+        from jqmaster.app import typed  # few programs need it
 
-        return typed.converters(self._function)
+        return typed.types_of(self._annotations, strict=self._strict)
 
-    def _made(self, name: str | None, value: Any) -> Any:
-        convert = self.converters.get(name or "")
+    def _sent(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: tuple(self._send(name, one) for one in value) if name == self._rest
+            else {key: self._send(key, one) for key, one in value.items()} if name == self._spread
+            else self._send(name, value)
+            for name, value in arguments.items()
+        }  # fmt: skip
+
+    def _send(self, name: str, value: Any) -> Any:
+        adapter = self._adapter(name)
         try:
-            return value if convert is None else convert(value)
+            return value if adapter is None else adapter.send(value)
+        except (TypeError, ValueError) as error:
+            raise Unfit(f"{name}: {error}") from error
+
+    def _made(self, name: str, value: Any) -> Any:
+        adapter = self._adapter(name)
+        try:
+            return value if adapter is None else adapter.make(value)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+
+    def _adapter(self, name: str) -> Adapter | None:
+        """Of a parameter, or of a keyword that has none of its own."""
+        adapters = self.types.parameters
+        return adapters.get(name) or (None if name in self._known else adapters.get(self._spread))
 
 
 def join(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack
 
 from jqmaster.app import calling, live
 from jqmaster.app.link import Link, plain, plain_each
@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 Dependents = Literal["leave", "cancel", "refuse"]
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
-Read = Callable[[Any], Any]
 
 LOOK_AGAIN_S = 30.0  # however lost an announcement is, nobody waits longer in vain
 AT_A_TIME = 200  # of many jobs that are waited for together
 AWAY_S = 30.0  # so long the other side may be away while somebody waits
+
+
+class Kind(Protocol):
+    """What is known of a job's function."""
+
+    returns_none: bool
+
+    def read_result(self, value: Any) -> Any:
+        """Of the type that it is annotated to return. Raises ValueError."""
 
 
 class JobError(Exception):
@@ -98,17 +106,14 @@ class Handle(Reference, Generic[R_co]):
     RuntimeError inside of a job, unless `in_job=True`: it would hold the worker's slot meanwhile.
     """
 
-    __slots__ = ("_read", "_returns_none", "created", "id", "link")
+    __slots__ = ("created", "id", "link", "task")
 
-    def __init__(
-        self, link: Link, job_id: str, *, created: bool = True, returns_none: bool = False, read: Read | None = None
-    ) -> None:
+    def __init__(self, link: Link, job_id: str, *, created: bool = True, task: Kind | None = None) -> None:
         self.id = job_id
         self.created = created
         """False where `unique` found a job that was there."""
         self.link = link
-        self._returns_none = returns_none
-        self._read = read
+        self.task = task
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"
@@ -143,9 +148,12 @@ class Handle(Reference, Generic[R_co]):
             raise NoResult(self.id, "expired") from None
         if packed is not None:
             value = await calling.loads(self.link.serializer, packed, waits=self.link.waits)
-            result: R_co = value if self._read is None else self._read(value)
+            try:
+                result: R_co = value if self.task is None else self.task.read_result(value)
+            except ValueError as error:
+                raise ValueError(f"the result of job {self.id}: {error}") from error
             return result
-        if self._returns_none:
+        if self.task is not None and self.task.returns_none:
             return None  # type: ignore[return-value]
         raise NoResult(self.id, "none")
 

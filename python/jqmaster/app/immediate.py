@@ -126,7 +126,7 @@ class Memory:
                 try:
                     result = outside_of_loops(work) if by_hand and needs_loop else await work
                     _is_plain.set(by_hand)
-                    return await self._followed(result)
+                    return await self._followed(task.sent(result))
                 except ResumeAfter as said:
                     new, depends = said.parts()
                     _is_plain.set(by_hand)

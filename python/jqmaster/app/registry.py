@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
-from jqmaster.app import cron
+from jqmaster.app import calling, cron, functions
 from jqmaster.app import handle as handles
 from jqmaster.app.calling import MessagePack, Serializer
 from jqmaster.app.flow import FlowMethods
 from jqmaster.app.handle import Handle
 from jqmaster.app.limits import Declared, LimitOptions, Match, declare
 from jqmaster.app.link import Link, plain
+from jqmaster.app.listing import batched
 from jqmaster.app.operation import OperationMethods
 from jqmaster.app.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
 from jqmaster.app.transport import Prepared, RedisTransport, Transport
@@ -239,12 +240,8 @@ class Registry(OperationMethods, FlowMethods):
 
     def call(self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]) -> Call[Any]:
         """A call of a function that lives elsewhere, by its name and with its bare argument."""
-        options.check(chosen)
-        packed = self.serializer.dumps(argument)
-        if "unique" in chosen:
-            chosen["unique"] = options.unique_key(chosen["unique"], name, packed, (argument,), {})
-        task: Task[..., Any] = self.task(name)
-        return Call(task, packed, task.prepare((), {}, chosen)[1])
+        task: Task[..., Any] = self.task(name, **chosen)
+        return Call(task, self.serializer.dumps(argument), task.merged((argument,), {}, chosen))
 
     # Not coroutine functions: what the caller gives is read and packed in the caller's thread.
     def aenqueue(
@@ -291,15 +288,26 @@ class Registry(OperationMethods, FlowMethods):
         at_once = self.link.waits
         return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=at_once, in_job=in_job)
 
-    async def adependency_results(self, *, return_errors: bool = False) -> list[Any]:
+    @overload
+    async def adependency_results(self, of: type[R], /) -> list[R]: ...
+    @overload
+    async def adependency_results(self, of: type[R], /, *, return_errors: bool) -> list[R | Exception]: ...
+    @overload
+    async def adependency_results(self, of: None = None, /, *, return_errors: bool = ...) -> list[Any]: ...
+
+    async def adependency_results(self, of: Any = None, /, *, return_errors: bool = False) -> list[Any]:
         """In a job: the results of those that it depends on, in the order of its `depends`. They stay until
-        it has ended.
+        it has ended. Each is `of` the type that is named; else of that which its own function is annotated to return,
+        where this object has it.
 
         Raises NoResult for one that keeps none, or whose result was gone when this job was enqueued; JobError
         or JobCancelled for one that was not done (`if_failed="run"`); NotFound when nothing is known of one any
         more; each names the job. With `return_errors` these stand among the results. LookupError outside of a job.
+        TypeError for a type whose values cannot be made of what travels, ValueError for a result that is of another.
         """
-        jobs = [self.handle(one) for one in current_job.get().depends or ()]
+        ids = list(current_job.get().depends or ())
+        kinds = await self._kinds_of(ids) if of is None else dict.fromkeys(ids, calling.ResultType.of(of))
+        jobs: list[Handle[Any]] = [Handle(self.link, one, task=kinds.get(one)) for one in ids]
         return await self.agather(jobs, return_errors=return_errors)
 
     gather, dependency_results = plain(agather), plain(adependency_results)
@@ -314,13 +322,22 @@ class Registry(OperationMethods, FlowMethods):
         own = given.copy()
         name = own.pop("name", None) or getattr(function, "__name__", None)
         if not isinstance(name, str):
-            raise TypeError(f"{function!r} has no name; give one: @jq.job(name=...)")
+            raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
-        kind: type[Task[..., Any]] = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask
-        rules = Rules(own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
+        kind: type[Task[..., Any]] = AsyncTask if functions.is_async(function) else SyncTask
+        rules = Rules.of(name, own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
         task = self.tasks[name] = kind(self, function, name, own, rules)
         return task
+
+    async def _kinds_of(self, ids: Sequence[str]) -> dict[str, calling.ResultType]:
+        """By id of those whose functions this object has, and whose results have to be made."""
+        made = {name: task.result for name, task in self.tasks.items() if task.result is not None}
+        if not made:
+            return {}
+        engine = (await self.link.open()).engine
+        found = await batched(lambda some: engine.get(*some), ids)
+        return {one["id"]: calling.ResultType(made[one["name"]]) for one in found if one and one["name"] in made}
 
     async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
         transport = await self.link.open()
@@ -331,13 +348,7 @@ class Registry(OperationMethods, FlowMethods):
             token = request if request is None or not start else _token(request, start)
             added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
             done += [
-                Handle(
-                    self.link,
-                    one.id,
-                    created=one.created,
-                    returns_none=call.task.returns_none,
-                    read=call.task.read_result,
-                )
+                Handle(self.link, one.id, created=one.created, task=call.task)
                 for call, one in zip(part, added, strict=True)
             ]
         return done

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
-from jqmaster.app import calling
+from jqmaster.app import calling, functions, unique
 from jqmaster.app.handle import Handle
 from jqmaster.app.link import Link, plain
 from jqmaster.engine import options
@@ -21,7 +20,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 V = TypeVar("V")
-_UNPACKABLE = (TypeError, ValueError, OverflowError)
 Exceptions = tuple[type[BaseException], ...] | type[BaseException]
 
 
@@ -45,6 +43,17 @@ class Rules:
     process: bool = False
     retry_on: Exceptions | None = None
     give_up_on: Exceptions | None = None
+
+    @classmethod
+    def of(cls, name: str, process: bool, retry_on: Any, give_up_on: Any) -> Rules:
+        """Raises TypeError for what are no exceptions: nobody would see that before a job fails."""
+        for option, given in (("retry_on", retry_on), ("give_up_on", give_up_on)):
+            several = given if isinstance(given, tuple) else () if given is None else (given,)
+            if not all(isinstance(one, type) and issubclass(one, BaseException) for one in several):
+                raise TypeError(f"job {name}: {option}: expected exceptions' classes, one or a tuple, got {given!r}")
+        if not isinstance(process, bool):
+            raise TypeError(f"job {name}: process: expected true or false, got {process!r}")
+        return cls(process, retry_on, give_up_on)
 
     def retries(self, error: BaseException) -> bool:
         """Whether an attempt that raised `error` may be followed by another."""
@@ -130,13 +139,13 @@ class Enqueuer(Generic[P, R]):
 
     enqueue, map = plain(aenqueue), plain(amap)
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """The call, for `JQ.enqueue_many`, `FollowUp` and `depends`."""
         return Call(self._task, *self._task.prepare(args, kwargs, self.chosen))
 
     def options(self, **more: Unpack[JobOptions]) -> WithOptions[P, R]:
         """The task with options for the jobs to come, these as well: `add.options(delay=5).enqueue(1, 2)`."""
-        return WithOptions(self._task, {**self.chosen, **options.check(more)})
+        return WithOptions(self._task, {**self.chosen, **self._task.checked(more)})
 
 
 class WithOptions(Enqueuer[P, R]):
@@ -157,15 +166,12 @@ class Task(Enqueuer[P, R]):
         self.function = function
         self.name = name
         self.rules = rules
-        self.signature = None if function is None else calling.Signature(function)
-        self.is_async = inspect.iscoroutinefunction(function)
-        if rules.process and self.is_async:
-            raise TypeError(f"{name}: process=True is for plain functions, not for async ones")
-        if rules.process and "<locals>" in getattr(function, "__qualname__", ""):
-            raise TypeError(f"{name}: a process finds only functions at the top of a module")
+        self.signature = None if function is None else _signature(function, name, rules, jq.serializer)
+        self.is_async = functions.is_async(function)
         self.returns_none = function is not None and _returned(function) in (None, "None")
         self._task = self
-        self.chosen = options.check(chosen)
+        self.chosen = self.checked(chosen)
+        unique.check(jq.defaults.get("unique"), name, self.signature)
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
@@ -181,6 +187,17 @@ class Task(Enqueuer[P, R]):
         """Where its jobs wait, unless they are told otherwise."""
         return self.chosen.get("queue") or self.jq.defaults.get("queue") or self.name
 
+    def checked(self, chosen: JobOptions) -> JobOptions:
+        """`chosen`. Raises TypeError or ValueError for an option that cannot be, naming the job."""
+        options.check(chosen, f"job {self.name}")
+        unique.check(chosen.get("unique"), self.name, self.signature)
+        return chosen
+
+    def handle(self, job_id: str) -> Handle[R]:
+        """A job of this kind by its id, whose result is of the type that the function is annotated to return. Asks
+        nobody: it may not exist, or be of another kind."""
+        return Handle(self.link, job_id, task=self)
+
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
         """The argument packed, and all options of a call."""
         if self.signature is None:
@@ -188,31 +205,66 @@ class Task(Enqueuer[P, R]):
         else:
             try:
                 value = self.signature.encode(args, kwargs)
+            except calling.Unfit as error:
+                raise TypeError(f"{self.name}: {error}") from error.__cause__
             except TypeError as error:
                 raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
-        argument = self._packed(value)
+        return self._packed(value), self.merged(args, kwargs, chosen)
+
+    def merged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> JobOptions:
+        """All options of a call with these arguments."""
         merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
-        if "unique" in merged:
-            merged["unique"] = options.unique_key(merged["unique"], self.name, argument, args, kwargs)
-        return argument, merged
+        if (asked := merged.get("unique")) is not None:
+            merged["unique"] = unique.key_of(asked, self.name, (args, dict(kwargs)), self.signature, self.jq.serializer)
+        return merged
+
+    def check_types(self) -> None:
+        """Raise ValueError if an annotation still names what is not there."""
+        try:
+            _ = self.result
+        except TypeError as error:
+            raise ValueError(f"job {self.name}: {error}") from None
+
+    @property
+    def result(self) -> calling.Adapter | None:
+        """What makes its results of what travels; None where these are the same. Raises TypeError."""
+        return None if self.signature is None else self.signature.types.result
+
+    def sent(self, result: Any) -> Any:
+        """What the function returned as it travels. Raises TypeError or ValueError for what is not as annotated."""
+        if self.result is None or isinstance(result, Move):
+            return result
+        if isinstance(result, FollowUp):
+            return FollowUp(self.sent(result.result), result.jobs)
+        return self.result.send(result)
 
     def read_result(self, value: Any) -> Any:
         """What the function returned, of the type that it is annotated to return. Raises ValueError."""
-        convert = self.signature.converters.get("return") if self.signature is not None else None
-        return value if convert is None else convert(value)
+        return value if self.result is None else self.result.make(value)
 
     def _packed(self, value: Any) -> bytes:
         dumps = self.jq.serializer.dumps
         try:
             return dumps(value)
-        except _UNPACKABLE as error:
+        except unique.UNPACKABLE as error:
             for name, one in value.items() if isinstance(value, dict) else ():
                 try:
                     dumps(one)
-                except _UNPACKABLE as problem:
-                    kind = next(kind for kind in _UNPACKABLE if isinstance(problem, kind))
+                except unique.UNPACKABLE as problem:
+                    kind = next(kind for kind in unique.UNPACKABLE if isinstance(problem, kind))
                     raise kind(f"{self.name}: {name}: {problem}") from error
             raise
+
+
+def _signature(
+    function: Callable[..., Any], name: str, rules: Rules, serializer: calling.Serializer
+) -> calling.Signature:
+    functions.check(function, name, process=rules.process)
+    try:
+        # Another serializer may know what to do with a value of which nobody knows here.
+        return calling.Signature(function, strict=isinstance(serializer, calling.MessagePack) and serializer.is_usual)
+    except TypeError as error:
+        raise TypeError(f"job {name}: {error}") from None
 
 
 def _returned(function: Callable[..., Any]) -> Any:
@@ -227,7 +279,7 @@ class SyncTask(Task[P, R], Generic[P, R, V]):
     """A plain function. It runs in a thread of the worker. `V`: what it returns, which holds an `R` if it says what
     follows."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> V:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> V:
         if self.function is None:
             raise TypeError(f"{self.name} lives elsewhere: it can be enqueued only")
         result: V = self.function(*args, **kwargs)
@@ -237,7 +289,7 @@ class SyncTask(Task[P, R], Generic[P, R, V]):
 class AsyncTask(Task[P, R], Generic[P, R, V]):
     """An async function. It runs on the worker's event loop."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, V]:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, V]:
         assert self.function is not None
         result: Coroutine[Any, Any, V] = self.function(*args, **kwargs)
         return result

@@ -104,6 +104,7 @@ class Runner:
                 notebook.dumps = serializer.dumps
             result = await self.call(task, job)
             try:
+                result = task.sent(result)
                 if isinstance(result, FollowUp | Move):
                     return plain(result, serializer)
                 return Packed(await calling.dumps(serializer, result, waits=not self._in_place))
@@ -147,12 +148,15 @@ class AppWorker:
         self._given = given
 
     def options(self) -> WorkOptions:
-        """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, and as `masters_of`."""
+        """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, or one has an annotation that
+        names what is not there; and as `masters_of`."""
         from jqmaster.worker.run import WorkOptions
         from jqmaster.worker.sources import default_name
 
         if not self._jq.tasks:
             raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
+        for task in self._jq.tasks.values():
+            task.check_types()
         given = {**self._given}
         renewal = Renewal(given.pop("process_jobs", None), given.pop("process_memory", None))
         apart = {kind: most for kind in APART if (most := given.pop(kind, None)) is not None}

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from hashlib import blake2s
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
-from jqmaster.wire.fields import FIELDS
+from jqmaster.wire.fields import FIELDS, Field
 
 Seconds = float | timedelta
 Given = TypeVar("Given", bound=Mapping[str, Any])
@@ -208,13 +207,76 @@ def known(given: Given, kind: type, what: str = "option") -> Given:
     return given
 
 
-def check(options: JobOptions) -> JobOptions:
+def check(options: JobOptions, of: str = "") -> JobOptions:
     """`options` as they were given, which type checkers need not have seen. Raises TypeError for a name that is
-    none, and for a duration that is none."""
-    for name, value in known(options, JobOptions).items():
-        if name in _DURATIONS and value is not None:
-            seconds(value, name)
+    none, and for a value of another kind, ValueError for one out of range; `of` whom they are."""
+    about = f"{of}: " if of else ""
+    try:
+        known(options, JobOptions)
+    except TypeError as error:
+        raise TypeError(f"{about}{error}") from None
+    _check_values(options, about)
     return options
+
+
+def _check_values(options: Mapping[str, Any], about: str = "") -> None:
+    for name, value in options.items():
+        if value is not None and name in _FIELDS:
+            try:
+                _check_value(_FIELDS[name], value)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"{about}{error}") from None
+
+
+def _check_value(field: Field, value: Any) -> None:
+    match field.kind:
+        case "seconds":
+            _check_range(field, seconds(value, field.name), "seconds")
+        case "moment":
+            if not isinstance(value, datetime):
+                seconds(value, field.name, "a datetime with a time zone, or Unix seconds")
+            _check_range(field, unix(value), "Unix seconds")
+        case "integer":
+            _expect(field, isinstance(value, int) and not isinstance(value, bool), "an integer", value)
+            _check_range(field, value, "an integer")
+        case "number":
+            _expect(field, isinstance(value, int | float) and not isinstance(value, bool), "a number", value)
+            _check_range(field, value, "a number")
+        case "boolean":
+            _expect(field, isinstance(value, bool), "true or false", value)
+        case "choice":
+            words = [word.name for word in field.words]
+            _expect(field, isinstance(value, str), f"one of {', '.join(words)}", value)
+            if value not in words:
+                raise ValueError(f"{field.name}: expected one of {', '.join(words)}, got {value!r}")
+        case "names" | "jobs":
+            several(value, field.name)
+        case "texts":
+            _expect(field, isinstance(value, Mapping), "a map of texts", value)
+        case _ if field.name == "unique":
+            _expect(field, isinstance(value, str | bool) or callable(value), "text, True or a function", value)
+        case _:
+            _expect(field, isinstance(value, str), "text", value)
+
+
+def _expect(field: Field, is_right: bool, what: str, value: Any) -> None:
+    if not is_right:
+        raise TypeError(f"{field.name}: expected {what}, got {value!r}")
+
+
+def _check_range(field: Field, value: float, what: str) -> None:
+    if not field.least <= value <= field.most:
+        raise ValueError(f"{field.name}: expected {what} from {field.least:.12g} to {field.most:.12g}, got {value!r}")
+
+
+def several(value: Any, name: str) -> Iterable[Any]:
+    """A list of texts, or of what stands for jobs. Raises TypeError for one alone: text is a list of letters, too."""
+    if isinstance(value, str | bytes | Reference | Mapping) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a list, such as [{value!r}], got {value!r}")
+    for one in value if isinstance(value, Collection) else ():
+        if not isinstance(one, str | Reference | int) or (isinstance(one, int) and name != "depends"):
+            raise TypeError(f"{name}: expected a list of texts, got {one!r} in it")
+    return value
 
 
 def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
@@ -224,7 +286,8 @@ def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
 
 def changes_of(changes: Changes, dumps: Callable[[Any], bytes]) -> tuple[dict[str, Any], bytes]:
     """The spec of a change, but for the id, and the argument, which is empty where it stays."""
-    spec = _sent(known(changes, Changes))
+    _check_values(known(changes, Changes))
+    spec = _sent(changes)
     spec.pop("argument", None)
     return spec, dumps(changes["argument"]) if "argument" in changes else b""
 
@@ -235,12 +298,12 @@ def _sent(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def seconds(duration: Any, name: str = "duration") -> float:
+def seconds(duration: Any, name: str = "duration", expected: str = "seconds or a timedelta") -> float:
     """A duration in seconds. Raises TypeError for what is none."""
     if isinstance(duration, timedelta):
         return duration.total_seconds()
     if isinstance(duration, bool) or not isinstance(duration, int | float):
-        raise TypeError(f"{name}: expected seconds or a timedelta, got {duration!r}")
+        raise TypeError(f"{name}: expected {expected}, got {duration!r}")
     return duration
 
 
@@ -254,17 +317,8 @@ def unix(moment: datetime | float) -> float:
 
 
 _OF_KIND: Mapping[str, Callable[[Any], Any]] = {"seconds": seconds, "moment": unix, "names": list, "texts": dict}
-_DURATIONS = frozenset(field.name for field in FIELDS if field.kind == "seconds")
+_FIELDS = {field.name: field for field in FIELDS}
 _SENT_AS = {field.name: _OF_KIND[field.kind] for field in FIELDS if field.kind in _OF_KIND}
-
-
-def unique_key(unique: Any, name: str, argument: bytes, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The key that the option `unique` stands for, in a job of this name and argument; None for none."""
-    if unique is True:
-        return f"{name[:200]}:{blake2s(argument, digest_size=16).hexdigest()}"
-    if callable(unique):
-        return unique(*args, **kwargs)
-    return None if unique is False else unique
 
 
 def when_of(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Jobs in processes of their own, for test_processes.py. Each process imports this module: it needs little."""
 
 import asyncio
+import dataclasses
+import datetime as dt
 import logging
 import multiprocessing
 import os
@@ -8,10 +10,12 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from jqmaster import JQ, JobFailed, JobStopped, MessagePack, ResumeAfter, checkpoint, current_job, progress
+from typed_values import ID, Customer, Express, Order
 
 jobs = JQ(serializer=MessagePack(default=sorted))
 log = logging.getLogger("process_jobs.there")
@@ -132,3 +136,24 @@ def waits_for_another(url: str, namespace: str) -> int:
     with jobs.using(url, namespace):
         result: int = jobs.enqueue("other").result()
         return result
+
+
+typed = JQ(max_retry=0)
+
+
+@dataclasses.dataclass
+class Whole:
+    order: Order
+    customer: Customer
+    days: frozenset[dt.date]
+
+
+@typed.job(process=True)
+def whole(order: Order, customer: Customer, days: set[dt.date]) -> Whole:
+    assert isinstance(order, Order) and isinstance(customer, Customer)
+    return Whole(order, customer, frozenset(days))
+
+
+@typed.job(process=True)
+def bad() -> Order:
+    return Express(ID, Decimal(1))
