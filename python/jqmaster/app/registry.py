@@ -43,7 +43,7 @@ MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
 LOCAL = "http://127.0.0.1:8400"
 BATCH = 1000
 
-_CONNECTION = ("url", "namespace", "_names_namespace", "system", "form", "recreate", "actor", "_key")
+_CONNECTION = ("url", "namespace", "_names_namespace", "form", "recreate", "actor", "_key")
 
 
 class Registry(OperationMethods, FlowMethods):

@@ -197,8 +197,6 @@ class AppWorker:
             changed["_names_namespace"] = named is not None
         if key is not None:
             changed["_key"] = (key, None)
-        if "system" in own:
-            changed["system"] = given.get("system")
         return own | changed
 
     def run(self) -> int:
