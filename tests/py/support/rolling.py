@@ -39,6 +39,7 @@ LIMITED_S = 12  # and of those of which one runs at a time for each customer
 BURST = 12  # short jobs that come just before a worker is told to stop: some are on their way then
 EMPTY_S = 180.0  # for all jobs to end once nothing is restarted any more, and for all workers
 SHOWN = 10
+BURST_S = 0.05
 CUSTOMERS = 8
 CONCURRENCY = 3  # often all is taken: who reports an outcome asks for the next job then
 
@@ -139,8 +140,10 @@ class Soak:
 
     def _replace(self, fleet: Fleet) -> None:
         """One of its workers, in the midst of short jobs."""
-        for _ in range(BURST):
-            self.enqueue(self._dice.choice([kind for kind in self.plan.kinds if kind.startswith(fleet.way)]), 0.05)
+        kinds = [kind for kind in self.plan.kinds if kind.startswith(fleet.way)]
+        weights = [1 if kind.endswith("process") else 5 for kind in kinds]  # each process takes half a second to start
+        for kind in self._dice.choices(kinds, weights, k=BURST):
+            self.enqueue(kind, BURST_S)
         time.sleep(self._dice.uniform(0, 0.1))
         fleet.restart()
 
@@ -194,7 +197,8 @@ def soak(plan: Plan) -> tuple[str, list[Fault]]:
         return table(site.jobs, workers, faults), faults
 
 
-def plan_of(arguments: Sequence[str] | None = None) -> Plan:
+def options_of(arguments: Sequence[str] | None = None) -> tuple[Plan, int]:
+    """What to do, and how many jobs and workers to show that something is wrong with."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=Plan.seconds, help="of restarts (default: %(default)g)")
     parser.add_argument("--seed", type=int, default=Plan.seed, help="of jobs and restarts (default: %(default)s)")
@@ -203,17 +207,19 @@ def plan_of(arguments: Sequence[str] | None = None) -> Plan:
     parser.add_argument("--every", type=float, default=Plan.every_s, help="seconds between two restarts of a way")
     parser.add_argument("--grace", type=float, default=Plan.grace_s, help="--stop-timeout (default: %(default)g)")
     parser.add_argument("--rate", type=float, default=Plan.rate, help="jobs a second (default: %(default)g)")
+    parser.add_argument("--show", type=int, default=SHOWN, help="so much of what is wrong (default: %(default)s)")
     given = parser.parse_args(arguments)
     kinds = given.kinds.split(",")
     if unknown := set(kinds) - set(KINDS):
         parser.error(f"no such kinds: {', '.join(sorted(unknown))}")
-    return Plan(given.seconds, given.seed, kinds, given.size, given.every, given.grace, given.rate)
+    return Plan(given.seconds, given.seed, kinds, given.size, given.every, given.grace, given.rate), given.show
 
 
 def main() -> int:
-    shown, faults = soak(plan_of())
+    plan, most = options_of()
+    shown, faults = soak(plan)
     print(shown)
-    print(f"\n{told(faults, SHOWN)}\n\n{len(faults)} faults" if faults else "\nNothing is wrong.")
+    print(f"\n{told(faults, most)}\n\n{len(faults)} faults" if faults else "\nNothing is wrong.")
     return 1 if faults else 0
 
 
