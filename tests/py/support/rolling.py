@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
+import math
 import random
 import shutil
 import sys
@@ -24,9 +26,9 @@ from pathlib import Path
 
 from jqmaster.engine.engine import Engine, connect
 from processes import MasterProcess, Process
-from rolling_check import Fault, Journal, Sent, faults_of, table, told
-from rolling_jobs import FORMS, JOURNAL, jq
-from rolling_workers import Fleet, processes
+from rolling_check import LATE_S, Fault, Journal, Sent, faults_of, table, told
+from rolling_jobs import FORMS, JOURNAL, WORKER, jq
+from rolling_workers import Fleet, Worker, processes
 from servers import RedisServer
 
 NAMESPACE = "{rolling}"
@@ -76,11 +78,19 @@ class Soak:
         stack.enter_context(jq.using(self.redis.url, NAMESPACE))
         jq.constrain("per-customer", {"tags": "limited"}, by="argument.customer", concurrency=1)
         ways = [way for way in WAYS if any(kind.startswith(way) for kind in plan.kinds)]
-        self.fleets = [Fleet(way, plan.size, plan.grace_s, partial(self._start, way), self._dice) for way in ways]
+        numbers = itertools.count()
+        self.fleets = [
+            Fleet(way, plan.size, plan.grace_s, partial(self._start, way), self._dice, numbers) for way in ways
+        ]
         for fleet in self.fleets:
             fleet.fill()
 
-    def _start(self, way: str, name: str, port: int) -> Process:
+    @property
+    def workers(self) -> list[Worker]:
+        """All there were."""
+        return [worker for fleet in self.fleets for worker in fleet.workers]
+
+    def _start(self, way: str, number: int, name: str, port: int) -> Process:
         queues = [kind for kind in self.plan.kinds if kind.startswith(way)]
         queues += ["shared-coroutine", *(f"shared-{kind.split('-')[1]}" for kind in queues)]
         place = ("--redis", self.redis.url, "--namespace", NAMESPACE) if way == "redis" else ("--url", self.master.url)
@@ -88,7 +98,7 @@ class Soak:
         started = Process(
             "jqmaster.cli", "work", "rolling_jobs:jq", *place, *push, "--queues", ",".join(sorted(set(queues))),
             "--name", name, "--concurrency", f"{CONCURRENCY}", "--stop-timeout", f"{self.plan.grace_s:g}",
-            variables={JOURNAL: str(self._path)},
+            variables={JOURNAL: str(self._path), WORKER: str(number)},
         )  # fmt: skip
         self.stack.push(started)
         return started
@@ -168,7 +178,9 @@ class Soak:
     async def judge(self) -> list[Fault]:
         """All that is wrong."""
         runs: dict[str, Sent] = {one.job: one for one in self.jobs}
+        told = {worker.number: worker.told for worker in self.workers if worker.told is not None}
         for run in self.journal.runs:
+            run.is_late = run.seen > told.get(run.worker, math.inf) + self.plan.grace_s - LATE_S
             if run.job not in runs:
                 runs[run.job] = Sent(run.number, run.job, "followers")
             runs[run.job].runs.append(run)
@@ -181,8 +193,7 @@ class Soak:
                     history = await engine.history(one.job)
                     one.events, one.forgotten = history["events"], history["forgotten"]
             problems = await engine.audit_all()
-        workers = [worker for fleet in self.fleets for worker in fleet.workers]
-        faults = faults_of(self.jobs, workers, self.plan.grace_s)
+        faults = faults_of(self.jobs, self.workers, self.plan.grace_s)
         return faults + [Fault("audit", "", problem) for problem in problems]
 
 
@@ -193,8 +204,7 @@ def soak(plan: Plan) -> tuple[str, list[Fault]]:
         site.restart()
         site.finish()
         faults = asyncio.run(site.judge())
-        workers = [worker for fleet in site.fleets for worker in fleet.workers]
-        return table(site.jobs, workers, faults), faults
+        return table(site.jobs, site.workers, faults), faults
 
 
 def options_of(arguments: Sequence[str] | None = None) -> tuple[Plan, int]:
