@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
+import math
 import random
 import shutil
 import sys
@@ -24,9 +26,9 @@ from pathlib import Path
 
 from jqmaster.engine.engine import Engine, connect
 from processes import MasterProcess, Process
-from rolling_check import Fault, Journal, Sent, faults_of, table, told
-from rolling_jobs import FORMS, JOURNAL, jq
-from rolling_workers import Fleet, processes
+from rolling_check import LATE_S, Fault, Journal, Sent, faults_of, table, told
+from rolling_jobs import FORMS, JOURNAL, WORKER, jq
+from rolling_workers import Fleet, Worker, processes
 from servers import RedisServer
 
 NAMESPACE = "{rolling}"
@@ -39,6 +41,7 @@ LIMITED_S = 12  # and of those of which one runs at a time for each customer
 BURST = 12  # short jobs that come just before a worker is told to stop: some are on their way then
 EMPTY_S = 180.0  # for all jobs to end once nothing is restarted any more, and for all workers
 SHOWN = 10
+BURST_S = 0.05
 CUSTOMERS = 8
 CONCURRENCY = 3  # often all is taken: who reports an outcome asks for the next job then
 
@@ -75,11 +78,19 @@ class Soak:
         stack.enter_context(jq.using(self.redis.url, NAMESPACE))
         jq.constrain("per-customer", {"tags": "limited"}, by="argument.customer", concurrency=1)
         ways = [way for way in WAYS if any(kind.startswith(way) for kind in plan.kinds)]
-        self.fleets = [Fleet(way, plan.size, plan.grace_s, partial(self._start, way), self._dice) for way in ways]
+        numbers = itertools.count()
+        self.fleets = [
+            Fleet(way, plan.size, plan.grace_s, partial(self._start, way), self._dice, numbers) for way in ways
+        ]
         for fleet in self.fleets:
             fleet.fill()
 
-    def _start(self, way: str, name: str, port: int) -> Process:
+    @property
+    def workers(self) -> list[Worker]:
+        """All there were."""
+        return [worker for fleet in self.fleets for worker in fleet.workers]
+
+    def _start(self, way: str, number: int, name: str, port: int) -> Process:
         queues = [kind for kind in self.plan.kinds if kind.startswith(way)]
         queues += ["shared-coroutine", *(f"shared-{kind.split('-')[1]}" for kind in queues)]
         place = ("--redis", self.redis.url, "--namespace", NAMESPACE) if way == "redis" else ("--url", self.master.url)
@@ -87,7 +98,7 @@ class Soak:
         started = Process(
             "jqmaster.cli", "work", "rolling_jobs:jq", *place, *push, "--queues", ",".join(sorted(set(queues))),
             "--name", name, "--concurrency", f"{CONCURRENCY}", "--stop-timeout", f"{self.plan.grace_s:g}",
-            variables={JOURNAL: str(self._path)},
+            variables={JOURNAL: str(self._path), WORKER: str(number)},
         )  # fmt: skip
         self.stack.push(started)
         return started
@@ -139,8 +150,10 @@ class Soak:
 
     def _replace(self, fleet: Fleet) -> None:
         """One of its workers, in the midst of short jobs."""
-        for _ in range(BURST):
-            self.enqueue(self._dice.choice([kind for kind in self.plan.kinds if kind.startswith(fleet.way)]), 0.05)
+        kinds = [kind for kind in self.plan.kinds if kind.startswith(fleet.way)]
+        weights = [1 if kind.endswith("process") else 5 for kind in kinds]  # each process takes half a second to start
+        for kind in self._dice.choices(kinds, weights, k=BURST):
+            self.enqueue(kind, BURST_S)
         time.sleep(self._dice.uniform(0, 0.1))
         fleet.restart()
 
@@ -165,7 +178,9 @@ class Soak:
     async def judge(self) -> list[Fault]:
         """All that is wrong."""
         runs: dict[str, Sent] = {one.job: one for one in self.jobs}
+        told = {worker.number: worker.told for worker in self.workers if worker.told is not None}
         for run in self.journal.runs:
+            run.is_late = run.seen > told.get(run.worker, math.inf) + self.plan.grace_s - LATE_S
             if run.job not in runs:
                 runs[run.job] = Sent(run.number, run.job, "followers")
             runs[run.job].runs.append(run)
@@ -178,8 +193,7 @@ class Soak:
                     history = await engine.history(one.job)
                     one.events, one.forgotten = history["events"], history["forgotten"]
             problems = await engine.audit_all()
-        workers = [worker for fleet in self.fleets for worker in fleet.workers]
-        faults = faults_of(self.jobs, workers, self.plan.grace_s)
+        faults = faults_of(self.jobs, self.workers, self.plan.grace_s)
         return faults + [Fault("audit", "", problem) for problem in problems]
 
 
@@ -190,11 +204,11 @@ def soak(plan: Plan) -> tuple[str, list[Fault]]:
         site.restart()
         site.finish()
         faults = asyncio.run(site.judge())
-        workers = [worker for fleet in site.fleets for worker in fleet.workers]
-        return table(site.jobs, workers, faults), faults
+        return table(site.jobs, site.workers, faults), faults
 
 
-def plan_of(arguments: Sequence[str] | None = None) -> Plan:
+def options_of(arguments: Sequence[str] | None = None) -> tuple[Plan, int]:
+    """What to do, and how many jobs and workers to show that something is wrong with."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=Plan.seconds, help="of restarts (default: %(default)g)")
     parser.add_argument("--seed", type=int, default=Plan.seed, help="of jobs and restarts (default: %(default)s)")
@@ -203,17 +217,19 @@ def plan_of(arguments: Sequence[str] | None = None) -> Plan:
     parser.add_argument("--every", type=float, default=Plan.every_s, help="seconds between two restarts of a way")
     parser.add_argument("--grace", type=float, default=Plan.grace_s, help="--stop-timeout (default: %(default)g)")
     parser.add_argument("--rate", type=float, default=Plan.rate, help="jobs a second (default: %(default)g)")
+    parser.add_argument("--show", type=int, default=SHOWN, help="so much of what is wrong (default: %(default)s)")
     given = parser.parse_args(arguments)
     kinds = given.kinds.split(",")
     if unknown := set(kinds) - set(KINDS):
         parser.error(f"no such kinds: {', '.join(sorted(unknown))}")
-    return Plan(given.seconds, given.seed, kinds, given.size, given.every, given.grace, given.rate)
+    return Plan(given.seconds, given.seed, kinds, given.size, given.every, given.grace, given.rate), given.show
 
 
 def main() -> int:
-    shown, faults = soak(plan_of())
+    plan, most = options_of()
+    shown, faults = soak(plan)
     print(shown)
-    print(f"\n{told(faults, SHOWN)}\n\n{len(faults)} faults" if faults else "\nNothing is wrong.")
+    print(f"\n{told(faults, most)}\n\n{len(faults)} faults" if faults else "\nNothing is wrong.")
     return 1 if faults else 0
 
 

@@ -12,21 +12,25 @@ from typing import Any
 from rolling_workers import Worker
 
 ENDS = ("done", "failed", "lapsed", "released", "moved", "blocked", "cancelled")
+LATE_S = 0.5  # before the end of a worker's grace
 MOST_LINES = 16  # of a job's history
 
 
 @dataclass(slots=True)
 class Run:
     """One call of a function for one attempt. `seen`: until when it was certainly at work. A call of which no end was
-    written down is at work for as long as its process lives. Seconds of the monotonic clock."""
+    written down is at work for as long as its process lives. Seconds of the monotonic clock. `is_late`: its worker was
+    giving back what ran when it ended, so that its result may have come too late."""
 
     number: int
     job: str
     attempt: int
     pid: int
+    worker: int
     begun: float
     seen: float
     how: str = ""  # whole, cut or raised
+    is_late: bool = False
 
 
 class Journal:
@@ -44,7 +48,7 @@ class Journal:
         for said in map(json.loads, lines):
             key = said["job"], said["attempt"], said["pid"]
             if said["what"] == "begin":
-                self._open[key] = Run(said["number"], *key, said["at"], said["at"])
+                self._open[key] = Run(said["number"], *key, said["worker"], said["at"], said["at"])
                 self.runs.append(self._open[key])
             else:
                 run = self._open.pop(key)
@@ -108,9 +112,9 @@ def of_job(sent: Sent) -> Iterator[tuple[str, str]]:
     state = sent.document["status"] if sent.document is not None else "gone"
     if state != sent.state:
         yield "end", f"is {state}, not {sent.state}"
-    whole = [run for run in sent.runs if run.how == "whole"]
-    if len(whole) > 1:
-        yield "doubled", f"ran whole {len(whole)} times"
+    whole = sum(run.how == "whole" and not run.is_late for run in sent.runs)
+    if whole > 1:
+        yield "doubled", f"ran whole {whole} times"
     for earlier, later in _at_once(sent.runs):
         too_soon_s = earlier.seen - later.begun
         yield "overlap", f"attempt {later.attempt} began {too_soon_s:.2f} s before {earlier.attempt} was over"
@@ -206,12 +210,13 @@ def table(jobs: Sequence[Sent], workers: Sequence[Worker], faults: Sequence[Faul
 
 def _of_jobs(jobs: Sequence[Sent], wrong: Counter[tuple[str, str]]) -> str:
     kinds = ("doubled", "overlap", "limit", "spent", "open", "end")
-    rows: list[tuple[str, ...]] = [("queue", "jobs", "begun", "whole", "cut", "died", "released", *kinds)]
+    rows: list[tuple[str, ...]] = [("queue", "jobs", "begun", "whole", "cut", "died", "late", "released", *kinds)]
     for queue in sorted({one.queue for one in jobs}):
         own = [one for one in jobs if one.queue == queue]
         how = Counter(run.how for one in own for run in one.runs)
         released = sum(one.count("released") for one in own)
-        counts = (len(own), how.total(), how["whole"], how["cut"], how[""], released)
+        late = sum(run.how == "whole" and run.is_late for one in own for run in one.runs)
+        counts = (len(own), how.total(), how["whole"], how["cut"], how[""], late, released)
         rows.append((queue, *map(str, counts), *(str(wrong[kind, queue]) for kind in kinds)))
     return _columns(rows)
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from jqmaster import JQ, FollowUp, JobStopped, current_job, progress
 
-JOURNAL = "ROLLING_JOURNAL"
-"""The variable with the path of the file that is written to."""
+JOURNAL, WORKER = "ROLLING_JOURNAL", "ROLLING_WORKER"
+"""The variable with the path of the file that is written to; and that with the worker's number."""
 STEP_S = 0.1
 
 jq = JQ(retry_base=0.1, retry_cap=0.5, timeout=10)
@@ -23,7 +23,8 @@ jq = JQ(retry_base=0.1, retry_cap=0.5, timeout=10)
 def note(what: str, number: int) -> None:
     """One line, in one write, so that lines of several processes do not mix."""
     job = current_job.get()
-    line = {"what": what, "number": number, "job": job.id, "attempt": job.attempt, "pid": os.getpid()}
+    where = {"pid": os.getpid(), "worker": int(os.environ[WORKER])}
+    line = {"what": what, "number": number, "job": job.id, "attempt": job.attempt, **where}
     file = os.open(os.environ[JOURNAL], os.O_APPEND | os.O_WRONLY)
     os.write(file, json.dumps(line | {"at": time.monotonic()}).encode() + b"\n")
     os.close(file)

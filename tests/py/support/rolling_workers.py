@@ -7,7 +7,7 @@ import random
 import re
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +38,7 @@ class Worker:
 
     way: str
     name: str
+    number: int
     process: Process
     told: float | None = None  # to stop
     ended: float | None = None
@@ -64,14 +65,15 @@ class Worker:
 
 @dataclass
 class Fleet:
-    """The workers of one way: `size` of them, of which one after the other is replaced. `start(name, port)` starts a
-    process."""
+    """The workers of one way: `size` of them, of which one after the other is replaced. `start(number, name, port)`
+    starts a process; `numbers` are of workers of all ways."""
 
     way: str
     size: int
     grace_s: float
-    start: Callable[[str, int], Process]
+    start: Callable[[int, str, int], Process]
     dice: random.Random
+    numbers: Iterator[int]
     workers: list[Worker] = field(default_factory=list)
     after: list[Worker] = field(default_factory=list)  # these end before another begins at their address
 
@@ -80,7 +82,8 @@ class Fleet:
             self._begin(f"{self.way}-{len(self.workers)}")
 
     def _begin(self, name: str, port: int = 0) -> None:
-        self.workers.append(Worker(self.way, name, self.start(name, port)))
+        number = next(self.numbers)
+        self.workers.append(Worker(self.way, name, number, self.start(number, name, port)))
 
     def restart(self) -> None:
         """Stop the one that works for the longest time, and start another beside it."""

@@ -14,8 +14,8 @@ def test_nothing_is_lost_doubled_or_spent_by_restarts() -> None:
     assert not faults, told(faults, SHOWN)
 
 
-def run(attempt: int, begun: float, seen: float, how: str = "whole") -> Run:
-    return Run(1, "a", attempt, 100 + attempt, begun, seen, how)
+def run(attempt: int, begun: float, seen: float, how: str = "whole", *, is_late: bool = False) -> Run:
+    return Run(1, "a", attempt, 100 + attempt, attempt, begun, seen, how, is_late)
 
 
 def job(*runs: Run, ends: tuple[str, ...] = ("done",), status: str = "done", customer: str = "") -> Sent:
@@ -36,6 +36,7 @@ def job(*runs: Run, ends: tuple[str, ...] = ("done",), status: str = "done", cus
             job(run(1, 0, 9, "cut"), run(2, 1, 2, "cut"), run(3, 3, 4), ends=("released", "released", "done")),
             ["overlap", "overlap"],
         ),
+        (job(run(1, 0, 1, is_late=True), run(2, 1.1, 2), ends=("released", "done")), []),
         (job(run(1, 0, 1), run(2, 1.1, 2), ends=("released", "done")), ["doubled"]),
         (job(run(1, 0, 1, ""), run(2, 1.1, 2), ends=("lapsed", "done")), ["spent"]),
         (job(ends=("lapsed",), status="error"), ["end", "spent"]),
