@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -274,15 +275,18 @@ def failed(job: Job, message: str, *, retry: bool = True) -> Outcome:
     return Outcome(job, {"type": "failure", "should_retry": retry, "message": text_of(message)})
 
 
-def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Ending:
+def released(job: Job, said: JobReleased) -> Release:
+    """How an attempt ends whose function raised `said`."""
+    message = text_of(said)
+    log.info("job %s (%s) is given back%s", job.id, job.name, f": {message}" if message else "")
+    return Release(job, said.delay, dict(said.hold) if isinstance(said.hold, Mapping) else {}, message)
+
+
+def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Outcome:
     """How an attempt ends whose function raised `error`, whatever that is. `retries`: as of `failure_of`."""
-    if isinstance(error, JobReleased):
-        said = text_of(error)
-        log.info("job %s (%s) is given back%s", job.id, job.name, f": {said}" if said else "")
-        hold = dict(error.hold) if isinstance(error.hold, Mapping) else {}
-        return Release(job, error.delay, hold, said)
     failure = failure_of(error, retries)
-    _log(job, error, failure)
+    with suppress(Exception):  # of a handler of the program's, which is no reason to lose what became of the job
+        _log(job, error, failure)
     spec = {
         "type": "failure",
         "should_retry": failure.should_retry,
@@ -298,7 +302,7 @@ def _log(job: Job, error: BaseException, failure: Failure) -> None:
     if not log.isEnabledFor(logging.WARNING):
         return
     # Who raises JobFailed has said all there is to say.
-    shows = not isinstance(error, JobFailed) or log.isEnabledFor(logging.INFO)
+    shows = not issubclass(type(error), JobFailed) or log.isEnabledFor(logging.INFO)
     text = "job %s (%s) failed in attempt %d: %s"
     said = (job.id, job.name, job.attempt, failure.message)
     record = log.makeRecord(

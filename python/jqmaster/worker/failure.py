@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import reprlib
 import traceback
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -31,6 +32,9 @@ _CALLERS = (_WORKER, str(Path(_WORKER).with_name("app")), concurrent.futures.__p
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
 _KNOWN = "jq_failure"
+
+_SHORT = reprlib.Repr()
+_SHORT.maxother = _SHORT.maxstring = MESSAGE_CHARACTERS
 
 
 class JobFailed(Exception):
@@ -85,20 +89,12 @@ def seconds_of(given: Seconds) -> float:
 def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Failure:
     """What is told of an attempt that raised `error`. `retries`: whether another may follow; default: yes. What
     JobFailed says itself counts more."""
-    error = _meant(error)
-    known = error.__dict__.get(_KNOWN)
-    if isinstance(known, Failure):
-        return known
-    trace = trace_of(error)
-    if isinstance(error, JobFailed):
-        group = cut_group(error.group) or group_of(error)
-        return Failure(text_of(error), group, _is_true(error.retry), error.retry_in, packed(error.error), trace)
     try:
-        again = retries is None or retries(error)
-    except Exception:  # `isinstance` runs what a metaclass says
-        again = True
-    value = {"type": _name(type(error)), "traceback": trace}
-    return Failure(summary(error), group_of(error), again, None, packed(value), trace)
+        return _failure_of(_meant(error), retries)
+    except Exception as problem:  # of a class with odd attributes
+        name = _name(type(error))
+        said = f"{name} (which cannot be described: {_name(type(problem))})"
+        return Failure(said, cut_group(name), True, None, packed(None), said)
 
 
 def remember(error: BaseException, failure: Failure) -> None:
@@ -170,6 +166,22 @@ def trace_of(error: BaseException) -> str:
 # -- parts ----------------------------------------------------------------------------------------
 
 
+def _failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None) -> Failure:
+    known = error.__dict__.get(_KNOWN)
+    if isinstance(known, Failure):
+        return known
+    trace = trace_of(error)
+    if isinstance(error, JobFailed):
+        group = cut_group(error.group) or group_of(error)
+        return Failure(text_of(error), group, _is_true(error.retry), error.retry_in, packed(error.error), trace)
+    try:
+        again = retries is None or retries(error)
+    except Exception:  # `isinstance` runs what a metaclass says
+        again = True
+    value = {"type": _name(type(error)), "traceback": trace}
+    return Failure(summary(error), group_of(error), again, None, packed(value), trace)
+
+
 def _meant(error: BaseException) -> BaseException:
     """A coroutine cannot raise StopIteration: Python puts it into another error."""
     cause = error.__cause__
@@ -192,7 +204,7 @@ def _is_true(value: object) -> bool:
 def _representation(value: object) -> str:
     try:
         value = value[:MESSAGE_CHARACTERS] if isinstance(value, str | bytes) else value
-        return clean(str.__getitem__(repr(value), slice(MESSAGE_CHARACTERS)))
+        return clean(_SHORT.repr(value)[:MESSAGE_CHARACTERS])
     except BaseException as problem:
         return f"({_name(type(value))}, whose repr raises {_name(type(problem))})"
 

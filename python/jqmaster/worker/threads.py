@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 import logging
 import os
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextvars import copy_context
+from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from jqmaster.worker.failure import trace_of
@@ -30,11 +33,13 @@ class Threads:
         self.told: Callable[[], object] = lambda: None
         """Called when `left` falls."""
         self._most = most
-        self._pool = ThreadPoolExecutor(most, "job")
+        self._count = 0
+        self._idle = threading.Semaphore(0)
+        self._calls: SimpleQueue[tuple[Future[Ended], Callable[[], Ended]] | None] = SimpleQueue()
 
     async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function` in a thread, in this context. Raises what it raises."""
-        running = self._pool.submit(copy_context().run, _ended, os.getpid(), function, *args, **kwargs)
+        running = self._submit(partial(copy_context().run, _ended, os.getpid(), function, *args, **kwargs))
         try:
             ended = await asyncio.wrap_future(running)
         except asyncio.CancelledError:
@@ -44,8 +49,27 @@ class Threads:
         return _result(ended)
 
     def stop(self) -> None:
-        """Start no more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """End the threads, each when its function returns. None is started any more."""
+        for _ in range(self._count):
+            self._calls.put(None)
+
+    # Not a ThreadPoolExecutor: the end of a process waits for its threads, whatever they do, and each child that is
+    # forked in one of them waits for itself and ends with exit code 1.
+    def _submit(self, call: Callable[[], Ended]) -> Future[Ended]:
+        future: Future[Ended] = Future()
+        self._calls.put((future, call))
+        if not self._idle.acquire(blocking=False) and self._count < self._most:
+            self._count += 1
+            threading.Thread(target=self._work, name=f"job_{self._count}", daemon=True).start()
+        return future
+
+    def _work(self) -> None:
+        while (one := self._calls.get()) is not None:
+            future, call = one
+            if future.set_running_or_notify_cancel():
+                future.set_result(call())
+            del one, future, call  # or what the function returned stays until the next one comes
+            self._idle.release()
 
     def _leave(self, running: Future[Ended]) -> None:
         self.left += 1

@@ -204,26 +204,35 @@ class Worker:
 
     async def _ending_of(self, running: Running, function: Function | None) -> Ending:
         """Whatever the function raises is how this attempt ends; the worker and other jobs go on."""
-        job, pid = running.job, os.getpid()
+        job = running.job
         running.notes.open(job)
         if function is None:
             return endings.failed(job, f"this worker has no function for jobs named {job.name}")
         try:
-            try:
-                result = await self._called(function, job)
-            except ResumeAfter as said:
-                result = said
-            end_if_forked(pid)
+            result = await self._called(function, job)
             await _uncancelled(running)
             return endings.succeeded(job, result)
+        except JobReleased as said:
+            return endings.released(job, said)
         except BaseException as error:
-            end_if_forked(pid, error)
             if _is_stopped(running, error):
                 raise asyncio.CancelledError from error
             await _uncancelled(running)
             return endings.raised(job, error, getattr(function, "jq_retries", None))
 
     async def _called(self, function: Function, job: Job) -> Any:
+        pid = os.getpid()
+        try:
+            result = await self._result_of(function, job)
+        except ResumeAfter as said:
+            result = said
+        except BaseException as error:
+            end_if_forked(pid, error)
+            raise
+        end_if_forked(pid)
+        return result
+
+    async def _result_of(self, function: Function, job: Job) -> Any:
         if getattr(function, "jq_takes_bytes", False):
             return await function(job.argument)
         try:
@@ -356,7 +365,7 @@ class Worker:
 def _is_stopped(running: Running, error: BaseException) -> bool:
     """Whether this is the end of an attempt that the worker gave up. All else a job has raised itself: a task or future
     of its own that was cancelled, for example."""
-    if not isinstance(error, asyncio.CancelledError | JobStopped):
+    if not issubclass(type(error), asyncio.CancelledError | JobStopped):
         return False
     task = asyncio.current_task()
     timed_out = not running.renews and task is not None and task.cancelling() > 0

@@ -35,6 +35,11 @@ def start_it(how: str) -> Any:
             child.terminate()
             child.join(60)
             return child.exitcode
+        case "process that ends":
+            child = context.Process(target=square, args=(2,))
+            child.start()
+            child.join(60)
+            return child.exitcode
         case "pool":
             with context.Pool(2) as pool:
                 return pool.map(square, range(4))

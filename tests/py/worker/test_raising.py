@@ -117,6 +117,21 @@ async def test_bare_functions_likewise(way: str, server: Server, own: Engine) ->
         await until(own, await enqueue(own, "next"), "done")
 
 
+def test_a_log_handler_that_fails_loses_no_ending(jq: JQ) -> None:
+    class Full(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise OSError("no space left on device")
+
+    handler = Full()
+    logging.getLogger("jqmaster.jobs").addHandler(handler)
+    try:
+        handle = thread.options(max_retry=0).enqueue("timeout")
+        jq.burst(raises=False)
+        assert handle.document()["message"] == "TimeoutError: no answer"
+    finally:
+        logging.getLogger("jqmaster.jobs").removeHandler(handler)
+
+
 @pytest.mark.parametrize("how", ["exit", "interrupt", "cancelled", "generator exit"])
 def test_a_burst_raises_no_more_than_an_exception(jq: JQ, how: str) -> None:
     for one in KINDS.values():

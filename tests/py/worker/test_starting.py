@@ -20,14 +20,13 @@ from topologies import until
 LONG_S = 60
 SQUARES = [0, 1, 4, 9]
 FORKED: dict[str, Any] = {"child returns": 0, "child raises": 1, "child exits": 5}
-STARTED: dict[str, Any] = {
-    "spawned pool": SQUARES,
-    "spawned executor": SQUARES,
-    "spawned process": -signal.SIGTERM,
-    "program": -signal.SIGTERM,
-    "handler": 7,
-}
-FORKS: dict[str, Any] = {"process": -signal.SIGTERM, "pool": SQUARES, "executor": SQUARES}
+STARTED: dict[str, Any] = {"process that ends": 0, "program": -signal.SIGTERM, "handler": 7}
+SPAWNED: list[tuple[Any, str, Any]] = [
+    (coroutine, "spawned process", -signal.SIGTERM),
+    (thread, "spawned pool", SQUARES),
+    (process, "spawned executor", SQUARES),
+]
+IN_A_PROCESS: dict[str, Any] = {"process": -signal.SIGTERM, "pool": SQUARES, "executor": SQUARES}
 
 
 @pytest.fixture
@@ -44,11 +43,11 @@ def worker(jq: JQ) -> Iterator[Process]:
 
 
 def test_what_jobs_start_is_theirs(worker: Process) -> None:
-    for how, becomes in (FORKED | STARTED).items():
-        for task in (coroutine, thread, process):
-            assert task.enqueue(how).result(timeout=LONG_S) == becomes, (how, task.name)
-    for how, becomes in FORKS.items():
-        assert process.enqueue(how).result(timeout=LONG_S) == becomes, how
+    runs = [
+        (task, how, becomes) for how, becomes in (FORKED | STARTED).items() for task in (coroutine, thread, process)
+    ]
+    for task, how, becomes in [*runs, *SPAWNED, *((process, *one) for one in IN_A_PROCESS.items())]:
+        assert task.enqueue(how).result(timeout=LONG_S) == becomes, (how, task.name)
     assert not worker.has_ended
     assert worker.text.count("ValueError: in the child") == 3, "each child says why it ended"
     assert worker.text.count("logged in a child") == 9
