@@ -114,9 +114,11 @@ class Types(NamedTuple):
 class ResultType:
     """How the results of a function are read of which no more is known."""
 
+    name = ""
+    returns_none = False
+
     def __init__(self, adapter: Adapter | None) -> None:
         self.adapter = adapter
-        self.returns_none = False
 
     @classmethod
     def of(cls, hint: Any) -> ResultType:
@@ -154,8 +156,10 @@ class Signature:
         self._required = {one.name for one in parameters if one.default is one.empty} if self._plain else set()
         self._spread = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
         self._rest = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), "")
+        self.is_settled = False
+        """Whether all annotations could be evaluated."""
         with contextlib.suppress(NameError):  # its module may define it later
-            _ = self._types
+            self.is_settled = self._types is not None
 
     def __str__(self) -> str:
         return str(self._signature)

@@ -19,7 +19,7 @@ from jqmaster.app.flow import is_for_nothing
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call, ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.options import JobOptions
+from jqmaster.engine.options import JobOptions, several
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.wire.secret import masters_of
@@ -181,7 +181,7 @@ class AppWorker:
 
     def __init__(self, jq: Registry, queues: Sequence[str] | None, **given: Any) -> None:
         self._jq = jq
-        self._queues = queues
+        self._queues = None if queues is None else list(several(queues, "queues"))
         self._given = given
 
     def options(self) -> WorkOptions:

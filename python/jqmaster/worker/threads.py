@@ -26,7 +26,7 @@ class Threads:
         self._most = most
         self._pool = ThreadPoolExecutor(most, "job")
 
-    async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` in a thread, in this context."""
         running = self._pool.submit(copy_context().run, function, *args, **kwargs)
         try:
