@@ -18,11 +18,11 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgpack
 
-from jqmaster.app.hints import Annotations, is_plain
+from jqmaster.app.hints import Adapter, Annotations, Types, is_plain
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -92,23 +92,6 @@ def _native(value: Any) -> Any:
     from jqmaster.app import typed  # few programs need it
 
     return typed.native(value)
-
-
-class Adapter(Protocol):
-    """What a type's values become on their way, and back."""
-
-    def send(self, value: Any) -> Any:
-        """In types that MessagePack has. Raises TypeError or ValueError when it would not arrive as what it is."""
-
-    def make(self, value: Any) -> Any:
-        """A value of the type from what travelled, or from one. Raises ValueError."""
-
-
-class Types(NamedTuple):
-    """Of a function: by name of a parameter its adapter, and that of its result. What has none travels as it is."""
-
-    parameters: Mapping[str, Adapter] = {}
-    result: Adapter | None = None
 
 
 class ResultType:

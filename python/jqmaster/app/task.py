@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVa
 
 from jqmaster.app import calling, functions, unique
 from jqmaster.app.handle import Handle
+from jqmaster.app.hints import Adapter
 from jqmaster.app.link import Link, plain
 from jqmaster.engine import options
 from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
@@ -228,7 +229,7 @@ class Task(Enqueuer[P, R]):
             raise ValueError(f"job {self.name}: {error}") from None
 
     @property
-    def result(self) -> calling.Adapter | None:
+    def result(self) -> Adapter | None:
         """What makes its results of what travels; None where these are the same. Raises TypeError."""
         return None if self.signature is None else self.signature.types.result
 

@@ -54,7 +54,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("function", "message"), REFUSED, ids=[str(one[0]) for one in REFUSED])
+@pytest.mark.parametrize(("function", "message"), REFUSED, ids=range(len(REFUSED)))
 def test_what_cannot_be_a_job(function: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         JQ().job(name="it")(function)
@@ -66,7 +66,7 @@ PROCESSES: list[tuple[Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("function", "message"), PROCESSES, ids=[str(one[0]) for one in PROCESSES])
+@pytest.mark.parametrize(("function", "message"), PROCESSES, ids=range(len(PROCESSES)))
 def test_what_no_process_finds(function: Any, message: str) -> None:
     with pytest.raises(TypeError, match=f"job it: .*{message}"):
         JQ().job(name="it", process=True)(function)
@@ -144,7 +144,7 @@ WRONG: list[tuple[str, Any, type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("option", "value", "kind", "message"), WRONG)
+@pytest.mark.parametrize(("option", "value", "kind", "message"), WRONG, ids=range(len(WRONG)))
 def test_a_wrong_option_is_refused_where_it_stands(
     option: str, value: Any, kind: type[Exception], message: str
 ) -> None:
@@ -219,7 +219,7 @@ SCHEDULES: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("when", "kind", "message"), SCHEDULES, ids=[str(one[0]) for one in SCHEDULES])
+@pytest.mark.parametrize(("when", "kind", "message"), SCHEDULES, ids=range(len(SCHEDULES)))
 def test_a_schedule_that_cannot_be_is_refused_where_it_stands(when: Any, kind: type[Exception], message: str) -> None:
     jq = JQ()
     task = jq.job(name="mail")(say)
