@@ -11,6 +11,7 @@ from typing import Any
 from jqmaster.app.immediate import MemoryLink, outside_of_loops
 from jqmaster.app.registry import Registry
 from jqmaster.app.worker import Runner, queues_of
+from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.worker import Key, Outcome, Worker
@@ -35,7 +36,7 @@ async def aburst(
     """See `JQ.burst`."""
     if isinstance(jq.link, MemoryLink):
         return 0  # jobs have run where they were enqueued
-    wanted = list(queues) if queues else queues_of(jq)
+    wanted = list(several(queues, "queues")) if queues else queues_of(jq)
     runner = Runner(jq, concurrency, concurrency)
     failed: list[Exception] = []
     attempts = 0

@@ -17,11 +17,11 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgpack
 
-from jqmaster.app.hints import Annotations, is_plain
+from jqmaster.app.hints import Adapter, Annotations, Types, is_plain
 from jqmaster.worker.threads import in_a_thread
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -95,29 +95,14 @@ def _native(value: Any) -> Any:
     return typed.native(value)
 
 
-class Adapter(Protocol):
-    """What a type's values become on their way, and back."""
-
-    def send(self, value: Any) -> Any:
-        """In types that MessagePack has. Raises TypeError or ValueError when it would not arrive as what it is."""
-
-    def make(self, value: Any) -> Any:
-        """A value of the type from what travelled, or from one. Raises ValueError."""
-
-
-class Types(NamedTuple):
-    """Of a function: by name of a parameter its adapter, and that of its result. What has none travels as it is."""
-
-    parameters: Mapping[str, Adapter] = {}
-    result: Adapter | None = None
-
-
 class ResultType:
     """How the results of a function are read of which no more is known."""
 
+    name = ""
+    returns_none = False
+
     def __init__(self, adapter: Adapter | None) -> None:
         self.adapter = adapter
-        self.returns_none = False
 
     @classmethod
     def of(cls, hint: Any) -> ResultType:
@@ -155,8 +140,10 @@ class Signature:
         self._required = {one.name for one in parameters if one.default is one.empty} if self._plain else set()
         self._spread = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
         self._rest = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), "")
+        self.is_settled = False
+        """Whether all annotations could be evaluated."""
         with contextlib.suppress(NameError):  # its module may define it later
-            _ = self._types
+            self.is_settled = self._types is not None
 
     def __str__(self) -> str:
         return str(self._signature)

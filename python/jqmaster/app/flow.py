@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from jqmaster.app import handle as handles
 from jqmaster.app.handle import Handle, JobCancelled, JobError
@@ -17,6 +17,16 @@ from jqmaster.engine.replies import Document, Job
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 Step = Call[Any] | Iterable[Call[Any]]
+
+
+class FlowIds(TypedDict):
+    """Which jobs a flow has: their ids, each with its job's name; whose results are its own."""
+
+    jobs: list[tuple[str, str]]
+    callbacks: list[tuple[str, str]]
+    ends: int
+    is_list: bool
+
 
 MOST = 1000  # jobs of a call that enqueues all or none
 ONLY_IF_FAILED = "jq-only-if-failed"
@@ -93,6 +103,14 @@ class Flow(Generic[R_co]):
 
     result, progress, cancel = plain(aresult), plain(aprogress), plain(acancel)
 
+    @property
+    def ids(self) -> FlowIds:
+        """What `JQ.flow` makes it of again, in another program, too; it can be JSON."""
+        jobs, callbacks = (
+            [(one.id, one.task.name if one.task else "") for one in some] for some in (self.jobs, self.callbacks)
+        )
+        return {"jobs": jobs, "callbacks": callbacks, "ends": len(self._ends), "is_list": self._is_list}
+
     async def _documents(self) -> list[Document | None]:
         return await (await self.link.open()).engine.get(*(one.id for one in self.jobs))
 
@@ -151,6 +169,15 @@ class FlowMethods:
         return _enqueued(self, [calls], [] if done is None else [done], failed, request, is_list=True)
 
     chain, chord, group = plain(achain), plain(achord), plain(agroup)
+
+    def flow(self: Program, ids: FlowIds) -> Flow[Any]:
+        """A flow by its `ids`. Its results are of the types that the functions are annotated to return which this
+        object has. Asks nobody. Raises TypeError or KeyError for what are none."""
+        found = [
+            [Handle[Any](self.link, one, task=self.tasks.get(name)) for one, name in some]
+            for some in (ids["jobs"], ids["callbacks"])
+        ]
+        return Flow(self.link, found[0], found[1], ids["ends"], ids["is_list"])
 
 
 def _enqueued(

@@ -12,6 +12,13 @@ def is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
+def check_callable(function: Any) -> None:
+    """Raise TypeError for what cannot be called."""
+    if not callable(function):
+        about = "; decorate a function that calls it" if isinstance(function, classmethod) else ""
+        raise TypeError(f"expected a function, got {function!r}{about}")
+
+
 def check(function: Callable[..., Any], name: str, *, process: bool) -> None:
     """Raise TypeError, which names the job, for what cannot be one."""
     if problem := _problem(function) or (_problem_of_process(function) if process else None):
@@ -21,10 +28,8 @@ def check(function: Callable[..., Any], name: str, *, process: bool) -> None:
 def _problem(function: Callable[..., Any]) -> str | None:
     if inspect.isclass(function):
         return f"expected a function, got the class {function.__qualname__}; decorate a function that makes one"
-    if not callable(function):
-        return f"expected a function, got {function!r}; below @classmethod there is none yet"
-    called = function if inspect.isroutine(function) else type(function).__call__
-    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+    called = (function, type(function).__call__)
+    if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in called):
         return "a generator has no result; return a list, or enqueue a job for each value"
     if inspect.isfunction(function) and _is_in_class(function.__qualname__):
         first = next(iter(inspect.signature(function).parameters), "")

@@ -34,6 +34,7 @@ AWAY_S = 30.0  # so long the other side may be away while somebody waits
 class Kind(Protocol):
     """What is known of a job's function."""
 
+    name: str
     returns_none: bool
 
     def read_result(self, value: Any) -> Any:

@@ -17,14 +17,16 @@ from collections.abc import (
     MutableMapping,
     MutableSequence,
     Sequence,
-)  # fmt: skip
+)
 from datetime import datetime
 from typing import (
     Any,
     Literal,
+    NamedTuple,
     Never,
     NoReturn,
     NotRequired,
+    Protocol,
     Required,
     Union,
     Unpack,
@@ -32,7 +34,7 @@ from typing import (
     get_origin,
     get_type_hints,
     is_typeddict,
-)  # fmt: skip
+)
 
 SCALARS = (bool, int, float, str, bytes, type(None))
 """What MessagePack has and Python tells apart."""
@@ -40,6 +42,23 @@ _CONTAINERS = (list, dict, Sequence, MutableSequence, Collection, Iterable, Mapp
 _PLAIN = {*SCALARS, *_CONTAINERS, object, inspect.Parameter.empty}
 _OF_PYDANTIC = ("pydantic", "annotated_types")
 _UNIONS = (Union, types.UnionType)
+
+
+class Adapter(Protocol):
+    """What a type's values become on their way, and back."""
+
+    def send(self, value: Any) -> Any:
+        """In types that MessagePack has. Raises TypeError or ValueError when it would not arrive as what it is."""
+
+    def make(self, value: Any) -> Any:
+        """A value of the type from what travelled, or from one. Raises ValueError."""
+
+
+class Types(NamedTuple):
+    """Of a function: by name of a parameter its adapter, and that of its result. What has none travels as it is."""
+
+    parameters: Mapping[str, Adapter] = {}
+    result: Adapter | None = None
 
 
 def is_plain(hint: Any, within: frozenset[int] = frozenset()) -> bool:

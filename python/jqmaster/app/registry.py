@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
-from jqmaster.app import calling, cron, functions
+from jqmaster.app import calling, functions, recurring
 from jqmaster.app import handle as handles
 from jqmaster.app.calling import MessagePack, Serializer
 from jqmaster.app.flow import FlowMethods
@@ -171,7 +171,8 @@ class Registry(OperationMethods, FlowMethods):
 
         Workers bring it to the server when they start, if it is not there or the program declares something else
         than before: what an operator changed stays until then. When it is taken out of the program, `unschedule`
-        takes it out of the server. Raises ValueError for a `cron` that cannot be.
+        takes it out of the server. Raises TypeError or ValueError for what cannot be: a time, a zone, arguments that
+        do not fit.
         """
         if task is None:
             return lambda it: self.schedule(it, **when)
@@ -180,9 +181,10 @@ class Registry(OperationMethods, FlowMethods):
         schedule_id = when.pop("id", None) or task.name
         if schedule_id in self.recurring:
             raise ValueError(f"there is a schedule {schedule_id!r} already; give this one another id")
-        task.prepare(when.get("args", ()), when.get("kwargs", {}), {})
-        if (expression := when.get("cron")) is not None:
-            cron.check(expression)
+        try:
+            recurring.check(task, when)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"schedule {schedule_id}: {error}") from error.__cause__
         self.recurring[schedule_id] = task, when
         return task
 
@@ -319,6 +321,7 @@ class Registry(OperationMethods, FlowMethods):
     # -- parts ------------------------------------------------------------------------------------
 
     def _define(self, function: Callable[..., Any], given: TaskOptions) -> Task[..., Any]:
+        functions.check_callable(function)
         own = given.copy()
         name = own.pop("name", None) or getattr(function, "__name__", None)
         if not isinstance(name, str):

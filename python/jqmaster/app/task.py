@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVa
 
 from jqmaster.app import calling, functions, unique
 from jqmaster.app.handle import Handle
+from jqmaster.app.hints import Adapter
 from jqmaster.app.link import Link, plain
 from jqmaster.engine import options
 from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
@@ -104,6 +105,7 @@ class Program(Protocol):
     link: Link
     serializer: calling.Serializer
     defaults: JobOptions
+    tasks: dict[str, Task[..., Any]]
 
     def aenqueue_call(self, call: Call[R_co]) -> Coroutine[Any, Any, Handle[R_co]]: ...
 
@@ -142,6 +144,11 @@ class Enqueuer(Generic[P, R]):
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """The call, for `JQ.enqueue_many`, `FollowUp` and `depends`."""
         return Call(self._task, *self._task.prepare(args, kwargs, self.chosen))
+
+    def handle(self, job_id: str) -> Handle[R]:
+        """A job of this kind by its id, whose result is of the type that the function is annotated to return. Asks
+        nobody: it may not exist, or be of another kind."""
+        return Handle(self.link, job_id, task=self._task)
 
     def options(self, **more: Unpack[JobOptions]) -> WithOptions[P, R]:
         """The task with options for the jobs to come, these as well: `add.options(delay=5).enqueue(1, 2)`."""
@@ -193,11 +200,6 @@ class Task(Enqueuer[P, R]):
         unique.check(chosen.get("unique"), self.name, self.signature)
         return chosen
 
-    def handle(self, job_id: str) -> Handle[R]:
-        """A job of this kind by its id, whose result is of the type that the function is annotated to return. Asks
-        nobody: it may not exist, or be of another kind."""
-        return Handle(self.link, job_id, task=self)
-
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
         """The argument packed, and all options of a call."""
         if self.signature is None:
@@ -210,6 +212,13 @@ class Task(Enqueuer[P, R]):
             except TypeError as error:
                 raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
         return self._packed(value), self.merged(args, kwargs, chosen)
+
+    def check_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Raise TypeError if they do not fit. Values wait until all types are known."""
+        if self.signature is not None and not self.signature.is_settled:
+            self.signature.bind(args, kwargs)
+        else:
+            self.prepare(args, kwargs, {})
 
     def merged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> JobOptions:
         """All options of a call with these arguments."""
@@ -226,7 +235,7 @@ class Task(Enqueuer[P, R]):
             raise ValueError(f"job {self.name}: {error}") from None
 
     @property
-    def result(self) -> calling.Adapter | None:
+    def result(self) -> Adapter | None:
         """What makes its results of what travels; None where these are the same. Raises TypeError."""
         return None if self.signature is None else self.signature.types.result
 

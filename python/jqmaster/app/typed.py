@@ -17,7 +17,7 @@ import msgspec
 import msgspec.inspect
 
 from jqmaster.app import hints
-from jqmaster.app.calling import Adapter, Types
+from jqmaster.app.hints import Adapter, Types
 from jqmaster.worker.ending import FollowUp, Move
 
 _NATIVE = (bytes, bytearray, memoryview, dt.datetime)

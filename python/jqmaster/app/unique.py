@@ -96,10 +96,12 @@ def _canonical_of(arguments: Arguments, signature: Signature | None, serializer:
     for name, value in bound.arguments.items():
         try:
             parts.append((name.encode(), canonical(value, serializer)))
-        except UNPACKABLE:
+        except Exception:
             if name in given:
-                sent = signature.types.parameters[name].send(value) if name in signature.types.parameters else value
-                parts.append((name.encode(), canonical(sent, serializer)))
+                adapter = signature.types.parameters.get(name)
+                if adapter is None:
+                    raise
+                parts.append((name.encode(), canonical(adapter.send(value), serializer)))
     return _packed_map(parts)
 
 

@@ -19,6 +19,7 @@ from jqmaster.app.declared import bring
 from jqmaster.app.flow import is_for_nothing
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call, Task
+from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.wire.secret import masters_of
 from jqmaster.worker.ending import FollowUp, Move, Packed, returned
@@ -144,7 +145,7 @@ class AppWorker:
 
     def __init__(self, jq: Registry, queues: Sequence[str] | None, **given: Any) -> None:
         self._jq = jq
-        self._queues = queues
+        self._queues = None if queues is None else list(several(queues, "queues"))
         self._given = given
 
     def options(self) -> WorkOptions:

@@ -235,7 +235,7 @@ def _check_value(field: Field, value: Any) -> None:
         case "moment":
             if not isinstance(value, datetime):
                 seconds(value, field.name, "a datetime with a time zone, or Unix seconds")
-            _check_range(field, unix(value), "Unix seconds")
+            _check_range(field, unix(value, field.name), "Unix seconds")
         case "integer":
             _expect(field, isinstance(value, int) and not isinstance(value, bool), "an integer", value)
             _check_range(field, value, "an integer")
@@ -307,12 +307,13 @@ def seconds(duration: Any, name: str = "duration", expected: str = "seconds or a
     return duration
 
 
-def unix(moment: datetime | float) -> float:
+def unix(moment: datetime | float, name: str = "") -> float:
     """Unix seconds. Raises ValueError for a datetime without time zone, which could mean any moment."""
     if not isinstance(moment, datetime):
         return moment
     if moment.tzinfo is None:
-        raise ValueError(f"{moment!r} has no time zone; say datetime.now(timezone.utc), or .astimezone()")
+        about = f"{name}: " if name else ""
+        raise ValueError(f"{about}{moment!r} has no time zone; say datetime.now(timezone.utc), or .astimezone()")
     return moment.timestamp()
 
 

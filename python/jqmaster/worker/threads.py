@@ -37,7 +37,7 @@ class Threads:
         self._idle = threading.Semaphore(0)
         self._calls: SimpleQueue[tuple[Future[Ended], Callable[[], Ended]] | None] = SimpleQueue()
 
-    async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` in a thread, in this context. Raises what it raises."""
         running = self._submit(partial(copy_context().run, _ended, os.getpid(), function, *args, **kwargs))
         try:

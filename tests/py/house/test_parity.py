@@ -274,7 +274,7 @@ def test_an_exception_is_none_once_programs_can_ask() -> None:
 @pytest.mark.parametrize("name", sorted(JobOptions.__annotations__))
 def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
     kind = BY_NAME[name].kind if name in BY_NAME else "integer"
-    sent = KINDS[kind].good[0]
+    sent = BY_NAME[name].words[0].name if kind == "choice" else KINDS[kind].good[0]
     given: Any = timedelta(seconds=sent) if kind == "seconds" else tuple(sent) if kind == "names" else sent
     jq = JQ()
     for made in (

@@ -1,0 +1,244 @@
+"""What can be a job, and what options can be said: all else is refused where it stands, and says what to do."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import operator
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from jqmaster import JQ, Handle
+
+
+class Shop:
+    def sell(self, what: str) -> str:
+        return what
+
+    async def order(self, what: str) -> str:
+        return what
+
+    def __call__(self, what: str) -> str:
+        return what
+
+
+class Waiting:
+    async def __call__(self, what: str) -> str:
+        return what
+
+
+def numbers() -> Iterator[int]:
+    yield 1
+
+
+async def more_numbers() -> AsyncIterator[int]:
+    yield 1
+
+
+def say(what: str) -> str:
+    return what
+
+
+async def asay(what: str) -> str:
+    return what
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (numbers, "job it: a generator has no result; return a list"), (more_numbers, "job it: a generator has no result"),
+    (functools.partial(numbers), "job it: a generator"), (Shop, "job it: expected a function, got the class Shop"),
+    (max, "job it: its parameters are not known"), (operator.itemgetter(0), "its parameters are not known"),
+    (Shop.sell, "job it: a method's self cannot travel"), (None, "expected a function, got None"), ("say", "got 'say'"),
+    (classmethod(say), "expected a function, got <classmethod.*; decorate a function that calls it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "message"), REFUSED, ids=range(len(REFUSED)))
+def test_what_cannot_be_a_job(function: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        JQ().job(name="it")(function)
+
+
+PROCESSES: list[tuple[Any, str]] = [
+    (asay, "for plain functions"), (functools.partial(say), "at the top"), (Shop(), "at the top"), (len, "top"),
+    (Shop().sell, "at the top"), (lambda: 1, "at the top of a module, by their names"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "message"), PROCESSES, ids=range(len(PROCESSES)))
+def test_what_no_process_finds(function: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"job it: .*{message}"):
+        JQ().job(name="it", process=True)(function)
+
+
+def test_what_is_called_as_a_function_is_a_job(redis_url: str, namespace: str) -> None:
+    jq = JQ(redis_url, namespace=namespace, max_retry=0)
+    functions = [
+        Shop().sell, Shop().order, Shop(), Waiting(), functools.partial(say), functools.partial(asay),
+        staticmethod(say), functools.lru_cache(say), lambda what: what, str.upper, jq.job(say),
+    ]  # fmt: skip
+    handles: list[Handle[Any]] = [jq.job(name=f"it-{n}")(one).enqueue("A") for n, one in enumerate(functions)]
+    jq.burst()
+    assert jq.gather(handles, timeout=60) == ["A"] * len(handles)
+
+
+def test_parameters_may_have_any_name(redis_url: str, namespace: str) -> None:
+    jq = JQ(redis_url, namespace=namespace, max_retry=0)
+    names = [
+        "self",
+        "args",
+        "kwargs",
+        "job",
+        "function",
+        "timeout",
+        "priority",
+        "name",
+        "task",
+        "options",
+        "cls",
+        "value",
+    ]
+    given = {name: number for number, name in enumerate(names)}
+    made: dict[str, Any] = {}
+    exec(f"def odd({', '.join(names)}): return [{', '.join(names)}]", made)
+    exec(f"async def aodd(*, {', '.join(names)}): return [{', '.join(names)}]", made)
+    tasks = [jq.job(made["odd"]), jq.job(made["aodd"])]
+
+    @jq.job
+    def spread(*args: Any, **more: Any) -> Any:
+        return [list(args), more]
+
+    strange = {"": 1, "a b": 2, "*a": 3, "return": 4, "self": 5, "function": 6, "é": 7}
+    handles: list[Handle[Any]] = [task.enqueue(**given) for task in tasks]
+    handles += [task.options(unique=True).enqueue(**given) for task in tasks]
+    handles += [jq.enqueue_call(tasks[0].job(**given)), spread.enqueue(0, **strange)]
+    jq.burst()
+    assert jq.gather(handles, timeout=60) == [list(range(len(names)))] * 5 + [[[0], strange]]
+    assert tasks[0](**given) == list(range(len(names)))
+    with pytest.raises(TypeError, match=r"spread.*'\*' cannot be the name of an argument"):
+        spread.enqueue(**{"*": 1})
+
+
+WRONG: list[tuple[str, Any, type[Exception], str]] = [
+    ("max_retry", -1, ValueError, "expected an integer from 0 to 2147483647, got -1"),
+    ("max_retry", 1.5, TypeError, "expected an integer, got 1.5"),
+    ("max_retry", True, TypeError, "expected an integer"),
+    ("timeout", 0, ValueError, "expected seconds from 0.001 to 4000000, got 0"),
+    ("timeout", "10s", TypeError, "expected seconds or a timedelta, got '10s'"),
+    ("delay", "5", TypeError, "expected seconds"), ("delay", float("nan"), ValueError, "got nan"),
+    ("delay", datetime.timedelta(-1), ValueError, "expected seconds from 0 to 10000000000"),
+    ("priority", "high", TypeError, "expected an integer, got 'high'"),
+    ("priority", 2**40, ValueError, "got 1099511627776"),
+    ("run_at", datetime.datetime(2030, 1, 1), ValueError, "has no time zone"),
+    ("run_at", "now", TypeError, "a datetime"),
+    ("tags", "urgent", TypeError, r"expected a list, such as \['urgent'\], got 'urgent'"),
+    ("tags", [1], TypeError, "expected a list of texts, got 1 in it"), ("tags", {"a": 1}, TypeError, "expected a list"),
+    ("depends", "id", TypeError, r"expected a list, such as \['id'\]"), ("depends", [1.5], TypeError, "got 1.5 in it"),
+    ("queue", 5, TypeError, "expected text, got 5"), ("keep_result", "yes", TypeError, "expected true or false"),
+    ("track", 1, TypeError, "expected true or false"), ("if_failed", "run away", ValueError, "one of wait, fail, run"),
+    ("retry_jitter", 2, ValueError, "expected a number from 0 to 1, got 2"),
+    ("headers", "a", TypeError, "expected a map of texts"), ("notify", b"http://h", TypeError, "expected text"),
+    ("unique", 5, TypeError, "expected text, True or a function"),
+    ("prio", 5, TypeError, "no such option: prio; there"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("option", "value", "kind", "message"), WRONG, ids=range(len(WRONG)))
+def test_a_wrong_option_is_refused_where_it_stands(
+    option: str, value: Any, kind: type[Exception], message: str
+) -> None:
+    jq, given = JQ(), {option: value}
+    task = jq.job(name="mail")(say)
+    about = "" if option == "prio" else f"{option}: .*"
+    places: list[tuple[Callable[[], Any], str]] = [
+        (lambda: jq.job(name="other", **given)(say), "job other: "), (lambda: task.options(**given), "job mail: "),
+        (lambda: jq.task("far", **given), "job far: "), (lambda: jq.call("far", 1, **given), "job far: "),
+        (lambda: jq.schedule(every=5, options=given)(task), "schedule mail: job mail: "), (lambda: JQ(**given), ""),
+    ]  # fmt: skip
+    for place, name in places:
+        with pytest.raises(kind, match=f"^{name}{about}{message}"):
+            place()
+    assert not jq.recurring
+
+
+def test_a_handle_is_no_list(redis_url: str, namespace: str) -> None:
+    jq = JQ(redis_url, namespace=namespace)
+    task = jq.job(say)
+    handle = task.enqueue("a")
+    for depends in (handle, task.job("b")):
+        with pytest.raises(TypeError, match="depends: expected a list, such as"):
+            task.options(depends=depends)  # type: ignore[arg-type]
+    for changes in ({"tags": "urgent"}, {"priority": "high"}, {"delay": "5"}, {"max_retry": -1}):
+        [name] = changes
+        for change in (handle.change, functools.partial(jq.change, handle)):
+            with pytest.raises((TypeError, ValueError), match=f"{name}: expected"):
+                change(**changes)
+    assert handle.change(tags=("urgent",)) == "queued" and handle.document()["tags"] == ["urgent"]
+    for work in (jq.worker, jq.burst, jq.run):
+        with pytest.raises(TypeError, match=r"queues: expected a list, such as \['mail'\], got 'mail'"):
+            work("mail")
+
+
+@pytest.mark.parametrize("option", ["retry_on", "give_up_on", "process"])
+def test_rules_of_a_kind_are_checked(option: str) -> None:
+    for value in ("ValueError", [ValueError], (ValueError, 5), ValueError("no")):
+        with pytest.raises(TypeError, match=f"job mail: {option}: expected"):
+            JQ().job(name="mail", **{option: value})(say)  # type: ignore[call-overload]
+
+
+SCHEDULES: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"cron": "0 3 * * *", "timezone": "Europe/Belrin"}, ValueError, "timezone: expected a zone such as Europe/Berlin"),
+    ({"cron": "0 3 * * *", "timezone": 5}, TypeError, "timezone: expected text"),
+    ({"cron": 5}, TypeError, "cron: expected text"),
+    ({"cron": "0 3 * *"}, ValueError, "cron '0 3"),
+    ({"every": -1}, ValueError, "every: expected 0.1 to 1000000000, got -1"),
+    ({"every": 0}, ValueError, "every: expected 0.1"), ({"every": float("nan")}, ValueError, "every: .* got nan"),
+    ({"every": "5"}, TypeError, "every: expected seconds or a timedelta, got '5'"),
+    ({"every": float("inf")}, ValueError, "every: "), ({}, ValueError, "either every or cron, got neither"),
+    ({"every": 5, "cron": "0 3 * * *"}, ValueError, "either every or cron, got both"),
+    ({"every": 5, "offset": 6}, ValueError, "offset: expected 0 to 5, got 6"),
+    ({"every": 5, "offset": "1"}, TypeError, "offset: expected seconds"),
+    ({"cron": "0 3 * * *", "offset": 1}, ValueError, "offset: only a schedule with every has it"),
+    ({"every": 5, "timezone": "Europe/Berlin"}, ValueError, "timezone: only a schedule with cron has it"),
+    ({"cron": "0 3 * * *", "utc_offset": 60, "timezone": "Europe/Berlin"}, ValueError, "utc_offset: expected either"),
+    ({"cron": "0 3 * * *", "utc_offset": 1.5}, TypeError, "utc_offset: expected an integer"),
+    ({"every": 5, "start": datetime.datetime(2030, 1, 1)}, ValueError, "start: .* has no time zone"),
+    ({"every": 5, "end": "soon"}, TypeError, "end: expected a datetime with a time zone, or Unix seconds, got 'soon'"),
+    ({"every": 5, "start": 20, "end": 10}, ValueError, "end: expected a moment not before start"),
+    ({"every": 5, "limit": 0}, ValueError, "limit: expected 1 to"), ({"every": 5, "limit": "1"}, TypeError, "limit: "),
+    ({"every": 5, "catch_up": "some"}, ValueError, "catch_up: expected one of one, all, none, got 'some'"),
+    ({"every": 5, "backlog": 0}, ValueError, "backlog: "),
+    ({"every": 5, "paused": "no"}, TypeError, "paused: expected true"),
+    ({"evry": 5}, TypeError, "no such option: evry; there are: backlog, "),
+    ({"every": 5, "args": ("a", "b")}, TypeError, r"mail\(.*too many positional"),
+    ({"every": 5}, TypeError, "missing a"),
+    ({"every": 5, "args": "a"}, TypeError, "args: expected a tuple, got 'a'"),
+    ({"every": 5, "kwargs": {"wat": "a"}}, TypeError, "there is no 'wat'"),
+    ({"every": 5, "options": {"run_at": 5}}, ValueError, "run_at: the jobs of a schedule cannot have it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("when", "kind", "message"), SCHEDULES, ids=range(len(SCHEDULES)))
+def test_a_schedule_that_cannot_be_is_refused_where_it_stands(when: Any, kind: type[Exception], message: str) -> None:
+    jq = JQ()
+    task = jq.job(name="mail")(say)
+    given = {"args": ("a",), **when} if "args" not in when and "kwargs" not in when and message != "missing a" else when
+    with pytest.raises(kind, match=f"^schedule mail: .*{message}"):
+        jq.schedule(**given)(task)
+    assert not jq.recurring
+
+
+def test_schedules_that_can_be(redis_url: str, namespace: str) -> None:
+    jq = JQ(redis_url, namespace=namespace)
+    start = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
+    good: list[Any] = [
+        {"every": datetime.timedelta(hours=1), "offset": 5, "start": start, "end": start, "limit": 1, "backlog": 7},
+        {"cron": "@daily", "timezone": "Europe/Berlin", "catch_up": "all"}, {"cron": "* * * * *", "utc_offset": -60},
+        {"cron": "* * * * *", "tz": "CET-1CEST,M3.5.0,M10.5.0/3", "timezone": "Somewhere/Else", "paused": True},
+        {"every": 0.1, "cron": None, "timezone": None, "options": {"tags": ["a"], "delay": 5}},
+    ]  # fmt: skip
+    for number, when in enumerate(good):
+        jq.schedule(id=f"s-{number}", args=("a",), **when)(jq.job(name=f"mail-{number}")(say))
+    jq.burst()
+    assert [one["id"] for one in jq.schedules()] == [f"s-{number}" for number in range(len(good))]

@@ -1,0 +1,161 @@
+"""Keys of `unique`: equal arguments are one, whatever gives them and wherever."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import datetime as dt
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jqmaster import JQ, Encrypted, MessagePack
+from typed_values import ACME, DAY, HOOK, ID, ORDER, Box, Customer, Item, Kind, Order, Point, Record, Size
+
+PROGRAM = """
+import sys
+from jqmaster import JQ
+from typed_values import *
+
+jq = JQ(sys.argv[1], namespace=sys.argv[2])
+
+@jq.job(unique=True)
+def values(names: set[str], orders: list[Order], record: Record, bare=None, **more) -> None: ...
+
+order = Order(ID, Decimal("9.90"), sizes={Size.SMALL, Size.LARGE})
+hook = Hook(url="https://a.b/", secret="x", path="p", names={"a", "b", "c"})
+bare = {"x": {1, "b", None}, "y": frozenset({frozenset({"p", "q"}), frozenset()}), "z": [hook], "k": {Kind.A}}
+print(values.enqueue({"a", "b", "c", "d"}, [order], Record(ID, frozenset("abcd")), bare, m={1.5, DAY}, n=1).id)
+"""
+
+
+@pytest.fixture
+def jq(redis_url: str, namespace: str) -> JQ:
+    return JQ(redis_url, namespace=namespace)
+
+
+def test_every_process_makes_the_same_key(redis_url: str, namespace: str) -> None:
+    path = os.pathsep.join([*sys.path, str(Path(__file__).parents[1] / "support")])
+    environments = [{**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": str(seed)} for seed in range(4)]
+    command = [sys.executable, "-c", PROGRAM, redis_url, namespace]
+    ids = {subprocess.run(command, env=one, check=True, stdout=subprocess.PIPE).stdout for one in environments}
+    assert len(ids) == 1
+
+
+def test_equal_arguments_are_one_key_however_they_are_given(jq: JQ) -> None:
+    sentinel: Any = object()
+
+    def anything(first=None, /, value=1, *rest, key=sentinel, **more): ...  # type: ignore[no-untyped-def]
+
+    packs = MessagePack(default=lambda value: list(value) if isinstance(value, set) else [value.real, value.imag])
+    other = JQ(jq.url, namespace=jq.namespace, serializer=packs)
+    hidden = JQ(jq.url, namespace=jq.namespace, serializer=Encrypted({"a": Encrypted.new_key()}))
+    for number, one in enumerate((jq, other, hidden)):
+        task = one.job(unique=True, name=f"anything-{number}")(anything)
+        same = [task.enqueue(), task.enqueue(None), task.enqueue(value=1), task.enqueue(None, 1)]
+        assert len(set(same)) == 1
+        same = [
+            task.enqueue(x={"a": 1, "b": {"c": 2, "d": 3}}, y=2),
+            task.enqueue(y=2, x={"b": {"d": 3, "c": 2}, "a": 1}),
+        ]
+        assert len(set(same)) == 1
+        same = [task.enqueue({1, 2, 3, "a", None}), task.enqueue({"a", None, 3, 2, 1})]
+        assert len(set(same)) == 1
+        ids = {task.enqueue(given) for given in (0, 1, True, 1.5, "1", b"1", [1], [[1]], {"1": 1}, {1: 1}, "", [], {})}
+        assert len(ids) == 13
+        assert (
+            len({task.enqueue(None, 2), task.enqueue(value=2), task.enqueue(None, 2, key=3), task.enqueue(None, 2, 3)})
+            == 3
+        )
+    complexes = other.job(unique=True, name="complex")(anything)
+    assert complexes.enqueue(1 + 2j) == complexes.enqueue(1 + 2j) != complexes.enqueue(1 + 3j)
+
+
+def test_values_of_all_types_have_keys(jq: JQ) -> None:
+    @jq.job(unique=True)
+    def takes(
+        order: Order | None = None, box: Box[dt.date] | None = None, kind: Kind = Kind.A, more: Any = None
+    ) -> None: ...
+
+    same = [
+        {"order": ORDER}, {"order": Order(ID, Decimal("9.90"), DAY, {Size.LARGE})}, {"order": ORDER, "kind": Kind.A},
+        {"order": ORDER, "kind": "a"},
+    ]  # fmt: skip
+    assert len({takes.enqueue(**given) for given in same}) == 1  # type: ignore[arg-type]
+    noon = dt.datetime(2030, 1, 2, 12, tzinfo=dt.UTC)
+    values: list[Any] = [
+        ACME, HOOK, Point(1, DAY), Record(ID), Item("x", Kind.OTHER), ID, DAY, noon, noon.replace(tzinfo=None),
+        Decimal("1.5"), collections.deque([1]), frozenset({1}), [1], Customer(name="b", since=DAY), dt.timedelta(1),
+    ]  # fmt: skip
+    assert len({takes.enqueue(more=value) for value in values}) == len(values)
+    assert not any(takes.enqueue(more=value).created for value in values)
+    berlin = noon.astimezone(dt.timezone(dt.timedelta(hours=2)))
+    assert not takes.enqueue(more=berlin).created
+
+
+def test_bare_calls_have_keys(redis_url: str, namespace: str) -> None:
+    jq = JQ(redis_url, namespace=namespace, unique=True)
+    assert jq.enqueue("bare", {"a": 1, "b": {2, 3}}) == jq.enqueue("bare", {"b": {3, 2}, "a": 1})
+    assert jq.enqueue("bare", 1) != jq.enqueue("bare", 2)
+    elsewhere = jq.task("elsewhere")
+    assert elsewhere.enqueue(1, b=2, a=3) == elsewhere.enqueue(1, a=3, b=2) != elsewhere.enqueue(1)
+
+
+def test_a_function_gets_the_arguments_that_it_names(jq: JQ) -> None:
+    def reindex(shop: str, force: bool = False, *, depth: int = 3) -> None: ...
+
+    functions: list[tuple[Any, str]] = [
+        (lambda shop: f"r-{shop}", "r-x"), (lambda force, shop: f"{shop}-{force}", "x-False"), (lambda: "only", "only"),
+        (lambda depth, shop, **_: f"{shop}{depth}", "x3"), (lambda s, f, depth: f"{s}-{f}-{depth}", "x-False-3"),
+        (lambda *a, **k: f"{a}{k}", "('x', False){'depth': 3}"), (lambda **k: ",".join(k), "shop,force,depth"),
+        ("{}-{}-{depth}".format, "x-False-3"), (lambda shop, other="y": shop + other, "xy"),
+    ]  # fmt: skip
+    for number, (function, key) in enumerate(functions):
+        task = jq.job(unique=function, name=f"reindex-{number}")(reindex)
+        assert task.enqueue("x").document()["unique"] == key
+        task.options(unique=function)
+
+    @jq.job(unique=str)
+    def one(number: int) -> None: ...
+
+    assert one.enqueue(5).document()["unique"] == "5"
+
+
+def test_a_function_that_cannot_be_called_is_refused_where_it_stands(jq: JQ) -> None:
+    def reindex(shop: str, force: bool = False) -> None: ...
+
+    for function, message in (
+        (lambda customer: customer, "takes 1 argument, customer; the job has 2: shop, force"),
+        (lambda a, b, c: a, "takes 3 arguments, a, b, c; the job has 2: shop, force"),
+    ):
+        with pytest.raises(TypeError, match=f"unique of job reindex: {message}"):
+            jq.job(unique=function)(reindex)  # type: ignore[arg-type]
+        task = jq.job(name=message)(reindex)
+        with pytest.raises(TypeError, match=f"unique of job .*: {message}"):
+            task.options(unique=function)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=f"unique of job reindex: {message}"):
+            JQ(unique=function).job(reindex)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="job reindex: unique: expected text, True or a function, got 5"):
+        jq.job(unique=5)(reindex)  # type: ignore[call-overload]
+
+
+def test_errors_of_a_function_and_what_it_gives(jq: JQ) -> None:
+    def fails(shop: dict[str, str]) -> str:
+        return shop["name"]
+
+    @jq.job(unique=fails)
+    def reindex(shop: dict[str, str]) -> None: ...
+
+    with pytest.raises(ValueError, match=r"unique of job reindex: KeyError: 'name'") as caught:
+        reindex.enqueue({})
+    assert isinstance(caught.value.__cause__, KeyError)
+    for value in (None, 5, b"x", ("a",)):
+        with pytest.raises(TypeError, match=r"unique of job reindex: expected its function to return text, got "):
+            reindex.enqueue({"name": value})  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="unique of job bare: ZeroDivisionError"):
+        asyncio.run(jq.aenqueue("bare", 1, unique=lambda number: str(number / 0)))
