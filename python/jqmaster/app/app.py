@@ -36,7 +36,8 @@ class JQ(Registry):
     the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things, for the
     trail of a namespace that is asked straight. `direct`: jobs run at once where they are enqueued, without any
     server, see `immediate`. `system` instead of `namespace`: jobs of a system of several partitions on a Redis
-    Cluster (docs/partitions.md). All else are options for all jobs. Nothing is connected before it is needed.
+    Cluster (docs/partitions.md). All else are options for all jobs, such as `max_runtime`; `timeout` is one of these,
+    the lease of a job, and no bound of a call. Nothing is connected before it is needed.
     """
 
     # -- working ----------------------------------------------------------------------------------
@@ -58,8 +59,8 @@ class JQ(Registry):
         return self.worker(queues, **given).run()
 
     def burst(self, queues: Sequence[str] | None = None, **given: Any) -> int:
-        """Work until nothing is left to run, without waiting for retries to be due; returns the number of
-        attempts. For tests: raises what made a job fail for good, several as an ExceptionGroup.
+        """Work until nothing is left to run, retries included, which come at once; returns the number of attempts.
+        For tests: raises what made a job fail for good, several as an ExceptionGroup.
 
         `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
         """
