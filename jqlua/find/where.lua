@@ -1,4 +1,4 @@
--- Which jobs are meant: a map of conditions, all of which must hold.
+-- Which jobs are meant: a map of conditions, all of which must be true.
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"

@@ -75,7 +75,7 @@ async def _clear(url: str, namespace: str) -> None:
 
 @pytest.fixture
 def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iterator[JQ]:
-    """The object under test, on a private Redis and in a namespace of its own."""
+    """The object under test, on a private Redis, in a namespace of its own with the program's limits."""
     from jqmaster.app.app import JQ
     from jqmaster.app.declared import bring_limits
     from jqmaster.app.portal import run
@@ -89,7 +89,9 @@ def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iter
 
 @pytest.fixture
 def jq_worker(jq: JQ) -> Iterator[None]:
-    """A worker for `jq`, in a thread, while the test runs."""
+    """A worker for `jq`, in a thread, while the test runs: `def test_add(jq: JQ, jq_worker: None)`. It is one for the
+    whole test, where each `jq.burst()` is one of its own, with fresh processes for `process=True`. What ends it early
+    is raised at the end of the test."""
     with working(jq):
         yield
 

@@ -35,7 +35,8 @@ class JQ(Registry):
     default: the variable `JQ_RECREATE`, or calls raise Vanished. A master that asks for keys gets `key`, or what
     the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things, for the
     trail of a namespace that is asked straight. `direct`: jobs run at once where they are enqueued, without any
-    server, see `immediate`. All else are options for all jobs. Nothing is connected before it is needed.
+    server, see `immediate`. All else are options for all jobs, such as `max_runtime`; `timeout` is one of these,
+    the lease of a job, and no bound of a call. Nothing is connected before it is needed.
     """
 
     # -- working ----------------------------------------------------------------------------------
@@ -57,8 +58,8 @@ class JQ(Registry):
         return self.worker(queues, **given).run()
 
     def burst(self, queues: Sequence[str] | None = None, **given: Any) -> int:
-        """Work until nothing is left to run, without waiting for retries to be due; returns the number of
-        attempts. For tests: raises what made a job fail for good, several as an ExceptionGroup.
+        """Work until nothing is left to run, retries included, which come at once; returns the number of attempts.
+        For tests: raises what made a job fail for good, several as an ExceptionGroup.
 
         `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
         """

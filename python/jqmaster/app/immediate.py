@@ -261,11 +261,16 @@ def _no_server(operation: str) -> Unavailable:
 
 def outside_of_loops(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` to its end from plain code: here if no loop runs in this thread, else in another thread."""
+    return _in_a_thread(work) if _in_a_loop() else asyncio.run(work)
+
+
+def _in_a_loop() -> bool:
+    # On its own: what `work` raises must not come "during handling" of this RuntimeError.
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    return _in_a_thread(work)
+        return False
+    return True
 
 
 def _by_hand(work: Coroutine[Any, Any, T]) -> T:

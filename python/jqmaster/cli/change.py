@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.enqueue import option_of, told_of
-from jqmaster.cli.find import FILTER, wanted_by
+from jqmaster.cli.find import FILTER, check_group, wanted_by
 from jqmaster.cli.options import Client, Coded, Misused, Options, Replies, asks
 from jqmaster.cli.progress import Progress
 from jqmaster.cli.reach import agreed, complain
@@ -197,6 +197,7 @@ def _told(what: str, answer: str) -> str:
 
 def _filtered(client: Client, options: Options, wanted: dict[str, Any], more: dict[str, Any]) -> Coded:
     what = options.command
+    check_group(client, wanted)
     states = [state for state in wanted.get("status", _STATES[what]) if state in _STATES[what]]
     if "group" in wanted:
         states = [state for state in states if state == "error"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jqmaster.cli import show, values
+from jqmaster.cli.find import check_group
 from jqmaster.cli.options import Client, Options, Replies, asks
-from jqmaster.errors import NotFound
 
 _STEPS = 12  # of a trend
 _SAMPLE = 100  # of the newest jobs of a group
@@ -52,9 +52,8 @@ def _failures(client: Client, options: Options) -> Replies:
     now = show.now_ms()
     told: dict[str, Any] = {"steps": _STEPS, "from_ms": now - round(options.last * 1000), "to_ms": now + 1}
     if options.group is not None:
+        check_group(client, {"group": options.group})
         found = client.failures(options.group, sample=_SAMPLE, **told)
-        if not found:
-            raise NotFound(f"no job has failed for good in the group {options.group}")
         yield found[0], lambda: _print(found[0], now)
         return
     groups = sorted(client.failures(**told), key=lambda group: -group["last_ms"])

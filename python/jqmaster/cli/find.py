@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 from itertools import islice
 from typing import Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Options, Replies, asks
+from jqmaster.errors import NotFound
 
 FILTER = """\
-[which jobs (all that are given must hold)]
+[which jobs (those for which all of these are true)]
 --queue NAME      in this queue
 --status STATE...  in this state; may be given several times
 --name NAME       of this name
@@ -43,6 +45,18 @@ def wanted_by(options: Options) -> dict[str, Any]:
     return where
 
 
+def check_group(client: Client, wanted: dict[str, Any]) -> None:
+    """Raise NotFound for a group that no job failed with, naming those that may be meant."""
+    group = wanted.get("group")
+    if group is None or client.failures(group):
+        return
+    known = [one["group"] for one in client.failures()]
+    last = group.rpartition(".")[2]  # messages have an exception's name without its module
+    close = [one for one in known if one.rpartition(".")[2] == last] or difflib.get_close_matches(group, known, 3)
+    meant = f"; did you mean {' or '.join(close)}?" if close else "; jqmaster failures lists the groups"
+    raise NotFound(f"no job has failed for good in the group {group}{meant}")
+
+
 @asks(
     f"""jobs
 find jobs
@@ -59,6 +73,7 @@ def _jobs(client: Client, options: Options) -> Replies:
     wanted = wanted_by(options)
     if options.newest and "status" not in wanted and not {"tag", "group"} & wanted.keys():
         wanted["status"] = list(show.STATES)
+    check_group(client, wanted)
     found = client.jobs(
         newest=options.newest, recent=options.recent, brief=not (options.full and options.json), **wanted
     )
@@ -112,7 +127,7 @@ def _search(client: Client, options: Options) -> Replies:
     for worker in found["workers"]:
         table.add("worker", worker["name"], worker["id"])
     for job in found["jobs"]:
-        table.add("job", job["id"], f"{job['name']} {show.state(job['status'])}")
+        table.add("job", job["id"], f"{job['name']}: {job['status']}")
     table.more = f"… and more {', '.join(found['more'])}" if found["more"] else ""
     yield found, table
 

@@ -10,7 +10,7 @@ from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Coded, Options, Replies, asks
 from jqmaster.cli.reach import complain
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Refused
-from jqmaster.errors import Expired, NotFound
+from jqmaster.errors import NotFound
 from jqmaster.wire.fields import FIELDS, Field
 
 
@@ -109,8 +109,9 @@ def _value(value: Any) -> str:
 
 @asks("""result
 print a job's result
-Prints the value as JSON (--raw: text and binary data as they are). Exit code
-1 if the job failed or was cancelled, or has not ended; 3 if it keeps no
+Looking at it here is not reading it: it stays for the program as long as it
+would. Prints the value as JSON (--raw: text and binary data as they are). Exit
+code 1 if the job failed or was cancelled, or has not ended; 3 if it keeps no
 result; 6 if that was read, or its time is over.
 
 id ID
@@ -144,15 +145,14 @@ def outcome(client: Client, job_id: str) -> Any:
     if status == "error":
         why = show.one_line(document.get("message")) or document.get("reason") or "without a message"
         raise Refused(f"job {job_id} failed: {why}")
-    try:
-        result = client.ask(lambda it: it.result(job_id))[1]
-    except Expired:
+    # The document's: an operator who looks must not start the end of what the program is going to read.
+    if "result" in document:
+        return document["result"]
+    if document.get("keep_result"):
         gone = "its result is gone: it was read, or its time is over"
-        raise Refused(f"job {job_id} is done; {gone}", "EXPIRED") from None
-    if result is None:
-        never = "it has no result, as it was not enqueued with --keep-result"
-        raise Refused(f"job {job_id} is done; {never}", "NOTFOUND")
-    return client.serializer.loads(result)
+        raise Refused(f"job {job_id} is done; {gone}", "EXPIRED")
+    never = "it has no result, as it was not enqueued with --keep-result"
+    raise Refused(f"job {job_id} is done; {never}", "NOTFOUND")
 
 
 def _print_raw(value: Any) -> None:

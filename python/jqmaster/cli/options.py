@@ -24,7 +24,7 @@ import argparse
 import difflib
 import os
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -165,7 +165,25 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.complete()
+        self._check_options(args or [])
         return super().parse_known_args(args, namespace)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        options, left = self.parse_known_args(args, namespace)
+        if left:
+            getattr(options, "parser", self).error(f"unexpected argument: {' '.join(left)}")
+        return options
+
+    def _check_options(self, given: list[str]) -> None:
+        """Refuse an option that there is not before its value is taken for something else."""
+        known = {flag for action in self._actions for flag in action.option_strings}
+        verbs = self.verbs.choices if self.verbs is not None else ()
+        for one in given:
+            option = one.partition("=")[0]
+            if one == "--" or one in verbs:
+                return
+            if option.startswith("--") and option not in known:
+                self.error(f"no such option: {option}{_meant(option, known)}")
 
     def error(self, message: str) -> NoReturn:
         raise Misused(self.prog, without_passwords(message))
@@ -223,6 +241,13 @@ class Parser(argparse.ArgumentParser):
                 group = self.add_argument_group(line.strip("[]"))
             else:
                 _declare(group, line, hidden)
+
+
+def _meant(option: str, known: Iterable[str]) -> str:
+    names = {flag.strip("-"): flag for flag in sorted(known)}
+    name = option.strip("-")
+    close = [one for one in names if one.startswith(name)] or difflib.get_close_matches(name, names, 1)
+    return f"; did you mean {names[close[0]]}?" if close else ""
 
 
 def _declare(group: Any, line: str, hidden: bool) -> None:

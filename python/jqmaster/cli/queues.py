@@ -115,9 +115,14 @@ def _age(queue: dict[str, Any], now: int) -> str:
 
 
 def _empties(queue: dict[str, Any]) -> str:
+    """As far as the last minutes tell. With more coming than going, nobody knows whether that goes on."""
     if queue.get("empties_ms") is not None:
         return show.coarse(queue["empties_ms"] / 1000)
-    return "never" if queue["queued"] and queue.get("cause") else ""
+    if not queue["queued"] or not queue.get("cause"):
+        return ""
+    recent = queue.get("recent") or {}
+    went = sum(recent.get(kind, 0) for kind in ("done", "error", "cancelled", "moved"))
+    return "growing" if recent.get("enqueued", 0) > went else "never"
 
 
 def _facts(queue: dict[str, Any]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Misused, Options, Replies, asks
@@ -53,6 +56,21 @@ def _show(client: Client, options: Options) -> Replies:
     yield one, lambda: _print(one, is_asked=options.next > 0)
 
 
+def _moment(one: dict[str, Any], moment_ms: float | None, now: int) -> str | None:
+    """By the clocks that `cron` is about, or those here; which ones is told."""
+    if moment_ms is None:
+        return None
+    zone: tzinfo | None = None
+    name = one.get("timezone")
+    if name:
+        with contextlib.suppress(ZoneInfoNotFoundError, ValueError, OSError):
+            zone = ZoneInfo(name)
+    elif one.get("utc_offset"):
+        zone = timezone(timedelta(minutes=one["utc_offset"]))
+    moment = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone)
+    return f"{moment:%Y-%m-%d %H:%M:%S} {name if zone and name else moment.tzname()}, {show.when(moment_ms, now)}"
+
+
 def _print(one: dict[str, Any], *, is_asked: bool) -> None:
     now = show.now_ms()
     show.facts(
@@ -64,13 +82,13 @@ def _print(one: dict[str, Any], *, is_asked: bool) -> None:
             "argument": values.as_json(one.get("argument")),
             "catch up": one.get("catch_up"),
             "made": show.counted(one["made"], "job"),
-            "last": show.both(one.get("last_ms") or None, now),
+            "last": _moment(one, one.get("last_ms") or None, now),
             "last job": one.get("last_id"),
             "on its way": show.both(one.get("on_its_way_ms"), now),
         }
     )
     for number, moment_ms in enumerate(one.get("next") or []):
-        print(f"{'next' if not number else '':8}  {show.both(moment_ms, now)}")
+        print(f"{'next' if not number else '':8}  {_moment(one, moment_ms, now)}")
     if not one.get("next") and is_asked and not one.get("paused"):
         print("next      never")
     if one.get("runs"):
@@ -117,7 +135,7 @@ def _set(client: Client, options: Options) -> Replies:
     when = {name: getattr(options, name) for name in _GIVEN} | {"paused": options.paused or None}
     argument = values.argument(options.argument)
     one = client.set_schedule(options.id, {**job, "name": options.name}, argument, when)
-    comes = f", next {show.both(one['next_ms'])}" if one.get("next_ms") else ""
+    comes = f", next {_moment(one, one['next_ms'], show.now_ms())}" if one.get("next_ms") else ""
     yield one, f"{one['id']}: {rhythm(one)}{comes}{', paused' if one.get('paused') else ''}"
 
 

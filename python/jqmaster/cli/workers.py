@@ -98,7 +98,11 @@ def table(workers: list[dict[str, Any]], now: int) -> show.Table:
     return made
 
 
-_ASKED = {"quiet": "is to take no more jobs", "stop": "is to stop", "resume": "takes jobs again"}
+_ASKED = {
+    "quiet": "was asked to take no more jobs",
+    "stop": "was asked to stop",
+    "resume": "was asked to take jobs again",
+}
 
 
 @asks("""workers quiet

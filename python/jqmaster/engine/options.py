@@ -42,7 +42,8 @@ class JobOptions(TypedDict, total=False):
     """So many leases may run out, or workers vanish, without a retry being spent; default: a lapse spends a retry. So
     deploys and crashes are counted apart from failures."""
     timeout: Seconds | None
-    """Length of the lease, which heartbeats renew: so soon it goes on elsewhere when its worker dies; default: 30 s."""
+    """The lease, which heartbeats renew: how long until another worker takes over if this one dies. No bound on how
+    long a job runs, which is `max_runtime`; default: 30 s."""
     max_runtime: Seconds | None
     """The most an attempt may take."""
     keep_result: bool | None

@@ -109,7 +109,7 @@ def verdict(alerts: list[Document] | None, *, is_least: bool = False) -> Documen
 
 def _say(alerts: list[Document] | None, counts: dict[str, int], others: int, is_least: bool) -> str:
     if alerts is None:
-        return "Looking …"
+        return "Loading …"
     behind, parts = sum(counts.values()), [f"{count:,} {CAUSES[cause]}" for cause, count in counts.items() if count]
     if not behind:
         return f"No queue is behind; {others:,} {'alert' if others == 1 else 'alerts'}" if others else "All is well"

@@ -35,8 +35,8 @@ class JobReleased(Exception):
     `delay`: seconds before this job is ready again. `hold`: maps ids of constraints to seconds for which
     nothing else starts under them either, as far as this job's keys go, such as
     `{"per-customer-mail": 30}` when a customer's mail server asks for half a minute. `message`: why, for the
-    job's history. Durations are seconds or a `timedelta`. A hold that cannot be, of an unknown constraint or
-    for no time that makes sense, only puts this job off, and its history says so.
+    job's history. Durations are seconds or a `timedelta`. If a hold names an unknown constraint, or its time is not
+    one, no constraint is closed: this job alone waits, and its history says so.
     """
 
     # Of a subclass that does not call `__init__`.
@@ -183,7 +183,7 @@ def put_off(release: Release, error: Exception) -> Release | None:
     """What to say instead of `release`, which was refused with `error`; None when that was about neither its
     hold nor its delay.
 
-    A hold that cannot be, for example because the constraint is gone, is left out (all are when the error
+    A hold that was refused, for example because the constraint is gone, is left out (all are when the error
     names none). But then this job is to wait, or it would come straight back.
     """
     if isinstance(error, JQError) and not isinstance(error, Invalid | NotFound):

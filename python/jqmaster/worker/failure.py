@@ -41,8 +41,8 @@ class JobFailed(Exception):
     """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold, up to 1 MiB.
 
     `retry_in`: the retry comes after so long (seconds or a `timedelta`), whatever the backoff; it is spent as any.
-    What is no such time is left out. `group`: by what failures are listed (`Client.failures`); without it, the name
-    of the exception's class.
+    A value that is not a time is ignored: the backoff decides then. `group`: what `failures` lists it under; by
+    default the name of the exception's class, so that all that are raised without one are listed as `JobFailed`.
     """
 
     # Of a subclass that does not call `__init__`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from typing import Any
 
 import pytest
@@ -147,3 +148,28 @@ def test_what_they_say_is_in_their_documents(jq: JQ) -> None:
     assert by_the_server[0] == {"progress": 4.5, "progress_message": "begun", "argument": {"row": 6}}
     with pytest.raises(LookupError):
         progress(1)
+
+
+def test_the_traceback_of_a_failure_tells_of_that_alone(jq: JQ) -> None:
+    @jq.job(max_retry=0)
+    def plain() -> None:
+        raise ValueError("odd")
+
+    @jq.job(max_retry=0)
+    async def awaited() -> None:
+        raise ValueError("odd")
+
+    def burst_of(task: Any) -> None:
+        task.enqueue()
+        jq.burst()
+
+    def immediately(task: Any) -> None:
+        with jq.immediate():
+            task.enqueue()
+
+    for way in (burst_of, immediately):
+        for task in (plain, awaited):
+            with pytest.raises(ValueError, match="odd") as caught:
+                way(task)
+            text = "".join(traceback.format_exception(caught.value))
+            assert "RuntimeError" not in text and "During handling" not in text, (way, task)

@@ -143,6 +143,7 @@ def test_a_result_that_is_gone_has_an_exit_code_of_its_own(cli_: Cli) -> None:
     job_id = cli_.ok("enqueue", "a", "--keep-result").out.strip()
     work(cli_, "a")
     assert cli_.ok("result", job_id).document == {"sum": 42}
+    assert cli_.jq.handle(job_id).result(timeout=60) == {"sum": 42}  # this counts as reading
     gone = cli_.run("result", job_id, "--json")
     assert gone.code == 6 and '"code": "EXPIRED"' in gone.err
     cli_.ok("config", "set", "result_grace=")

@@ -164,7 +164,7 @@ def test_workers_are_listed_and_asked(cli_: Cli) -> None:
     worker_id = cli_.engine(lambda it: it.register("w1", ["a", "b"], max_jobs=3, url="http://127.0.0.1:9/"))
     row = cli_.ok("workers").out.splitlines()[1]
     assert worker_id in row and "w1" in row and "0/3" in row
-    assert cli_.ok("workers", "quiet", "w1").out == f"{worker_id} is to take no more jobs\n"
+    assert cli_.ok("workers", "quiet", "w1").out == f"{worker_id} was asked to take no more jobs\n"
     assert cli_.ok("workers", "stop", worker_id, "--json").document["request"] == "stop"
     assert "asked to stop" in cli_.ok("workers").out
     cli_.ok("workers", "resume", "w1")

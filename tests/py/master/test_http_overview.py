@@ -102,7 +102,7 @@ def test_the_verdict_counts_each_queue_once() -> None:
     assert verdict(both) | {"text": ""} == {
         "behind": 5, "unserved": 1, "constraints": 2, "workers": 2, "paused": 0, "others": 1, "text": "",
     }  # fmt: skip
-    assert verdict([])["text"] == "All is well" and verdict(None)["text"] == "Looking …"
+    assert verdict([])["text"] == "All is well" and verdict(None)["text"] == "Loading …"
     assert verdict(some, is_least=True)["text"].startswith("At least 5 queues behind: ")
     assert verdict(late[:1])["text"] == "1 queue behind: by constraints"
     assert verdict([alert("memory", "")])["text"] == "No queue is behind; 1 alert"

@@ -39,7 +39,7 @@ export function Loaded({ of, children }) {
   // The page itself is not there: the frame says so in its place.
   if (of.problem?.status === 404) throw of.problem;
   if (of.problem) return html`<${Problem} problem=${of.problem} retry=${of.reload} />`;
-  return html`<p class="muted">Looking …</p>`;
+  return html`<p class="muted">Loading …</p>`;
 }
 
 /** <Button needs="operator" onClick=${…}>Pause</Button>; nothing for those who may not. */

@@ -274,7 +274,7 @@ function Found({ filters, counted }) {
   const isOld = data.key !== key;
   const sums = counted.data?.sums;
   const empty = isOld
-    ? html`<div class="empty">${problem ? null : 'Looking …'}</div>`
+    ? html`<div class="empty">${problem ? null : 'Loading …'}</div>`
     : html`<div class="empty">No job matches. <${Link} to="/jobs">All jobs<//> · <${Link} to="/enqueue">Enqueue one<//></div>`;
   return html`<${Acting} chosen=${[...chosen.values()]} filters=${filters} run=${run} clear=${() => setChosen(new Map())} />
     ${problem && isOld ? html`<${Problem} problem=${problem} retry=${reload} />` : null}

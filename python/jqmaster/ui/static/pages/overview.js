@@ -261,7 +261,7 @@ export function Page() {
   useEffect(() => {
     if (data) setServerNow(data.now_ms);
   }, [data]);
-  if (!data) return html`<${Head} title="Overview" /><p class="muted">Looking …</p>`;
+  if (!data) return html`<${Head} title="Overview" /><p class="muted">Loading …</p>`;
   return html`<${Head} title="Overview" /><${Verdict} data=${data} />
     <${Alerts} found=${data.alerts} />
     <${Tiles} data=${data} />
