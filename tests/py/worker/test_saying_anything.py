@@ -1,0 +1,128 @@
+"""Whatever a job says of itself, its worker goes on renewing leases."""
+
+from __future__ import annotations
+
+import asyncio
+import fractions
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Beat, Job, Note
+from jqmaster.master.server import Server
+from jqmaster.worker.notes import checkpoint, notebook_of, progress
+from jqmaster.worker.sources import RedisSource
+from jqmaster.worker.worker import Worker
+from parts import enqueue, until
+from surface_support import own, server
+from test_worker import working
+
+__all__ = ["own", "server"]
+
+
+class Odd:
+    def __float__(self) -> float:
+        return 0.25
+
+
+SAID = {
+    "zero division": float("nan"), "infinite": float("inf"), "text": "50%", "bytes": b"5", "true": True, "none": None,
+    "list": [1], "complex": 1j, "huge": 10**400, "beyond": 1e301,
+}  # fmt: skip
+GOOD = {"decimal": Decimal("0.5"), "fraction": fractions.Fraction(1, 2), "object": Odd(), "large": 2**70, "minus": -1}
+
+
+@pytest.mark.parametrize("way", ["redis", "http", "push"])
+async def test_what_cannot_be_said_is_refused_where_it_is_said(way: str, server: Server, own: Engine) -> None:
+    async def says(what: str) -> None:
+        progress(SAID[what])
+
+    async def message(_argument: None) -> None:
+        progress(1, 5)  # type: ignore[arg-type]
+
+    async def keeps(_argument: None) -> None:
+        checkpoint(object())
+
+    async with working(way, server, {"says": says, "message": message, "keeps": keeps}, concurrency=4):
+        for what in SAID:
+            job = await enqueue(own, "says", what, max_retry=0)
+            assert "progress: " in (await until(own, job, "error"))["message"]
+        job = await enqueue(own, "message", max_retry=0)
+        assert "message: expected text, got int" in (await until(own, job, "error"))["message"]
+        job = await enqueue(own, "keeps", max_retry=0)
+        assert (await until(own, job, "error"))["message"].startswith("TypeError")
+
+
+@pytest.mark.parametrize("what", GOOD)
+async def test_any_finite_number_can_be_said(what: str, server: Server, own: Engine) -> None:
+    async def says(_argument: None) -> None:
+        progress(GOOD[what], "half of \udce9")
+
+    async with working("redis", server, {"says": says}):
+        document = await until(own, await enqueue(own, "says"), "done")
+        assert document["progress"] == float(GOOD[what]) and document["progress_message"] == "half of ?"
+
+
+@pytest.mark.parametrize("way", ["redis", "http", "push"])
+async def test_a_note_that_redis_refuses_is_dropped_and_costs_no_lease(
+    way: str, server: Server, own: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def odd(_argument: None) -> None:
+        notebook = notebook_of()
+        assert notebook is not None
+        notebook.write(Note(progress=float("nan")))  # as `progress` would refuse it
+        await asyncio.sleep(3)
+
+    async def other(_argument: None) -> None:
+        progress(0.5)
+        await asyncio.sleep(3)
+
+    async with working(way, server, {"odd": odd, "other": other}):
+        jobs = [await enqueue(own, name, timeout=1, max_retry=0) for name in ("odd", "other", "other")]
+        for job in jobs:
+            await until(own, job, "done")
+        assert f"job {jobs[0]} (odd): its progress or checkpoint is refused, and dropped" in caplog.text
+        for job in jobs[1:]:
+            assert (await own.get(job))[0]["progress"] == 0.5  # type: ignore[index]
+
+
+@pytest.mark.parametrize("wrong", [RuntimeError("nobody foresaw it"), asyncio.CancelledError(), TypeError("nor this")])
+async def test_heartbeats_and_reports_go_on_after_an_error_that_nobody_foresaw(
+    wrong: BaseException, own: Engine, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Source(RedisSource):
+        failed: frozenset[str] = frozenset()
+
+        def once(self, what: str) -> None:
+            if what not in self.failed:
+                self.failed |= {what}
+                raise wrong
+
+        async def heartbeat(self, *arguments: Any) -> Beat:
+            self.once("heartbeat")
+            return await super().heartbeat(*arguments)
+
+        async def fetch(self, count: int) -> list[Job]:
+            self.once("fetch")
+            return await super().fetch(count)
+
+        async def listen(self, told: Callable[[str], None]) -> None:
+            self.once("listen")
+            await super().listen(told)
+
+    async def nap(_argument: None) -> None:
+        await asyncio.sleep(3)
+
+    stop = asyncio.Event()
+    source = Source.from_url(redis_url, own.namespace, ["nap"])
+    running = asyncio.create_task(Worker({"nap": nap}, source).run(stop))
+    job = await enqueue(own, "nap", timeout=1, max_retry=0)
+    await until(own, job, "done")
+    assert source.failed == {"heartbeat", "fetch", "listen"}
+    assert caplog.text.count("begins again") >= 2
+    stop.set()
+    await running
+    await source.stop()
