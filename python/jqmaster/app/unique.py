@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import blake2s
 from typing import Any
-
-import msgpack
 
 from jqmaster.app import hints
 from jqmaster.app.calling import Arguments, MessagePack, Serializer, Signature, join
@@ -24,7 +22,7 @@ def key_of(
     """The key that `unique` stands for, in a job of this name and these arguments; None for none. Raises what cannot
     be packed, and ValueError or TypeError, with the name of the job, for what its function raises or gives."""
     if unique is True:
-        digest = blake2s(_canonical_of(arguments, signature, serializer)).hexdigest()
+        digest = blake2s(_canonical_of(arguments, signature, serializer).encode(errors="surrogatepass")).hexdigest()
         # By the serializer, so that nobody can guess what one that encrypts has hidden.
         return f"{name[:200]}:{blake2s(serializer.dumps(digest), digest_size=16).hexdigest()}"
     if not callable(unique):
@@ -66,43 +64,48 @@ def check(unique: Any, name: str, signature: Signature | None) -> None:
         ) from None
 
 
-def canonical(value: Any, serializer: Serializer = _USUAL) -> bytes:
-    """Bytes that are equal for equal values, whatever the order of their sets and maps. Raises TypeError, ValueError
-    or OverflowError for what cannot be packed."""
+def canonical(value: Any, serializer: Serializer = _USUAL) -> str:
+    """Text that is equal for equal values of equal types, whatever the order of their sets and maps. Raises TypeError,
+    ValueError or OverflowError for what cannot be packed."""
+    if type(value) in hints.SCALARS:
+        return repr(value)
     if isinstance(value, Enum):
         return canonical(value.value, serializer)
+    if isinstance(value, hints.SCALARS):  # of a class of its own, which nobody sees on arrival
+        return canonical(_USUAL.loads(_USUAL.dumps(value)), serializer)
     if isinstance(value, Mapping):
-        return _packed_map((canonical(key, serializer), canonical(one, serializer)) for key, one in value.items())
+        pairs = (f"{canonical(key, serializer)}:{canonical(one, serializer)}" for key, one in value.items())
+        return f"{{{','.join(sorted(pairs))}}}"
     if isinstance(value, Set):
-        return _packed("set", sorted(canonical(one, serializer) for one in value))
+        return f"<{','.join(sorted(canonical(one, serializer) for one in value))}>"
     if isinstance(value, list | tuple):
-        return _packed("list", [canonical(one, serializer) for one in value])
+        return f"[{','.join(canonical(one, serializer) for one in value)}]"
     if hints.has_fields(type(value)):
         return canonical(_fields_of(value), serializer)
     try:
-        return _USUAL.dumps(value)
+        return f"packed {_USUAL.dumps(value)!r}"
     except UNPACKABLE:
-        return serializer.dumps(value)
+        return f"packed {serializer.dumps(value)!r}"
 
 
-def _canonical_of(arguments: Arguments, signature: Signature | None, serializer: Serializer) -> bytes:
+def _canonical_of(arguments: Arguments, signature: Signature | None, serializer: Serializer) -> str:
     """With defaults, but for those that cannot be packed, which nobody can give."""
     if signature is None:
         return canonical(join(*arguments), serializer)
     bound = signature.bind(*arguments)
     given = frozenset(bound.arguments)
     bound.apply_defaults()
-    parts: list[tuple[bytes, bytes]] = []
+    parts = []
     for name, value in bound.arguments.items():
         try:
-            parts.append((name.encode(), canonical(value, serializer)))
+            parts.append(f"{name}:{canonical(value, serializer)}")
         except Exception:
             if name in given:
                 adapter = signature.types.parameters.get(name)
                 if adapter is None:
                     raise
-                parts.append((name.encode(), canonical(adapter.send(value), serializer)))
-    return _packed_map(parts)
+                parts.append(f"{name}:{canonical(adapter.send(value), serializer)}")
+    return ",".join(parts)
 
 
 def _given_to(
@@ -129,15 +132,6 @@ def _takes_names(taken: inspect.Signature, signature: Signature) -> bool:
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
     required = {one.name for one in parameters if one.default is one.empty and one.kind in by_name[:2]}
     return all(one.kind in by_name for one in parameters) and required <= signature.parameters.keys()
-
-
-def _packed_map(parts: Iterable[tuple[bytes, bytes]]) -> bytes:
-    return _packed("map", sorted(msgpack.packb(pair) for pair in parts))
-
-
-def _packed(kind: str, parts: list[bytes]) -> bytes:
-    packed: bytes = msgpack.packb([kind, *parts])
-    return packed
 
 
 def _fields_of(value: Any) -> Mapping[str, Any]:

@@ -94,6 +94,8 @@ def test_values_of_all_types_have_keys(jq: JQ) -> None:
     ]  # fmt: skip
     assert len({takes.enqueue(more=value) for value in values}) == len(values)
     assert not any(takes.enqueue(more=value).created for value in values)
+    text = type("Text", (str,), {})
+    assert takes.enqueue(more=text("a")) == takes.enqueue(more="a")
     berlin = noon.astimezone(dt.timezone(dt.timedelta(hours=2)))
     assert not takes.enqueue(more=berlin).created
 
