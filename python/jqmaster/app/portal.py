@@ -13,6 +13,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from jqmaster.worker.patched import start_thread
+
 T = TypeVar("T")
 
 STOP_TIMEOUT_S = 2.0
@@ -37,15 +39,15 @@ class Portal:
     def __init__(self) -> None:
         self.loop = _new_loop()
         self.is_stopped = False
-        self._thread = threading.Thread(target=self._run, name="jqmaster", daemon=True)
-        self._thread.start()
+        self._ident: int | None = None
+        self._join = start_thread(self._run, "jqmaster")
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Run `work` on the loop. Raises RuntimeError when the process is ending."""
+        """Run `work` on the loop. Raises RuntimeError when the process is ending, or has no thread for it."""
         if self.is_stopped:
             work.close()
             raise RuntimeError("JQ cannot be asked any more: the process is ending")
-        if threading.get_ident() == self._thread.ident:
+        if threading.get_ident() == self._ident:
             work.close()
             raise RuntimeError("JQ cannot be asked from within a serializer")
         return asyncio.run_coroutine_threadsafe(work, self.loop)
@@ -56,9 +58,10 @@ class Portal:
             self.submit(self._close()).result(STOP_TIMEOUT_S)
         self.is_stopped = True
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(STOP_TIMEOUT_S)
+        self._join(STOP_TIMEOUT_S)
 
     def _run(self) -> None:
+        self._ident = threading.get_ident()
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
 
@@ -82,7 +85,12 @@ def current() -> Portal:
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` there and wait for it, however this thread is interrupted."""
-    future = current().submit(work)
+    try:
+        portal = current()
+    except RuntimeError:
+        work.close()
+        raise
+    future = portal.submit(work)
     try:
         return future.result()
     finally:

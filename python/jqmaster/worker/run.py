@@ -25,6 +25,7 @@ from jqmaster.wire.secret import check_master, key_of
 from jqmaster.wire.signing import new_secret
 from jqmaster.worker import joblog
 from jqmaster.worker.beats import Running
+from jqmaster.worker.patched import worker_problem
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
@@ -85,6 +86,9 @@ class WorkOptions:
 def run(options: WorkOptions) -> int:
     """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the process
     at once. So does a function that still runs when its job was given back, as the job may begin elsewhere."""
+    if (problem := worker_problem()) is not None:
+        joblog.say(log, problem, is_error=True)
+        return 1
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         stop = asyncio.Event()
         watch = Watch(runner.get_loop(), stop.set, options.drain_timeout_s)
