@@ -129,10 +129,10 @@ class Soak:
 
     def look(self) -> None:
         now = time.monotonic()
-        alive = processes()
+        alive = processes({JOURNAL: str(self._path)}, WORKER)
         self.journal.look(now, alive)
         for fleet in self.fleets:
-            fleet.watch(alive)
+            fleet.watch(now, alive)
 
     def restart(self) -> None:
         """For so long as was planned."""
