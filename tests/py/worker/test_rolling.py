@@ -37,6 +37,7 @@ def job(*runs: Run, ends: tuple[str, ...] = ("done",), status: str = "done", cus
             ["overlap", "overlap"],
         ),
         (job(run(1, 0, 1, is_late=True), run(2, 1.1, 2), ends=("released", "done")), []),
+        (job(run(1, 0, 1, ""), run(1, 1.1, 2), ends=("done",)), ["doubled", "open"]),
         (job(run(1, 0, 1), run(2, 1.1, 2), ends=("released", "done")), ["doubled"]),
         (job(run(1, 0, 1, ""), run(2, 1.1, 2), ends=("lapsed", "done")), ["spent"]),
         (job(ends=("lapsed",), status="error"), ["end", "spent"]),
