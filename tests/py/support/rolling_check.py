@@ -182,7 +182,7 @@ def faults_of(jobs: Sequence[Sent], workers: Sequence[Worker], grace_s: float) -
     ]
     faults = [Fault(kind, one.queue, f"job {one.number} ({one.queue}) {said}", one.story) for one, kind, said in found]
     return faults + [
-        Fault(kind, worker.way, f"worker {worker.name} {said}", f"\n    it said last: {worker.said[-300:]!r}")
+        Fault(kind, worker.way, f"worker {worker.name} {said}", f"\n    it said last: {worker.said!r}")
         for worker in workers
         for kind, said in of_worker(worker, grace_s)
     ]

@@ -15,8 +15,8 @@ from pathlib import Path
 from processes import Process
 
 READY = ("is ready", "listens on")
-OVER_S = 3.0  # beyond its grace a worker that stops may take so long
 ORPHANS_S = 2.0  # what a worker has started may outlive it so long
+MOST_SAID = 1000
 KILLED_S = 40.0  # a worker that has not ended by then is killed, or its jobs would never end
 
 
@@ -62,6 +62,12 @@ class Worker:
         return int(found[1]) if found else 0
 
     @property
+    def last(self) -> str:
+        """The last it said; of one that stops, since it does."""
+        text = self.process.text
+        return text[max(text.rfind(" stops; "), len(text) - MOST_SAID) :]
+
+    @property
     def stop_s(self) -> float:
         """How long it took to end, at least."""
         return max(0.0, self.seen - self.told) if self.told is not None else 0.0
@@ -75,6 +81,7 @@ class Fleet:
     way: str
     size: int
     grace_s: float
+    over_s: float  # beyond its grace a worker that stops may take so long
     start: Callable[[int, str, int], Process]
     dice: random.Random
     numbers: Iterator[int]
@@ -146,7 +153,7 @@ class Fleet:
             return
         worker.orphans, worker.over = len(left), True
         if worker.orphans or worker.code or worker.told is None:
-            worker.said = worker.said or worker.process.text[-500:]
+            worker.said = worker.said or worker.last
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -154,7 +161,7 @@ class Fleet:
             pass
 
     def _overdue(self, worker: Worker, now: float) -> None:
-        if not worker.stayed and worker.stop_s > self.grace_s + OVER_S:
-            worker.stayed, worker.said = True, worker.process.text[-500:]
+        if not worker.stayed and worker.stop_s > self.grace_s + self.over_s:
+            worker.stayed, worker.said = True, worker.last
         if worker.stop_s > self.grace_s + KILLED_S:
             worker.process.kill()
