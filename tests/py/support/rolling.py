@@ -48,7 +48,8 @@ CONCURRENCY = 3  # often all is taken: who reports an outcome asks for the next 
 
 @dataclass(frozen=True)
 class Plan:
-    """`every_s`: how often one worker of each way is restarted; `rate`: jobs a second."""
+    """`size`: workers of each way, of which one is restarted every `every_s`. `grace_s`: for its jobs, and `over_s`
+    more to end. `rate`: jobs a second."""
 
     seconds: float = 120.0
     seed: int = 1
@@ -56,6 +57,7 @@ class Plan:
     size: int = 3
     every_s: float = 5.0
     grace_s: float = 8.0
+    over_s: float = 3.0
     rate: float = 4.0
 
 
@@ -80,7 +82,8 @@ class Soak:
         ways = [way for way in WAYS if any(kind.startswith(way) for kind in plan.kinds)]
         numbers = itertools.count()
         self.fleets = [
-            Fleet(way, plan.size, plan.grace_s, partial(self._start, way), self._dice, numbers) for way in ways
+            Fleet(way, plan.size, plan.grace_s, plan.over_s, partial(self._start, way), self._dice, numbers)
+            for way in ways
         ]
         for fleet in self.fleets:
             fleet.fill()
@@ -129,10 +132,10 @@ class Soak:
 
     def look(self) -> None:
         now = time.monotonic()
-        alive = processes()
+        alive = processes({JOURNAL: str(self._path)}, WORKER)
         self.journal.look(now, alive)
         for fleet in self.fleets:
-            fleet.watch(alive)
+            fleet.watch(now, alive)
 
     def restart(self) -> None:
         """For so long as was planned."""
@@ -216,13 +219,15 @@ def options_of(arguments: Sequence[str] | None = None) -> tuple[Plan, int]:
     parser.add_argument("--size", type=int, default=Plan.size, help="workers of each way (default: %(default)s)")
     parser.add_argument("--every", type=float, default=Plan.every_s, help="seconds between two restarts of a way")
     parser.add_argument("--grace", type=float, default=Plan.grace_s, help="--stop-timeout (default: %(default)g)")
+    parser.add_argument("--over", type=float, default=Plan.over_s, help="seconds beyond it (default: %(default)g)")
     parser.add_argument("--rate", type=float, default=Plan.rate, help="jobs a second (default: %(default)g)")
     parser.add_argument("--show", type=int, default=SHOWN, help="so much of what is wrong (default: %(default)s)")
     given = parser.parse_args(arguments)
     kinds = given.kinds.split(",")
     if unknown := set(kinds) - set(KINDS):
         parser.error(f"no such kinds: {', '.join(sorted(unknown))}")
-    return Plan(given.seconds, given.seed, kinds, given.size, given.every, given.grace, given.rate), given.show
+    plan = Plan(given.seconds, given.seed, kinds, given.size, given.every, given.grace, given.over, given.rate)
+    return plan, given.show
 
 
 def main() -> int:

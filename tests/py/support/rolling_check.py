@@ -50,8 +50,7 @@ class Journal:
             if said["what"] == "begin":
                 self._open[key] = Run(said["number"], *key, said["worker"], said["at"], said["at"])
                 self.runs.append(self._open[key])
-            else:
-                run = self._open.pop(key)
+            elif run := self._open.pop(key, None):
                 run.seen, run.how = said["at"], said["what"]
         self._open = {key: run for key, run in self._open.items() if run.pid in alive}
         for run in self._open.values():
@@ -115,6 +114,9 @@ def of_job(sent: Sent) -> Iterator[tuple[str, str]]:
     whole = sum(run.how == "whole" and not run.is_late for run in sent.runs)
     if whole > 1:
         yield "doubled", f"ran whole {whole} times"
+    for attempt, times in Counter(run.attempt for run in sent.runs).items():
+        if times > 1:
+            yield "doubled", f"attempt {attempt} began {times} times"
     for earlier, later in _at_once(sent.runs):
         too_soon_s = earlier.seen - later.begun
         yield "overlap", f"attempt {later.attempt} began {too_soon_s:.2f} s before {earlier.attempt} was over"
@@ -180,7 +182,7 @@ def faults_of(jobs: Sequence[Sent], workers: Sequence[Worker], grace_s: float) -
     ]
     faults = [Fault(kind, one.queue, f"job {one.number} ({one.queue}) {said}", one.story) for one, kind, said in found]
     return faults + [
-        Fault(kind, worker.way, f"worker {worker.name} {said}", f"\n    it said last: {worker.said[-300:]!r}")
+        Fault(kind, worker.way, f"worker {worker.name} {said}", f"\n    it said last: {worker.said!r}")
         for worker in workers
         for kind, said in of_worker(worker, grace_s)
     ]

@@ -8,27 +8,29 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from processes import Process
 
 READY = ("is ready", "listens on")
-OVER_S = 3.0  # beyond its grace a worker that stops may take so long
 ORPHANS_S = 2.0  # what a worker has started may outlive it so long
+MOST_SAID = 1000
 KILLED_S = 40.0  # a worker that has not ended by then is killed, or its jobs would never end
 
 
-def processes() -> Mapping[int, int]:
-    """The process group of each process of this machine that lives."""
+def processes(marks: Mapping[str, str], number: str) -> dict[int, int]:
+    """Of each process that lives and has these variables: what it has as `number`. A process passes them on to all that
+    it starts, whatever group or session that makes for itself; one that is dead has none."""
+    wanted = {f"{name}={value}".encode() for name, value in marks.items()}
     found = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _parent, group = path.read_text().rpartition(")")[2].split()[:3]
-        except (OSError, ValueError):
-            continue
-        if state not in "ZX":
-            found[int(path.parent.name)] = int(group)
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            variables = set(path.read_bytes().split(b"\0"))
+            if wanted <= variables:
+                [value] = [int(one[len(number) + 1 :]) for one in variables if one.startswith(f"{number}=".encode())]
+                found[int(path.parent.name)] = value
     return found
 
 
@@ -41,6 +43,7 @@ class Worker:
     number: int
     process: Process
     told: float | None = None  # to stop
+    seen: float = 0.0  # when it certainly ran
     ended: float | None = None
     code: int | None = None
     stayed: bool = False
@@ -59,8 +62,15 @@ class Worker:
         return int(found[1]) if found else 0
 
     @property
+    def last(self) -> str:
+        """The last it said; of one that stops, since it does."""
+        text = self.process.text
+        return text[max(text.rfind(" stops; "), len(text) - MOST_SAID) :]
+
+    @property
     def stop_s(self) -> float:
-        return (self.ended or time.monotonic()) - self.told if self.told is not None else 0.0
+        """How long it took to end, at least."""
+        return max(0.0, self.seen - self.told) if self.told is not None else 0.0
 
 
 @dataclass
@@ -71,6 +81,7 @@ class Fleet:
     way: str
     size: int
     grace_s: float
+    over_s: float  # beyond its grace a worker that stops may take so long
     start: Callable[[int, str, int], Process]
     dice: random.Random
     numbers: Iterator[int]
@@ -119,14 +130,15 @@ class Fleet:
     def is_over(self) -> bool:
         return all(one.over for one in self.workers)
 
-    def watch(self, alive: Mapping[int, int]) -> None:
-        """See which have ended."""
-        now = time.monotonic()
+    def watch(self, now: float, alive: Mapping[int, int]) -> None:
+        """See which have ended. `alive`: as of `now`, or later."""
         for worker in self.workers:
             if worker.over:
                 continue
             if worker.ended is None and worker.process.has_ended:
                 worker.ended, worker.code = now, worker.process.ends(0)
+            elif worker.process.pid in alive:
+                worker.seen = now
             if worker.ended is not None:
                 self._left(worker, now, alive)
             elif worker.told is not None:
@@ -136,17 +148,20 @@ class Fleet:
             self._begin(old.name, old.port)
 
     def _left(self, worker: Worker, now: float, alive: Mapping[int, int]) -> None:
-        left = sum(group == worker.process.pid for group in alive.values())
+        left = [pid for pid, number in alive.items() if number == worker.number]
         if left and worker.ended is not None and now < worker.ended + ORPHANS_S:
             return
-        worker.orphans, worker.over = left, True
+        worker.orphans, worker.over = len(left), True
         if worker.orphans or worker.code or worker.told is None:
-            worker.said = worker.said or worker.process.text[-500:]
-        with worker.process:  # which kills what it has left behind
+            worker.said = worker.said or worker.last
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with worker.process:  # whose log goes
             pass
 
     def _overdue(self, worker: Worker, now: float) -> None:
-        if not worker.stayed and worker.stop_s > self.grace_s + OVER_S:
-            worker.stayed, worker.said = True, worker.process.text[-500:]
+        if not worker.stayed and worker.stop_s > self.grace_s + self.over_s:
+            worker.stayed, worker.said = True, worker.last
         if worker.stop_s > self.grace_s + KILLED_S:
             worker.process.kill()
