@@ -28,6 +28,7 @@ from jqmaster.worker.notes import JobStopped, Notebook, current_job
 from jqmaster.worker.threads import end_if_forked
 
 LOG_CHARACTERS = 32_000
+NOT_FOR_IT = (signal.SIGINT, signal.SIGTERM)
 
 OVER = b""
 """What the worker sends while a job runs: that it is given up. Between jobs: that this process is to end."""
@@ -125,8 +126,9 @@ def opened(reply: Reply) -> tuple[Any, BaseException | None]:
 def _ignore_signals() -> None:
     # Ctrl-C at the terminal, and a service manager's SIGTERM, reach all processes; the worker ends these after
     # their jobs. A handler, unlike ignoring, is not passed on to programs that a job starts.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in NOT_FOR_IT:
         signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, NOT_FOR_IT)
 
 
 class _Saying:

@@ -242,12 +242,16 @@ class _Process:
     def _start(self) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(target=process.serve, args=(theirs, process.levels()), name="jq-job")
+        # The signals of a terminal and of a service manager reach it as well, and may come before its handlers are
+        # there: it takes this thread's mask with it.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, process.NOT_FOR_IT)
         try:
             self._process.start()
         except Exception as error:  # no memory, no more processes
             self._process = None
             raise ProcessDied(None, f"its process cannot be started: {summary(error)}") from error
         finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
         if self._is_killed or self._is_over:  # while it was being started
             self._process.kill()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import wraps
 from pathlib import Path
@@ -194,7 +194,7 @@ async def count() -> Any:
     yield 1
 
 
-def numbers(number: int) -> Iterator[int]:
+def numbers(number: int) -> Any:
     yield number
 
 

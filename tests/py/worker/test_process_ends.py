@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 
 from jqmaster import JQ, JobError, MessagePack
@@ -55,8 +59,6 @@ def test_a_result_that_cannot_leave_its_process(jq: JQ, how: str, message: str) 
 
 def test_an_argument_that_cannot_be_sent_to_a_process(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jq, "serializer", MessagePack(ext_hook=lambda code, data: lambda: code))
-    import msgpack
-
     handle = jq.enqueue("takes", [msgpack.ExtType(5, b"")], queue="starting")
     other = takes.enqueue(1)
     jq.burst(raises=False)
@@ -94,6 +96,37 @@ def test_a_process_without_standard_output_takes_no_other_job(jq: JQ) -> None:
         first = gives.enqueue("pid").result(timeout=LONG_S)
         assert gives.enqueue("closed").result(timeout=LONG_S) == first
         assert gives.enqueue("pid").result(timeout=LONG_S) != first
+
+
+def test_a_signal_for_all_processes_ends_none_that_starts(jq: JQ) -> None:
+    with working(jq, concurrency=1):
+        handle = gives.enqueue("pid")
+        before = {one.pid for one in multiprocessing.active_children()}
+        until(lambda: {one.pid for one in multiprocessing.active_children()} - before)
+        [pid] = {one.pid for one in multiprocessing.active_children()} - before
+        assert pid is not None
+        while handle.status() != "done":
+            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, signal.SIGINT)
+        assert (handle.result(timeout=LONG_S), handle.document()["attempt"]) == (pid, 1)
+
+
+def test_a_program_that_fails_in_a_process_is_told(redis_url: str, namespace: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        f"""
+from jqmaster import JQ
+jq = JQ({redis_url!r}, namespace={namespace!r}, max_retry=0)
+@jq.job(process=True)
+def never(): ...
+assert __name__ == "__main__", "not in a process"
+jq.run()
+"""
+    )
+    with Process("program", ready="is ready", folder=tmp_path) as worker:
+        handle = JQ(redis_url, namespace=namespace, max_retry=0).enqueue("never")
+        with pytest.raises(JobError, match="its process died while it started, its standard error says why"):
+            handle.result(timeout=LONG_S)
+        assert "AssertionError: not in a process" in worker.text
 
 
 def test_a_hook_that_fails_in_a_process_is_told(redis_url: str, namespace: str) -> None:
