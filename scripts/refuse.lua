@@ -7,7 +7,6 @@
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local departure = require "jqlua.pick.departure"
 local giveback = require "jqlua.life.giveback"
 local job = require "jqlua.job.record"
 local held = require "jqlua.life.held"
@@ -24,8 +23,8 @@ if problem then
 end
 local why = spec.why
 local retry_after = spec.retry_after == nil and 1 or spec.retry_after
-if why ~= "unknown" and why ~= "busy" and why ~= "unreachable" and why ~= "gone" then
-  return redis.error_reply(check.problem("why", "unknown, busy, unreachable or gone", why))
+if why ~= "unknown" and why ~= "busy" and why ~= "unreachable" then
+  return redis.error_reply(check.problem("why", "unknown, busy or unreachable", why))
 elseif not check.is_number(retry_after, 0, 3600) then
   return redis.error_reply(check.problem("retry_after", "seconds from 0 to 3600", spec.retry_after))
 end
@@ -38,14 +37,11 @@ end
 -- The worker's standing changes first: a job given back must not be assigned to it again at once.
 if why ~= "unknown" then
   local until_ms = meta.state[meta.NOW_MS] + math.max(1, math.ceil(retry_after * 1000))
-  worker.rest(spec.worker, record, why == "gone" and "unreachable" or why, until_ms)
+  worker.rest(spec.worker, record, why, until_ms)
 end
 local answers = giveback.all(spec.jobs, 0, why == "unknown" and function(of)
   worker.refuse_name(spec.worker, record, of[job.NAME])
 end or nil, nil, spec.message)
-if why == "gone" then
-  departure.jobs_fail(spec.worker, "the worker is gone")
-end
 worker.took(spec.worker)
 transition.commit()
 return answers

@@ -29,7 +29,7 @@ _OUTCOME_FIELDS = (
     "resume", "enqueue",
 )  # fmt: skip
 
-Why = Literal["unknown", "busy", "unreachable", "gone"]
+Why = Literal["unknown", "busy", "unreachable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ Answer = Accepted | Refused | Finished | Lapses | NoRoom
 
 def outcome_of(answer: Answer) -> str:
     """In a word: `accepted`, `done`, `moved`, `blocked`, `failed`, `lapsed`, `no_room`, or why it was refused:
-    `unknown`, `busy`, `unreachable`, `gone`."""
+    `unknown`, `busy`, `unreachable`."""
     match answer:
         case Refused():
             return answer.why
@@ -90,7 +90,7 @@ def outcome_of(answer: Answer) -> str:
 def trouble_of(answer: Answer) -> str | None:
     """What is wrong with the worker that gave it; None when it is well, or nothing is known of it."""
     match answer:
-        case Refused() if answer.why in ("unreachable", "gone"):
+        case Refused(why="unreachable"):
             return answer.message
         case Finished() if answer.is_broken:
             return str(answer.spec["message"])

@@ -224,7 +224,7 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
     body = packform.extend_map(job.document, {"argument": job.argument})
     deadline = time.monotonic() + job.timeout_s
     pauses = iter(PAUSES_S)
-    may_be_stale = is_gone = True
+    may_be_stale = True
     for number in itertools.count():
         started = time.monotonic()
         exchange = Exchange()
@@ -252,10 +252,9 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
                     f"the worker broke the connection before it answered, and may have run the job: {_told(error)}",
                     is_broken=True,
                 )
-            is_gone = is_gone and _is_nobody_there(error)
             pause_s = next(pauses, None)
             if pause_s is None or time.monotonic() + pause_s >= deadline:
-                return _no_way(error, exchange, is_gone and pause_s is None)
+                return _no_way(error, exchange)
         except Exception as error:
             # Whatever an URL or an answer brings about, the job must not run on until its lease lapses.
             log.warning("worker %s at %r: %s: %s", job.worker, job.url[:200], type(error).__name__, error)
@@ -266,14 +265,12 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
     raise AssertionError
 
 
-def _no_way(error: Exception, exchange: Exchange, is_gone: bool) -> Answer:
+def _no_way(error: Exception, exchange: Exchange) -> Answer:
     """What it means that a job did not get as far as the worker, again and again."""
     if is_ours(error):
         return NoRoom()
     if exchange.begun:  # it would be so for ever: a job that is too long for its worker, for one
         return failure(f"the worker breaks the connection while the job is sent to it: {_told(error)}", is_broken=True)
-    if is_gone:
-        return Refused("gone", message="the worker is gone: nobody listens there")
     return Refused("unreachable", message="the worker could not be reached")
 
 
@@ -290,9 +287,3 @@ def is_ours(error: Exception) -> bool:
     except OSError as problem:
         return problem.errno in _NO_ROOM
     return False
-
-
-def _is_nobody_there(error: Exception) -> bool:
-    """Whether the worker's host says that nobody listens, which no cut line, name service or proxy under way
-    says."""
-    return isinstance(getattr(error, "os_error", error), ConnectionRefusedError)

@@ -228,8 +228,9 @@ class _Watched:
 
     async def give_back(self, running: Iterable[Running]) -> None:
         source = self._another()
-        source.worker = self._source.worker
+        source.stands_for(self._source)
         await source.release([one.job.held for one in running], delay=HANDOVER_S)
+        await source.stop()
 
 
 def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:

@@ -56,6 +56,10 @@ class EngineSource:
         self._registration: dict[str, Any] | None = None
         self._is_listed = False
 
+    def stands_for(self, other: EngineSource) -> None:
+        """Be the same worker, by connections of its own."""
+        self.worker, self._is_listed = other.worker, other._is_listed
+
     def refuse(self, name: str) -> bool:
         if name not in self._refused and len(self._refused) < MOST_REFUSED:
             self._refused.append(name)

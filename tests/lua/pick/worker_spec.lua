@@ -184,13 +184,6 @@ describe("worker", function()
         jq:call("heartbeat", { worker = id, jobs = {} })
       end
     end)
-    it("count attempts that failed because the worker is gone", function()
-      local id = pushed({ max_jobs = 3 })
-      jq:enqueue_many({ name = "a" }, 3)
-      local job = jq:assign()[1]
-      jq:call("refuse", { worker = id, jobs = { jq:held(job) }, why = "gone" })
-      assert.are.equal(2, jq:worker(id).lapsed)
-    end)
     it("count attempts of which the worker says that they timed out, and no other failures", function()
       local id = jq:register({})
       jq:enqueue_all("a", "a")

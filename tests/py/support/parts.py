@@ -18,7 +18,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.master.desk import Desk
 from jqmaster.master.dispatch import Dispatch
 
-FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable", "gone")
+FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable")
 LONG_S = 60.0  # for what comes soon, unless the machine stands still meanwhile
 _numbers = itertools.count()
 

@@ -308,7 +308,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         return fields | self.guests()
 
     def refuse(self):
-        why = self.rng.choice(("unknown", "busy", "unreachable", "gone"))
+        why = self.rng.choice(("unknown", "busy", "unreachable"))
         fields = {"worker": self.registered(), "why": why}
         id, jobs = self.driver.names.get(fields["worker"]), self.driver.model.jobs.values()
         held = [j for j in jobs if j.status == "running" and j.worker_id == id]

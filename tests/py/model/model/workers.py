@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from model.common import (
     ALL,
     DEAR,
-    SOME_TEXT,
     Refused,
     accepted,
     entries,
@@ -385,9 +384,5 @@ class Workers(Part):
                     refusing.refused.add(job.name)
             same(answer, job.status if job else self.model.work.over(id, token, "release", answer), "refuse")
         if why != "unknown":
-            refusing.resting = "unreachable" if why == "gone" else why
+            refusing.resting = why
             refusing.resting_until_ms = self.model.now + max(1, ms(retry_after))
-        if why == "gone":
-            refusing.slots.clear()
-            for job in self.held(refusing):
-                self.model.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
