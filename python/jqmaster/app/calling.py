@@ -157,6 +157,10 @@ class Signature:
         try:
             return self._types
         except NameError as error:
+            if not self._strict:
+                from jqmaster.app import typed
+
+                return typed.types_of(self._annotations, strict=False, last=True)
             advice = "have its module know it before the first job is made, not only type checkers"
             raise TypeError(f"{error}; {advice}") from None
 
@@ -206,7 +210,9 @@ class Signature:
             return Types()
         from jqmaster.app import typed  # few programs need it
 
-        return typed.types_of(self._annotations, strict=self._strict)
+        found = typed.types_of(self._annotations, strict=self._strict)
+        self._annotations.forget()
+        return found
 
     def _sent(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {

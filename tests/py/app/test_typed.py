@@ -238,8 +238,23 @@ def test_names_that_are_known_later(jq: JQ) -> None:
     with pytest.raises(TypeError, match=r"^local\(.*parameter plain: name 'Here' is not defined; have its module"):
         local.enqueue(plain=[])
     del jq.tasks["local"]
+
+    class Unfinished(pydantic.BaseModel):
+        part: Part
+
+    @jq.job
+    def builds(it: Unfinished) -> None:
+        got.append(it.part.day)
+
+    class Part(pydantic.BaseModel):
+        day: dt.date
+
+    with pytest.raises(TypeError, match=r"parameter it: .*Unfinished names what is not defined"):
+        builds.enqueue({})  # type: ignore[arg-type]
+    Unfinished.model_rebuild()
+    builds.enqueue(Unfinished(part=Part(day=DAY)))
     jq.burst()
-    assert sorted(got, key=str) == sorted([DAY, Here(DAY)], key=str)
+    assert sorted(got, key=str) == sorted([DAY, DAY, Here(DAY)], key=str)
 
 
 def test_a_worker_does_not_start_with_names_that_are_never_known(jq: JQ) -> None:
@@ -248,6 +263,8 @@ def test_a_worker_does_not_start_with_names_that_are_never_known(jq: JQ) -> None
 
     with pytest.raises(ValueError, match=r"job unseen: parameter it: name 'Unseen' is not defined; have its module"):
         jq.worker().options()
+    other = JQ(serializer=MessagePack(default=repr), direct=True)  # which may know what to do with it
+    assert other.job(unseen.function).enqueue(1).result() is None
 
 
 if TYPE_CHECKING:

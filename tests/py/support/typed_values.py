@@ -9,6 +9,7 @@ import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
 
@@ -208,6 +209,7 @@ VALUES: list[tuple[Any, Any]] = [
     (Record | Other, Other(DAY)), (int | dt.date, DAY), (int | dt.date, 3), (Annotated[dt.date, "a day"], DAY),
     (Annotated[int, msgspec.Meta(ge=3)], 5), (Sequence[Order], [ORDER]), (Mapping[str, dt.date], {"a": DAY}),
     (dict[str, dict[str, set[dt.date]]], {"a": {"b": {DAY}}}), (Path, Path("/a/b")),
+    (Fraction, Fraction(1, 3)), (dict[Path, int], {Path("/a"): 1}), (memoryview, memoryview(b"a")),
     (list[Path | None], [Path("a"), None]),
     (ipaddress.IPv4Address, ipaddress.IPv4Address("127.0.0.1")),
     # what travels as it is
@@ -221,6 +223,7 @@ VALUES: list[tuple[Any, Any]] = [
     (Item, Item("x", Kind.A, more=[Item("y", Kind.OTHER)])), (list[Item], [Item("x", Kind.OTHER)]),
     (Customer, ACME), (dict[str, Customer], {"a": ACME}), (Customer | None, None), (Customer | None, ACME),
     (list[Customer | None], [ACME, None]), (Account, Account.model_validate({"userId": 5, "in": 3})), (Hook, HOOK),
+    (set[Strict], {Strict(day=DAY, kind=Kind.A, pair=(1, ID))}),
     (Strict, Strict(day=DAY, kind=Kind.A, pair=(1, ID))), (Zoo, Zoo(animals=[Cat(), Dog(good=False)])),
     (Cat | Dog, Dog()),
     (Tags, Tags(["a"])), (Page[Customer], Page[Customer](items=[ACME])), (Page[dt.date], Page[dt.date](items=[DAY])),
