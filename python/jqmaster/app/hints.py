@@ -18,7 +18,6 @@ from collections.abc import (
     MutableSequence,
     Sequence,
 )
-from datetime import datetime
 from typing import (
     Any,
     Literal,
@@ -72,10 +71,8 @@ def is_plain(hint: Any, within: frozenset[int] = frozenset()) -> bool:
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
         return all(type(one) in SCALARS for one in args)
-    if origin in _UNIONS:
-        return all(one is datetime or is_plain(one, within) for one in args)
     if origin is not None:
-        return origin in _CONTAINERS and all(is_plain(one, within) for one in args)
+        return origin in (*_CONTAINERS, *_UNIONS) and all(is_plain(one, within) for one in args)
     return hint in (Any, Never, NoReturn, LiteralString, None) or (isinstance(hint, type) and hint in _PLAIN)
 
 

@@ -70,6 +70,7 @@ def test_values_arrive_as_what_they_were(jq: JQ) -> None:
 REFUSED: list[tuple[Any, str]] = [
     (sqlite3.Connection, "nothing is known of Connection"), (Callable[[int], int], "nothing that could travel"),
     (typing.TextIO, "nothing is known of TextIO"), (uuid.UUID | str, "more than one str-like"),
+    (dt.datetime | str, "more than one str-like"),
     (Order | Express, "more than one dataclass"), (Order | dict[str, int], "more than one dict-like"),
     (set[int] | list[int], "more than one array-like"), (T, "type variable"), (dict[str, list[T]], "type variable"),
     (typing.SupportsInt, "nothing is known of SupportsInt"), (Iterator[int], "nothing that could travel"),
