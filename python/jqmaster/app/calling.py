@@ -43,8 +43,8 @@ class Serializer(Protocol):
 
 
 class MessagePack:
-    """The default. A `datetime` with a time zone travels as MessagePack's timestamp, and arrives in UTC; dataclasses,
-    models of pydantic, UUID, Decimal, date, enum and sets as maps, text and lists. Tuples arrive as lists.
+    """The default. A `datetime` with a time zone travels as MessagePack's timestamp, and arrives in UTC; what it has
+    not, as text, lists and maps (docs/python.md says which).
 
     `default(value)` instead makes something else of what MessagePack cannot hold; `ext_hook(code, data)` reads its
     extension types.

@@ -119,7 +119,8 @@ class _ByMsgspec(_Made):
 
     def make(self, value: Any) -> Any:
         try:
-            return msgspec.convert(value, self._hint, builtin_types=_BYTES, dec_hook=_hook)
+            # Numbers as keys are text where somebody writes JSON.
+            return msgspec.convert(value, self._hint, builtin_types=_BYTES, str_keys=True, dec_hook=_hook)
         except Exception as error:  # also what a class's own __post_init__ raises
             raise ValueError(_said(error)) from error
 

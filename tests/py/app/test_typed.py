@@ -123,17 +123,25 @@ def test_what_is_given_as_it_travels_is_made_as_well(jq: JQ) -> None:
     got: list[Any] = []
 
     @jq.job
-    def bill(order: Order, account: Account, when: dt.datetime, path: typed_values.Path, ratio: float = 0) -> None:
-        got.append((order, account, when, path, ratio))
+    def bill(
+        order: Order, account: Account, when: dt.datetime, path: typed_values.Path, days: dict[int, dt.date]
+    ) -> None:
+        got.append((order, account, when, path, days))
 
     plain = {"id": str(ID), "price": 1, "sizes": ["l"]}
-    given = {"order": plain, "account": {"userId": 5, "in": 3}, "when": "2030-01-02T00:00:00Z", "path": "a", "ratio": 1}
+    given = {
+        "order": plain,
+        "account": {"userId": 5, "in": 3},
+        "when": "2030-01-02T00:00:00Z",
+        "path": "a",
+        "days": {"5": str(DAY)},
+    }
     jq.enqueue("bill", given)
     bill.enqueue(**given)  # type: ignore[arg-type]
     jq.burst()
     order = Order(ID, Decimal(1), sizes={Size.LARGE})
     account = Account.model_validate({"userId": 5, "in": 3})
-    assert got == [(order, account, dt.datetime(2030, 1, 2, tzinfo=dt.UTC), typed_values.Path("a"), 1.0)] * 2
+    assert got == [(order, account, dt.datetime(2030, 1, 2, tzinfo=dt.UTC), typed_values.Path("a"), {5: DAY})] * 2
 
 
 def test_results_of_what_says_more_have_their_type_too(jq: JQ) -> None:
