@@ -115,7 +115,7 @@ class ResultType:
 
 
 class Unfit(TypeError):
-    """An argument cannot be sent; the message begins with its name."""
+    """An argument cannot be sent, or nobody knows how; the message names it."""
 
 
 class Signature:
@@ -153,7 +153,7 @@ class Signature:
 
     @property
     def types(self) -> Types:
-        """Raises TypeError for an annotation that cannot be honoured, or names what is not there."""
+        """Raises TypeError for an annotation that cannot be honoured, Unfit for one that names what is not there."""
         try:
             return self._types
         except NameError as error:
@@ -162,7 +162,7 @@ class Signature:
 
                 return typed.types_of(self._annotations, strict=False, last=True)
             advice = "have its module know it before the first job is made, not only type checkers"
-            raise TypeError(f"{error}; {advice}") from None
+            raise Unfit(f"{error}; {advice}") from None
 
     def misfit(self, error: TypeError, kwargs: Mapping[str, Any]) -> str:
         """`error`, with the signature, and the names that no parameter has: Python may tell another first."""

@@ -81,7 +81,12 @@ def adapter_of(hint: Any) -> Adapter | None:
         parts = list(hints.parts_of(hint))
         for part in parts:
             _refuse(part)
-        return _ByPydantic(hint) if any(map(_needs_pydantic, parts)) else _ByMsgspec(hint)
+        if any(map(_needs_pydantic, parts)):
+            return _ByPydantic(hint)
+        try:
+            return _ByMsgspec(hint)
+        except RecursionError:  # an alias that names itself
+            return _ByPydantic(hint)
     except TypeError as error:
         reason = re.sub(r" \(.*?\)| - type .*", "", str(error))  # what msgspec says of unions is long
         raise TypeError(f"{hints.shown(hint)} cannot be made of what travels: {reason}; {_ADVICE}") from None

@@ -244,7 +244,7 @@ def test_names_that_are_known_later(jq: JQ) -> None:
         got.append(here)
 
     knows.enqueue(Here(DAY))
-    with pytest.raises(TypeError, match=r"^local\(.*parameter plain: name 'Here' is not defined; have its module"):
+    with pytest.raises(TypeError, match=r"^local: parameter plain: name 'Here' is not defined; have its module"):
         local.enqueue(plain=[])
     del jq.tasks["local"]
 
@@ -311,7 +311,7 @@ def test_through_a_process(redis_url: str, namespace: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"serializer": MessagePack(default=str)}])
-def test_a_master_or_another_serializer_changes_nothing(redis_url: str, namespace: str, options: Any) -> None:
+def test_another_serializer_changes_nothing(redis_url: str, namespace: str, options: Any) -> None:
     jq = JQ(redis_url, namespace=namespace, **options)
 
     @jq.job
