@@ -43,8 +43,8 @@ class Serializer(Protocol):
 
 
 class MessagePack:
-    """The default. A `datetime` with a time zone travels as MessagePack's timestamp, and arrives in UTC; dataclasses,
-    models of pydantic, UUID, Decimal, date, enum and sets as maps, text and lists. Tuples arrive as lists.
+    """The default. A `datetime` with a time zone travels as MessagePack's timestamp, and arrives in UTC; what it has
+    not, as text, lists and maps (docs/python.md says which).
 
     `default(value)` instead makes something else of what MessagePack cannot hold; `ext_hook(code, data)` reads its
     extension types.
@@ -116,7 +116,7 @@ class ResultType:
 
 
 class Unfit(TypeError):
-    """An argument cannot be sent; the message begins with its name."""
+    """An argument cannot be sent, or nobody knows how; the message names it."""
 
 
 class Signature:
@@ -164,12 +164,16 @@ class Signature:
 
     @property
     def types(self) -> Types:
-        """Raises TypeError for an annotation that cannot be honoured, or names what is not there."""
+        """Raises TypeError for an annotation that cannot be honoured, Unfit for one that names what is not there."""
         try:
             return self._types
         except NameError as error:
+            if not self._strict:
+                from jqmaster.app import typed
+
+                return typed.types_of(self._annotations, strict=False, last=True)
             advice = "have its module know it before the first job is made, not only type checkers"
-            raise TypeError(f"{error}; {advice}") from None
+            raise Unfit(f"{error}; {advice}") from None
 
     def misfit(self, error: TypeError, kwargs: Mapping[str, Any]) -> str:
         """`error`, with the signature, and the names that no parameter has: Python may tell another first."""
@@ -217,7 +221,9 @@ class Signature:
             return Types()
         from jqmaster.app import typed  # few programs need it
 
-        return typed.types_of(self._annotations, strict=self._strict)
+        found = typed.types_of(self._annotations, strict=self._strict)
+        self._annotations.forget()
+        return found
 
     def _sent(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {

@@ -18,10 +18,10 @@ from collections.abc import (
     MutableSequence,
     Sequence,
 )
-from datetime import datetime
 from typing import (
     Any,
     Literal,
+    LiteralString,
     NamedTuple,
     Never,
     NoReturn,
@@ -71,11 +71,9 @@ def is_plain(hint: Any, within: frozenset[int] = frozenset()) -> bool:
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
         return all(type(one) in SCALARS for one in args)
-    if origin in _UNIONS:
-        return all(one is datetime or is_plain(one, within) for one in args)
     if origin is not None:
-        return origin in _CONTAINERS and all(is_plain(one, within) for one in args)
-    return hint in (Any, Never, NoReturn, None) or (isinstance(hint, type) and hint in _PLAIN)
+        return origin in (*_CONTAINERS, *_UNIONS) and all(is_plain(one, within) for one in args)
+    return hint in (Any, Never, NoReturn, LiteralString, None) or (isinstance(hint, type) and hint in _PLAIN)
 
 
 def unaliased(hint: Any) -> Any:
@@ -99,6 +97,10 @@ class Annotations:
         self._local |= {one.__name__: one for one in getattr(inner, "__type_params__", ())}
         self._signature = signature
         self.none_by_default = {one.name for one in signature.parameters.values() if one.default is None}
+
+    def forget(self) -> None:
+        """The names of that place, which may hold much: all is evaluated."""
+        self._local.clear()
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         """Names of parameters, and of keywords that `**more: Unpack[…]` names, each with its annotation."""

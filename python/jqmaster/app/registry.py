@@ -184,7 +184,8 @@ class Registry(OperationMethods, FlowMethods):
         try:
             recurring.check(task, when)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"schedule {schedule_id}: {error}") from error.__cause__
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"schedule {schedule_id}: {error}") from error.__cause__
         self.recurring[schedule_id] = task, when
         return task
 
@@ -335,7 +336,7 @@ class Registry(OperationMethods, FlowMethods):
 
     async def _kinds_of(self, ids: Sequence[str]) -> dict[str, calling.ResultType]:
         """By id of those whose functions this object has, and whose results have to be made."""
-        made = {name: task.result for name, task in self.tasks.items() if task.result is not None}
+        made = {name: task.result_adapter for name, task in self.tasks.items() if task.result_adapter is not None}
         if not made:
             return {}
         engine = (await self.link.open()).engine

@@ -230,26 +230,26 @@ class Task(Enqueuer[P, R]):
     def check_types(self) -> None:
         """Raise ValueError if an annotation still names what is not there."""
         try:
-            _ = self.result
+            _ = self.result_adapter
         except TypeError as error:
             raise ValueError(f"job {self.name}: {error}") from None
 
     @property
-    def result(self) -> Adapter | None:
+    def result_adapter(self) -> Adapter | None:
         """What makes its results of what travels; None where these are the same. Raises TypeError."""
         return None if self.signature is None else self.signature.types.result
 
     def sent(self, result: Any) -> Any:
         """What the function returned as it travels. Raises TypeError or ValueError for what is not as annotated."""
-        if self.result is None or isinstance(result, Move):
+        if self.result_adapter is None or isinstance(result, Move):
             return result
         if isinstance(result, FollowUp):
             return FollowUp(self.sent(result.result), result.jobs)
-        return self.result.send(result)
+        return self.result_adapter.send(result)
 
     def read_result(self, value: Any) -> Any:
         """What the function returned, of the type that it is annotated to return. Raises ValueError."""
-        return value if self.result is None else self.result.make(value)
+        return value if self.result_adapter is None else self.result_adapter.make(value)
 
     def _packed(self, value: Any) -> bytes:
         dumps = self.jq.serializer.dumps

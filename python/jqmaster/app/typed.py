@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import datetime as dt
 import enum
+import fractions
 import ipaddress
 import pathlib
 import re
@@ -24,7 +25,7 @@ _NATIVE = (bytes, bytearray, memoryview, dt.datetime)
 _BYTES = _NATIVE[:3]
 _AS_TEXT = (
     pathlib.PurePath, ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
-    zoneinfo.ZoneInfo,
+    fractions.Fraction, zoneinfo.ZoneInfo,
 )  # fmt: skip
 """Classes that read what `str` makes of their values, and of which msgspec knows nothing."""
 _PYDANTIC_MAKES = (
@@ -37,9 +38,10 @@ _FOLLOWS = (FollowUp, Move)
 _RESULT = "its result"
 
 
-def types_of(annotations: hints.Annotations, *, strict: bool) -> Types:
+def types_of(annotations: hints.Annotations, *, strict: bool, last: bool = False) -> Types:
     """Raises TypeError for an annotation that cannot be honoured, naming its parameter; unless `strict` is false, as
-    for serializers that know more. Raises NameError for one that names what is not known, or not yet."""
+    for serializers that know more. Raises NameError for one that names what is not known, or not yet; likewise when
+    this is the `last` time to ask."""
     unknown: NameError | None = None
 
     def adapter(about: str, hint: Any, *, or_none: bool = False) -> Adapter | None:
@@ -61,7 +63,7 @@ def types_of(annotations: hints.Annotations, *, strict: bool) -> Types:
         for name, hint in annotations
     }
     result = adapter(_RESULT, annotations.result)
-    if unknown is not None:
+    if unknown is not None and (strict or not last):
         raise unknown
     return Types({name: one for name, one in found.items() if one is not None}, result)
 
@@ -79,7 +81,12 @@ def adapter_of(hint: Any) -> Adapter | None:
         parts = list(hints.parts_of(hint))
         for part in parts:
             _refuse(part)
-        return _ByPydantic(hint) if any(map(_needs_pydantic, parts)) else _ByMsgspec(hint)
+        if any(map(_needs_pydantic, parts)):
+            return _ByPydantic(hint)
+        try:
+            return _ByMsgspec(hint)
+        except RecursionError:  # an alias that names itself
+            return _ByPydantic(hint)
     except TypeError as error:
         reason = re.sub(r" \(.*?\)| - type .*", "", str(error))  # what msgspec says of unions is long
         raise TypeError(f"{hints.shown(hint)} cannot be made of what travels: {reason}; {_ADVICE}") from None
@@ -117,7 +124,8 @@ class _ByMsgspec(_Made):
 
     def make(self, value: Any) -> Any:
         try:
-            return msgspec.convert(value, self._hint, builtin_types=_BYTES, dec_hook=_hook)
+            # Numbers as keys are text where somebody writes JSON.
+            return msgspec.convert(value, self._hint, builtin_types=_BYTES, str_keys=True, dec_hook=_hook)
         except Exception as error:  # also what a class's own __post_init__ raises
             raise ValueError(_said(error)) from error
 
@@ -136,9 +144,15 @@ class _ByPydantic(_Made):
             self._adapter = pydantic.TypeAdapter(hint)
         except pydantic.PydanticUserError as error:
             raise TypeError(str(error).partition("\n")[0]) from None
+        if not self._adapter.pydantic_complete:
+            raise NameError(f"{hints.shown(hint)} names what is not defined")
 
     def dump(self, value: Any) -> Any:
-        return native(self._adapter.dump_python(value, by_alias=False, round_trip=True, warnings=False))
+        try:
+            dumped = self._adapter.dump_python(value, by_alias=False, round_trip=True, warnings=False)
+        except TypeError:  # of a set of models pydantic would make one of maps
+            dumped = value
+        return native(dumped)
 
     def make(self, value: Any) -> Any:
         try:
@@ -171,7 +185,12 @@ def _needs_pydantic(part: Any) -> bool:
     kind = get_origin(part) or part
     if isinstance(kind, type) and issubclass(kind, enum.Enum):  # msgspec has those of text, and those of integers
         return issubclass(kind, enum.Flag) or {type(one.value) for one in kind} not in ({str}, {int})
-    return hints.is_of_pydantic(kind) or kind in _PYDANTIC_MAKES or isinstance(kind, enum.Enum)
+    if hints.is_of_pydantic(kind) or kind in _PYDANTIC_MAKES or isinstance(kind, enum.Enum):
+        return True
+    if not isinstance(kind, type) or not issubclass(kind, Mapping) or not get_args(part):
+        return False
+    key = hints.unaliased(get_args(part)[0])  # for which msgspec does not call our hook
+    return isinstance(key, type) and issubclass(key, _AS_TEXT)
 
 
 def _described(info: Any, seen: set[int]) -> Iterator[Any]:

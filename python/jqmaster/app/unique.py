@@ -55,12 +55,10 @@ def check(unique: Any, name: str, signature: Signature | None) -> None:
             **{one.name: None for one in parameters if one.kind is one.KEYWORD_ONLY},
         )
     except TypeError:
-        names = [one.name for one in taken.parameters.values()]
-        takes = f"{len(names)} argument{'' if len(names) == 1 else 's'}"
-        has = ", ".join(signature.parameters)
+        number, has = len(taken.parameters), ", ".join(signature.parameters)
         raise TypeError(
-            f"unique of job {name}: takes {takes}, {', '.join(names)}; the job has {len(parameters)}: {has}. "
-            "Name those that it needs as the job does"
+            f"unique of job {name}: takes {number} argument{'' if number == 1 else 's'}, the job has "
+            f"{len(parameters)}: {has}; name those that it needs as the job does"
         ) from None
 
 

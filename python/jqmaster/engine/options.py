@@ -227,6 +227,12 @@ def _check_values(options: Mapping[str, Any], about: str = "") -> None:
                 _check_value(_FIELDS[name], value)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{about}{error}") from None
+        elif (
+            name == "durable"
+            and value is not None
+            and (isinstance(value, bool) or not isinstance(value, int | Mapping))
+        ):
+            raise TypeError(f"{about}durable: expected how many replicas, or a map, got {value!r}")
 
 
 def _check_value(field: Field, value: Any) -> None:
@@ -253,11 +259,12 @@ def _check_value(field: Field, value: Any) -> None:
         case "names" | "jobs":
             several(value, field.name)
         case "texts":
-            _expect(field, isinstance(value, Mapping), "a map of texts", value)
+            is_map = isinstance(value, Mapping) and all(isinstance(one, str) for pair in value.items() for one in pair)
+            _expect(field, is_map, "a map of texts", value)
         case _ if field.name == "unique":
             _expect(field, isinstance(value, str | bool) or callable(value), "text, True or a function", value)
         case _:
-            _expect(field, isinstance(value, str), "text", value)
+            _expect(field, isinstance(value, str) and value != "", "text, not empty", value)
 
 
 def _expect(field: Field, is_right: bool, what: str, value: Any) -> None:

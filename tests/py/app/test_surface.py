@@ -69,8 +69,8 @@ async def test_changing_jobs(jq: JQ, call: Call, own: Engine) -> None:
         await call("change", of=job, priority=1)
     with pytest.raises(NotFound):
         await call("change", of=jq.handle(UNKNOWN), priority=1)
-    with pytest.raises(Invalid, match="priority"):
-        await call("change", of=job, priority="x")
+    with pytest.raises(Invalid, match="queue"):
+        await call("change", of=job, queue="*")
 
 
 async def test_kicking_jobs(jq: JQ, call: Call, own: Engine) -> None:

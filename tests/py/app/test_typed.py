@@ -70,6 +70,7 @@ def test_values_arrive_as_what_they_were(jq: JQ) -> None:
 REFUSED: list[tuple[Any, str]] = [
     (sqlite3.Connection, "nothing is known of Connection"), (Callable[[int], int], "nothing that could travel"),
     (typing.TextIO, "nothing is known of TextIO"), (uuid.UUID | str, "more than one str-like"),
+    (dt.datetime | str, "more than one str-like"),
     (Order | Express, "more than one dataclass"), (Order | dict[str, int], "more than one dict-like"),
     (set[int] | list[int], "more than one array-like"), (T, "type variable"), (dict[str, list[T]], "type variable"),
     (typing.SupportsInt, "nothing is known of SupportsInt"), (Iterator[int], "nothing that could travel"),
@@ -122,17 +123,25 @@ def test_what_is_given_as_it_travels_is_made_as_well(jq: JQ) -> None:
     got: list[Any] = []
 
     @jq.job
-    def bill(order: Order, account: Account, when: dt.datetime, path: typed_values.Path, ratio: float = 0) -> None:
-        got.append((order, account, when, path, ratio))
+    def bill(
+        order: Order, account: Account, when: dt.datetime, path: typed_values.Path, days: dict[int, dt.date]
+    ) -> None:
+        got.append((order, account, when, path, days))
 
     plain = {"id": str(ID), "price": 1, "sizes": ["l"]}
-    given = {"order": plain, "account": {"userId": 5, "in": 3}, "when": "2030-01-02T00:00:00Z", "path": "a", "ratio": 1}
+    given = {
+        "order": plain,
+        "account": {"userId": 5, "in": 3},
+        "when": "2030-01-02T00:00:00Z",
+        "path": "a",
+        "days": {"5": str(DAY)},
+    }
     jq.enqueue("bill", given)
     bill.enqueue(**given)  # type: ignore[arg-type]
     jq.burst()
     order = Order(ID, Decimal(1), sizes={Size.LARGE})
     account = Account.model_validate({"userId": 5, "in": 3})
-    assert got == [(order, account, dt.datetime(2030, 1, 2, tzinfo=dt.UTC), typed_values.Path("a"), 1.0)] * 2
+    assert got == [(order, account, dt.datetime(2030, 1, 2, tzinfo=dt.UTC), typed_values.Path("a"), {5: DAY})] * 2
 
 
 def test_results_of_what_says_more_have_their_type_too(jq: JQ) -> None:
@@ -235,11 +244,26 @@ def test_names_that_are_known_later(jq: JQ) -> None:
         got.append(here)
 
     knows.enqueue(Here(DAY))
-    with pytest.raises(TypeError, match=r"^local\(.*parameter plain: name 'Here' is not defined; have its module"):
+    with pytest.raises(TypeError, match=r"^local: parameter plain: name 'Here' is not defined; have its module"):
         local.enqueue(plain=[])
     del jq.tasks["local"]
+
+    class Unfinished(pydantic.BaseModel):
+        part: Part
+
+    @jq.job
+    def builds(it: Unfinished) -> None:
+        got.append(it.part.day)
+
+    class Part(pydantic.BaseModel):
+        day: dt.date
+
+    with pytest.raises(TypeError, match=r"parameter it: .*Unfinished names what is not defined"):
+        builds.enqueue({})  # type: ignore[arg-type]
+    Unfinished.model_rebuild()
+    builds.enqueue(Unfinished(part=Part(day=DAY)))
     jq.burst()
-    assert sorted(got, key=str) == sorted([DAY, Here(DAY)], key=str)
+    assert sorted(got, key=str) == sorted([DAY, DAY, Here(DAY)], key=str)
 
 
 def test_a_worker_does_not_start_with_names_that_are_never_known(jq: JQ) -> None:
@@ -248,6 +272,8 @@ def test_a_worker_does_not_start_with_names_that_are_never_known(jq: JQ) -> None
 
     with pytest.raises(ValueError, match=r"job unseen: parameter it: name 'Unseen' is not defined; have its module"):
         jq.worker().options()
+    other = JQ(serializer=MessagePack(default=repr), direct=True)  # which may know what to do with it
+    assert other.job(unseen.function).enqueue(1).result() is None
 
 
 if TYPE_CHECKING:
@@ -285,7 +311,7 @@ def test_through_a_process(redis_url: str, namespace: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"serializer": MessagePack(default=str)}])
-def test_a_master_or_another_serializer_changes_nothing(redis_url: str, namespace: str, options: Any) -> None:
+def test_another_serializer_changes_nothing(redis_url: str, namespace: str, options: Any) -> None:
     jq = JQ(redis_url, namespace=namespace, **options)
 
     @jq.job

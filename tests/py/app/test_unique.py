@@ -132,8 +132,8 @@ def test_a_function_that_cannot_be_called_is_refused_where_it_stands(jq: JQ) -> 
     def reindex(shop: str, force: bool = False) -> None: ...
 
     for function, message in (
-        (lambda customer: customer, "takes 1 argument, customer; the job has 2: shop, force"),
-        (lambda a, b, c: a, "takes 3 arguments, a, b, c; the job has 2: shop, force"),
+        (lambda customer: customer, "takes 1 argument, the job has 2: shop, force"),
+        (lambda a, b, c: a, "takes 3 arguments, the job has 2: shop, force"),
     ):
         with pytest.raises(TypeError, match=f"unique of job reindex: {message}"):
             jq.job(unique=function)(reindex)  # type: ignore[arg-type]
