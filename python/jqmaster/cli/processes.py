@@ -11,7 +11,7 @@ from typing import Any
 from jqmaster.cli.options import FORM, KEY, REDIS, SYSTEM, URL, Misused, Options, command
 from jqmaster.cli.places import NAMESPACE
 from jqmaster.cli.reach import said_key_file, said_namespace, system_of, url_of
-from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE, Refused
+from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
 from jqmaster.errors import JQError, brought_by
 
@@ -180,7 +180,7 @@ def _run_worker(options: Options, until: Any = None) -> int:
     try:
         check_worker()
     except RuntimeError as error:
-        raise Refused(str(error)) from None
+        raise Misused(prog, f"{options.functions}: {error}") from None
     joblog.configure(options.log_format, verbose=options.verbose)
     same = ("push", "register", "recreate", "synchronous", "queues", "concurrency", "host", "port", "name", "advertise")
     given: dict[str, Any] = {name: getattr(options, name) for name in same}
