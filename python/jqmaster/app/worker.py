@@ -23,7 +23,6 @@ from jqmaster.engine.replies import Job
 from jqmaster.wire.secret import masters_of
 from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, ResumeAfter, group_of, trace
 from jqmaster.worker.notes import current_job, notebook_of
-from jqmaster.worker.patched import check_worker
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
 from jqmaster.worker.threads import Threads
 
@@ -197,11 +196,9 @@ class AppWorker:
         return replace(made[0], around=runner.alive, beside=made[1:])
 
     def run(self) -> int:
-        """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code. Raises RuntimeError under
-        gevent's and eventlet's patches."""
+        """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
         from jqmaster.worker.run import run
 
-        check_worker()
         return run(self.options())
 
     async def serve(self, stop: asyncio.Event) -> None:

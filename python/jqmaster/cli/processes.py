@@ -169,7 +169,6 @@ def _work(options: Options) -> int:
 def _run_worker(options: Options, until: Any = None) -> int:
     from jqmaster.wire.secret import key_of
     from jqmaster.worker import joblog
-    from jqmaster.worker.patched import check_worker
     from jqmaster.worker.run import WorkOptions, run
 
     prog = options.parser.prog
@@ -177,10 +176,6 @@ def _run_worker(options: Options, until: Any = None) -> int:
         raise Misused(prog, "--synchronous goes with --push")
     url = url_of(options)
     jobs = _jobs(options.functions, prog)
-    try:
-        check_worker()
-    except RuntimeError as error:
-        raise Misused(prog, f"{options.functions}: {error}") from None
     joblog.configure(options.log_format, verbose=options.verbose)
     same = ("push", "register", "recreate", "synchronous", "queues", "concurrency", "host", "port", "name", "advertise")
     given: dict[str, Any] = {name: getattr(options, name) for name in same}

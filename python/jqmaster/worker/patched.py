@@ -39,11 +39,12 @@ def start_thread(target: Callable[[], None], name: str) -> Callable[[float], obj
     return thread.join
 
 
-def check_worker() -> None:
-    """Raise RuntimeError where a worker's plain functions would never begin."""
+def worker_problem() -> str | None:
+    """Why a worker cannot run here, if it cannot: plain functions would never begin."""
     library = patches()
-    if library is not None:
-        raise RuntimeError(
-            f"{library} has patched threads, in which a worker runs plain functions: they would never begin. Patch in "
-            "the web application alone, and not in modules that workers import"
-        )
+    if library is None:
+        return None
+    return (
+        f"{library} has patched threads, in which a worker runs plain functions: they would never begin. Patch in the "
+        "web application alone, and not in modules that workers import"
+    )

@@ -24,6 +24,7 @@ from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.secret import check_master, key_of
 from jqmaster.wire.signing import new_secret
 from jqmaster.worker import joblog
+from jqmaster.worker.patched import worker_problem
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.system_source import SystemSource
 from jqmaster.worker.threads import Threads
@@ -68,6 +69,9 @@ class WorkOptions:
 
 def run(options: WorkOptions) -> int:
     """Work until SIGTERM or SIGINT: drain, give the rest back, exit. A second signal exits at once."""
+    if (problem := worker_problem()) is not None:
+        joblog.say(log, problem, is_error=True)
+        return 1
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(options))
 
