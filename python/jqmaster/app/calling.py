@@ -151,7 +151,7 @@ class Signature:
     @property
     def named(self) -> frozenset[str] | None:
         """What the argument of a job has as names; None where these may be any."""
-        if self._spread is not None:
+        if self._spread:
             return None
         if self._by_name:
             return frozenset(self._known)

@@ -196,11 +196,9 @@ class Registry(OperationMethods, FlowMethods):
 
     def limit(self, match: Any = None, /, **limits: Unpack[LimitOptions]) -> Any:
         """Decorator above `@jq.job`: limit its jobs, `@jq.limit(by="argument.customer", concurrency=5)`. Or, for all
-        jobs that match, `jq.limit({"name": "mail.*"}, id="mails", concurrency=5)`.
-
-        `id`: default the job's name; all else as of `constrain`. Workers bring it as they bring schedules;
-        `unconstrain` takes it out of the server. Raises TypeError or ValueError for what cannot be.
-        """
+        jobs that match, `jq.limit({"name": "mail.*"}, id="mails", concurrency=5)`. `id`: default the job's name; all
+        else as of `constrain`. Brought as schedules are; `unconstrain` takes it out of the server. Raises TypeError or
+        ValueError for what cannot be."""
         if match is None:
             return lambda it: self.limit(it, **limits)
         declare(self.limits, match, limits)
