@@ -3,11 +3,10 @@ local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
 local request = require "jqlua.life.request"
-local version = require "jqlua.base.version"
 
 local M = {}
 
-local FIELDS = "worker queues count order before settings request wait"
+local FIELDS = "worker queues count order before request wait"
 local COUNT = "an integer from 1 to 1000"
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
@@ -99,9 +98,6 @@ local function parse_rare(wish, field, value, path, holder)
   elseif field == "before" then
     wish.before = value
     return not request.is_place(value) and check.problem(path .. field, request.PLACE, value)
-  elseif field == "settings" then
-    wish.settings = value
-    return not version.is_version(value) and check.problem(path .. field, version.VERSION, value)
   elseif field == "wait" then
     wish.wait = value
     return M.check_wait(value, path .. field)
@@ -113,13 +109,13 @@ end
 ---@param spec table
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param holder string? the worker, where it is given elsewhere
----@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, settings, request,
+---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, before, request,
 --- wait}, not to be changed
 ---@return string? problem
 function M.parse(spec, path, holder)
   local wish = {
     worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, before = false,
-    settings = false, request = false, wait = false, path = path,
+    request = false, wait = false, path = path,
   }
   for field, value in pairs(spec) do
     local problem
