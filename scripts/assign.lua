@@ -1,8 +1,8 @@
 -- Picks jobs for the registered workers that are pushed to, least loaded first. For JQ masters.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {master, limit?, request?, wait?, without?, guests?, settings?}
--- Reply  {next_ms, worker id, url, secrets, key, document, argument, worker id, ...}, or {"STALE <version>"}
--- Errors INVALID field, FULL guests[i][0]
+-- ARGV   spec {master, limit?, request?, wait?, without?}
+-- Reply  {next_ms, worker id, url, secrets, key, document, argument, worker id, ...}
+-- Errors INVALID field
 -- Cost   for each job a look at the head of each pool that has room
 -- Flags: drain, function
 local arguments = require "jqlua.base.arguments"
@@ -25,14 +25,13 @@ local starts = require "jqlua.life.starts"
 local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.base.version"
 local worker = require "jqlua.pick.worker"
 
 local SWEEP_STEPS = 100
 
 --- The best job that a worker with room may get; where several pools may, the least loaded worker gets it.
 local function choose(pools, without)
-  local best, holder, load, is_more, host
+  local best, holder, load, is_more
   for _, candidate in ipairs(pools) do
     local id, its_load = pool.least_loaded(candidate, without)
     if id then
@@ -40,11 +39,11 @@ local function choose(pools, without)
       is_more = is_more or more
       if head and (not best or heads.is_before(head.priority, head.id, best.priority, best.id)
         or (head.id == best.id and its_load < load)) then
-        best, holder, load, host = head, id, its_load, candidate
+        best, holder, load = head, id, its_load
       end
     end
   end
-  return best, holder, is_more, host
+  return best, holder, is_more
 end
 
 local function wanted_by(pools)
@@ -59,7 +58,7 @@ local function wanted_by(pools)
   return wanted
 end
 
-local spec, problem = arguments.spec("master limit request wait without guests settings")
+local spec, problem = arguments.spec("master limit request wait without")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -95,22 +94,10 @@ if spec.without ~= nil then
   end
 end
 
-local guests
-if spec.guests ~= nil then
-  guests, problem = pool.of_guests(spec.guests)
-  if problem then
-    return redis.error_reply(problem)
-  end
-end
-
-if spec.settings ~= nil and not version.is_version(spec.settings) then
-  return redis.error_reply(check.problem("settings", version.VERSION, spec.settings))
-end
-
 local reply, entries, bytes = { 0 }, { nil }, 0
 local function append(of, holder, document)
   local n = #reply
-  local record = worker.load(holder) or {} -- of a guest its own partition tells
+  local record = worker.load(holder)
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = holder, record.u or "", record.s or "", record.a or ""
   reply[n + 5], reply[n + 6] = document, redis.call("GET", keys.ARGUMENT .. of[job.ID])
   bytes = bytes + #(reply[n + 6] or "")
@@ -125,20 +112,13 @@ if running then
 elseif spec.wait and meta.state[meta.SLEEPERS] > 0 then
   sleepers.awake(spec.master, worker.CHANNEL)
 end
-local stale = spec.settings and version.stale(spec.settings)
-if stale then
-  transition.commit()
-  return { stale }
-elseif pulse.is_due() then
+if pulse.is_due() then
   pulse.note()
 end
 if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
   sweep.run(SWEEP_STEPS)
 end
 local pools = pool.with_room()
-for _, one in ipairs(guests or {}) do
-  pools[#pools + 1] = one
-end
 local is_more
 if meta.state[meta.VERSION] > 0 and lanes.is_behind() then
   pools, is_more = {}, true
@@ -151,21 +131,17 @@ for i = #pools, 1, -1 do
 end
 local assigned, expired = 0, 0
 while assigned < limit do
-  local head, holder, more, host = choose(pools, without)
+  local head, holder, more = choose(pools, without)
   is_more = is_more or more
   if not head then
     break
   end
   local of = lanestart.take(head, 1)[1]
   budget.pay(budget.LOOK)
-  local document = of and attempt.start(of, holder, not host.guests)
+  local document = of and attempt.start(of, holder, true)
   -- The next choice needs to see what this worker now holds.
   batch.flush()
-  if not host.guests then
-    worker.took(holder)
-  elseif document then
-    pool.came(host, holder)
-  end
+  worker.took(holder)
   if document then
     append(of, holder, document)
     assigned = assigned + 1
@@ -185,11 +161,11 @@ end
 transition.commit()
 if assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
   -- Those who sleep may have asked for less than what workers have room for now.
-  sleepers.want(worker.CHANNEL, wanted_by(guests and pools or pool.with_room()), guests ~= nil)
+  sleepers.want(worker.CHANNEL, wanted_by(pool.with_room()))
 end
 if spec.wait then
   if assigned == 0 and not is_more and meta.next_ms() ~= 0 then
-    sleepers.rest(spec.master, worker.CHANNEL, spec.wait.ms, wanted_by(pools), guests ~= nil, false)
+    sleepers.rest(spec.master, worker.CHANNEL, spec.wait.ms, wanted_by(pools), false)
   elseif assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
     sleepers.go_on(worker.CHANNEL, assigned == limit)
   end

@@ -1,10 +1,9 @@
 -- Shows and changes a namespace's settings.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {set?: {name: value, ...}, unset?: [name, ...], describe?, settings?, actor?}   unset: back to the
---        default
+-- ARGV   spec {set?: {name: value, ...}, unset?: [name, ...], describe?, actor?}   unset: back to the default
 -- Reply  document of all settings; with describe a list of {name, value, default, type, unit, least?, most?, queues,
 --        meaning}
--- Errors INVALID set.name, INVALID unset[i], INVALID describe, STALE
+-- Errors INVALID set.name, INVALID unset[i], INVALID describe
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
@@ -16,9 +15,8 @@ local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.base.version"
 
-local spec, problem = arguments.settings("set unset describe")
+local spec, problem = arguments.operators("set unset describe")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -63,7 +61,6 @@ if spec.set ~= nil or spec.unset ~= nil then
   trail.trim(named.trail_max)
   transition.commit()
 end
-version.move(spec)
 if spec.describe then
   return cmsgpack.pack(settingspec.describe(values))
 end

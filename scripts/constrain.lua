@@ -1,9 +1,8 @@
 -- Creates a constraint, or replaces it.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, declared?, shared?, settings?,
---        actor?}, matcher
+-- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, declared?, actor?}, matcher
 -- Reply  document
--- Errors INVALID field, INVALID match.place, FULL id, STALE
+-- Errors INVALID field, INVALID match.place, FULL id
 -- Cost   what waits or runs is dealt with in steps by the calls that follow
 -- Flags: write
 local keys = require "jqlua.base.keys"
@@ -16,10 +15,8 @@ local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraintspec = require "jqlua.limits.constraintspec"
 local limitrecord = require "jqlua.limits.limitrecord"
-local share = require "jqlua.limits.share"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.base.version"
 
 local problem = meta.open()
 if problem then
@@ -37,10 +34,6 @@ end
 new.d = new.d or old and old.d
 if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraint.MOST then
   return redis.error_reply("FULL id: there are " .. constraint.MOST .. " constraints already, creating "
-    .. check.show(new.i) .. " would be one too many")
-end
-if new.h and not (old and old.h) and redis.call("ZCARD", keys.SHARED) >= share.MOST then
-  return redis.error_reply("FULL id: there are " .. share.MOST .. " shared constraints already, "
     .. check.show(new.i) .. " would be one too many")
 end
 problem = not old and new.b and admission.check_keys(new, "id")
@@ -65,11 +58,10 @@ else
 end
 constraint.save(new)
 local limit = limitrecord.load(new.n)
-local is_changed = not limit or old.c ~= new.c or old.l ~= new.l or old.h ~= new.h
+local is_changed = not limit or old.c ~= new.c or old.l ~= new.l
 if is_changed then
   local running = limit and limit[limitrecord.RUNNING] or 0
-  limitrecord.set(new.n, new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s, running,
-    new.h)
+  limitrecord.set(new.n, new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s, running)
   changes.note(limit and changes.LIMITED or changes.ADDED, new.n)
 end
 if is_changed or not is_same then
@@ -81,7 +73,6 @@ if is_changed or not is_same then
 end
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2])
 spec.match = is_plain and match or nil
-version.move(spec)
 trail.note("constrain", new.i, spec)
 transition.commit()
 return constraintdoc.encode(new)

@@ -1,9 +1,9 @@
 -- Enqueues jobs, all of them or none.
 -- KEYS   namespace, namespace:meta
--- ARGV   [options,] spec, argument, spec, argument, ...   1 to 1000 jobs; options {request?, generation?}
+-- ARGV   [options,] spec, argument, spec, argument, ...   1 to 1000 jobs; options {request?}
 -- Reply  {id, created, id, created, ...} in order
 -- Errors INVALID jobs[i].field, FULL jobs[i], FULL jobs[i].queue, FULL jobs[i].name, FULL jobs[i].tags[j],
---        NOTFOUND jobs[i].depends[j], CONFLICT request, ROUTE generation
+--        NOTFOUND jobs[i].depends[j], CONFLICT request
 -- Cost   for each job its part of one MSET and one ZADD; independent of what waits
 -- Flags: write, function
 local batch = require "jqlua.base.writes"
@@ -12,7 +12,6 @@ local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
 local coming = require "jqlua.life.coming"
 local constraint = require "jqlua.limits.constraint"
-local elsewhere = require "jqlua.links.elsewhere"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
 local queue = require "jqlua.queue.record"
@@ -23,9 +22,9 @@ local transition = require "jqlua.life.transition"
 
 local MOST_JOBS = 1000
 local first = 1
-local token, problem, generation
+local token, problem
 if #ARGV % 2 == 1 then
-  token, problem, generation = coming.parse_options(ARGV[1])
+  token, problem = coming.parse_options(ARGV[1])
   if problem then
     return redis.error_reply(problem)
   end
@@ -68,7 +67,6 @@ else
   end
   problem, raws = meta.open(keys.SEQ, server.key(), unpack(records))
 end
-problem = problem or generation and elsewhere.outdated(generation)
 if problem then
   return redis.error_reply(problem)
 end

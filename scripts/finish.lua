@@ -2,9 +2,8 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {worker, pick?}, then outcome, blob, outcome, blob, ...   0 to 1000 outcomes; behind the blob of one
 --        with enqueue: n, n pairs of spec and argument
--- Reply  {answer, ...}, with pick followed by its reply: {answer, ..., next_ms, document, argument, ...}, or
---        {answer, ..., "STALE <version>"}; an answer is a state, or LOST, CANCELLED, NOTFOUND, or with enqueue
---        {state, id, created, id, created, ...}
+-- Reply  {answer, ...}, with pick followed by its reply: {answer, ..., next_ms, document, argument, ...}; an answer is
+--        a state, or LOST, CANCELLED, NOTFOUND, or with enqueue {state, id, created, id, created, ...}
 -- Errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
 --        NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
 -- Cost   for each outcome its part of one MGET, MSET, ZREM and ZADD

@@ -1,8 +1,8 @@
 -- Takes a queue away that has no jobs at all, with its settings and statistics.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {queue, settings?, actor?}
+-- ARGV   spec {queue, actor?}
 -- Reply  1
--- Errors INVALID queue, NOTFOUND queue, CONFLICT queue (it has jobs), STALE
+-- Errors INVALID queue, NOTFOUND queue, CONFLICT queue (it has jobs)
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
@@ -11,9 +11,8 @@ local queue = require "jqlua.queue.record"
 local queueend = require "jqlua.queue.forget"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.base.version"
 
-local spec, problem = arguments.settings("queue")
+local spec, problem = arguments.operators("queue")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -27,7 +26,6 @@ elseif queueend.has_jobs(owner) then
   return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them, or let them go")
 end
 queueend.forget(owner)
-version.move(spec)
 trail.note("forget", spec.queue, spec)
 transition.commit()
 return 1

@@ -1,17 +1,16 @@
 -- Creates a key of the HTTP API. The secret stays with the caller.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, digest, name, roles, queues?, ttl?, rate?, settings?, actor?}
+-- ARGV   spec {id, digest, name, roles, queues?, ttl?, rate?, actor?}
 -- Reply  document
--- Errors INVALID field, CONFLICT id (there is another key of this id), FULL id, STALE
+-- Errors INVALID field, CONFLICT id (there is another key of this id), FULL id
 -- Flags: write
 local apikey = require "jqlua.access.apikey"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local trail = require "jqlua.access.trail"
-local version = require "jqlua.base.version"
 
-local spec, problem = arguments.settings("id digest name roles queues ttl rate")
+local spec, problem = arguments.operators("id digest name roles queues ttl rate")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -28,5 +27,4 @@ elseif not of then
   of = apikey.put(spec)
   trail.note("grant", spec.id, spec)
 end
-version.move(spec)
 return apikey.document(spec.id, of)

@@ -64,13 +64,7 @@ end
 --- Likewise of a worker's; of one that is not registered those that it named last.
 local function of_worker(name, count)
   if worker.is_id(name) and worker.is_registered(name) then
-    local ids = {}
-    for _, id in ipairs(redis.call("ZRANGE", keys.HELD .. name, 0, -1)) do
-      if #ids <= count and redis.call("EXISTS", keys.JOB .. id) == 1 then -- else it is another partition's
-        ids[#ids + 1] = id
-      end
-    end
-    return ids
+    return redis.call("ZRANGE", keys.HELD .. name, 0, count)
   end
   local other = others.load(name)
   if not other then

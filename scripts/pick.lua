@@ -1,8 +1,7 @@
 -- Gives a worker the next jobs and their leases.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, queues, count, order, before, settings, without, request,
---        wait}
--- Reply  {next_ms, document, argument, document, argument, ...}, or {"STALE <version>"}
+-- ARGV   spec {worker, queues, count, order, before, without, request, wait}
+-- Reply  {next_ms, document, argument, document, argument, ...}
 -- Errors INVALID field, NOTFOUND worker, FULL queues
 -- Cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are
 -- moved before

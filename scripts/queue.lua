@@ -1,9 +1,9 @@
 -- Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own. Creates one that is not
 -- known yet.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, paused?, max_waiting?, fair?, set?, unset?, settings?, actor?}
+-- ARGV   spec {name, paused?, max_waiting?, fair?, set?, unset?, actor?}
 -- Reply  document
--- Errors INVALID field, FULL name, STALE
+-- Errors INVALID field, FULL name
 -- Flags: write
 local admission = require "jqlua.life.admission"
 local arguments = require "jqlua.base.arguments"
@@ -18,9 +18,8 @@ local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.base.version"
 
-local spec, problem = arguments.settings("name paused max_waiting fair set unset")
+local spec, problem = arguments.operators("name paused max_waiting fair set unset")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -88,11 +87,10 @@ if own_set or own_unset then
 end
 local says = {}
 for field in pairs(spec) do
-  says[#says + 1] = field ~= "name" and field ~= "actor" and field ~= "settings" and field or nil
+  says[#says + 1] = field ~= "name" and field ~= "actor" and field or nil
 end
 if says[1] then -- else it is a look
   trail.note("queue", spec.name, spec)
 end
-version.move(spec)
 transition.commit()
 return queuedoc.encode(owner)

@@ -1,16 +1,15 @@
 -- Takes a key of the HTTP API away. It stops working on every master at once.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, settings?, actor?}
+-- ARGV   spec {id, actor?}
 -- Reply  1
--- Errors INVALID id, NOTFOUND id, STALE
+-- Errors INVALID id, NOTFOUND id
 -- Flags: drain
 local apikey = require "jqlua.access.apikey"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
-local version = require "jqlua.base.version"
 
-local spec, problem = arguments.settings("id")
+local spec, problem = arguments.operators("id")
 if not spec then
   return redis.error_reply(problem)
 elseif not apikey.is_id(spec.id) then
@@ -21,7 +20,6 @@ if not of then
   return redis.error_reply(check.missing("id", "key", spec.id))
 end
 apikey.delete(spec.id)
-version.move(spec)
 spec.name = of.n
 trail.note("revoke", spec.id, spec)
 return 1

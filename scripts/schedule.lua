@@ -1,15 +1,13 @@
 -- Creates a recurring job, or replaces it; or makes its job at once, beside those of its moments.
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {id, job, every, offset?} or {id, job, cron, utc_offset?}, with {start?, end?, limit?, catch_up?,
---        backlog?, paused?, declared?, actor?, had?, request?}; argument. Or spec {id, run, actor?}
--- Reply  document; with run {job id, created}, the id empty where another partition makes the job
--- Errors INVALID field, INVALID job.field, INVALID argument, NOTFOUND id, FULL job.queue,
---        CONFLICT request
+--        backlog?, paused?, declared?, actor?}; argument. Or spec {id, run, actor?}
+-- Reply  document; with run {job id, created}
+-- Errors INVALID field, INVALID job.field, INVALID argument, NOTFOUND id, FULL job.queue
 -- Cost   independent of how many schedules there are and of what waits; jobs are made by the sweeps that follow
 -- Flags: write
 local meta = require "jqlua.base.meta"
 local record = require "jqlua.schedules.record"
-local request = require "jqlua.life.request"
 local schedule = require "jqlua.schedules.schedule"
 local scheduledoc = require "jqlua.schedules.scheduledoc"
 local schedulespec = require "jqlua.schedules.schedulespec"
@@ -38,22 +36,12 @@ end
 if problem then
   return redis.error_reply(problem)
 end
-local had, token = spec.had, spec.request
-if had and request.recall("s", token) then
-  return redis.error_reply("CONFLICT request: it was brought here before")
-end
 local known = spec.declared and record.load(spec.id)
 if known and known.s.declared == spec.declared then
   return scheduledoc.encode(known, 0) -- a program declares the same as before: what was changed since stays
 end
 trail.note("schedule", spec.id, spec)
-spec.actor, spec.had, spec.request = nil, nil, nil -- what is left is kept
-local of
-if had then
-  of = schedule.take_over(spec, ARGV[2], had)
-  request.remember("s", token, true)
-else
-  of = schedule.put(spec, ARGV[2])
-end
+spec.actor = nil -- what is left is kept
+local of = schedule.put(spec, ARGV[2])
 transition.commit()
 return scheduledoc.encode(of, 0)

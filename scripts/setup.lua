@@ -30,7 +30,7 @@ if problem and redis.call("EXISTS", keys.META) == 0 then
     .. settings.packed(values, 1, settings.EARLY))
   -- The index of all queues is there from the start, while it costs nothing to build.
   redis.call("HSET", keys.PATTERNS, "*", "")
-  -- The name of a partition of a system says its number, and from the first on so do its ids.
+  -- The name may say a number, of several namespaces that are used as one; from the first on so do its ids.
   local number = tonumber(KEYS[1]:match(":(%d+)~%x+}$") or 0)
   if number >= 1 and number <= 255 then
     redis.call("SET", keys.SEQ, ("0"):rep(serial.DIGITS) .. string.format("%02x", number), "NX")

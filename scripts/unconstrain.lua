@@ -1,8 +1,8 @@
 -- Deletes a constraint. What it held is free.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, settings?, actor?}
+-- ARGV   spec {id, actor?}
 -- Reply  1
--- Errors INVALID id, NOTFOUND id, STALE
+-- Errors INVALID id, NOTFOUND id
 -- Cost   what it held comes back in steps by the calls that follow
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
@@ -11,9 +11,8 @@ local constraint = require "jqlua.limits.constraint"
 local ending = require "jqlua.limits.ending"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local version = require "jqlua.base.version"
 
-local spec, problem = arguments.settings("id")
+local spec, problem = arguments.operators("id")
 if not spec then
   return redis.error_reply(problem)
 elseif not check.is_name(spec.id) then
@@ -24,7 +23,6 @@ if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
 ending.remove(definition)
-version.move(spec)
 trail.note("unconstrain", spec.id, spec)
 transition.commit()
 return 1

@@ -1,16 +1,15 @@
 -- Deletes a webhook. What it is still to be told is not delivered any more.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, settings?, actor?}
+-- ARGV   spec {id, actor?}
 -- Reply  1
--- Errors INVALID id, NOTFOUND id, STALE
+-- Errors INVALID id, NOTFOUND id
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"
 local trail = require "jqlua.access.trail"
-local version = require "jqlua.base.version"
 
-local spec, problem = arguments.settings("id")
+local spec, problem = arguments.operators("id")
 if not spec then
   return redis.error_reply(problem)
 elseif not check.is_name(spec.id) then
@@ -19,6 +18,5 @@ elseif not registry.find(spec.id) then
   return redis.error_reply(check.missing("id", "webhook", spec.id))
 end
 registry.delete(spec.id)
-version.move(spec)
 trail.note("unsubscribe", spec.id, spec)
 return 1

@@ -1,7 +1,6 @@
 -- What most scripts begin with: the namespace is opened, the call's arguments are taken apart.
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local version = require "jqlua.base.version"
 
 local M = {}
 
@@ -48,18 +47,6 @@ function M.operators(known)
   return not problem and spec or nil, problem
 end
 
---- As operators, of an operation that changes what all partitions of a system have.
----@param known string
----@return table? spec
----@return string? problem
-function M.settings(known)
-  local spec, problem = M.operators(known .. " settings")
-  if spec then
-    problem = version.check(spec)
-  end
-  return not problem and spec or nil, problem
-end
-
 --- Opens the namespace of a call whose arguments are job ids.
 ---@return string? problem
 function M.ids()
@@ -84,17 +71,6 @@ function M.check_choice(field, value, words)
   if value ~= nil and (type(value) ~= "string" or value == "" or value:find(" ", 1, true)
     or not (" " .. words .. " "):find(" " .. value .. " ", 1, true)) then
     return check.problem(field, "one of " .. words:gsub(" ", ", "), value)
-  end
-end
-
----@cold
---- Checks the fields `epoch` and `turn` of who shares constraints out.
----@return string? problem
-function M.check_epoch(spec)
-  if type(spec.epoch) ~= "string" or not spec.epoch:find("^%x+%-%x+$") or #spec.epoch > 40 then
-    return check.problem("epoch", "an epoch, as `balance` gave it", spec.epoch)
-  elseif not check.is_integer(spec.turn, 0, 1e15) then
-    return check.problem("turn", "an integer from 0 to 10^15", spec.turn)
   end
 end
 

@@ -18,7 +18,6 @@ M.PLACING = "v" -- a queue's jobs that are to be looked at under other constrain
 M.REVIEW = "E" -- all queues' leases and old records, after the settings changed
 M.WORKERS = "W" -- registered workers that give no sign of life
 M.RESTING = "B" -- workers to try again
-M.SLOTS = "s" -- slots of workers that jobs of other partitions have
 M.DEPENDENTS = "d" -- those of a job that ended: how, its id, and who was looked at last
 M.UNIQUE = "U" -- unique keys that are kept after the end
 M.SCHEDULE = "c" -- the next moment of a schedule: its id

@@ -41,10 +41,7 @@ M.OTHER_IDS = NAMESPACE .. ":other-ids" -- zset, scores 0: these in order, for p
 M.OTHERS_SEEN = NAMESPACE .. ":others-seen" -- zset: these by their last sign of life
 M.RESTING = NAMESPACE .. ":resting" -- zset: busy and unreachable workers by when to try them again
 M.URLS = NAMESPACE .. ":urls" -- hash: url -> worker id
-M.HELD = NAMESPACE .. ":held:" -- + worker id, zset: jobs it runs, by start, those of other partitions too
--- zset: worker .. " " .. job of another partition that has a slot of it, until when (module pick.slots)
-M.SLOTS = NAMESPACE .. ":slots"
-M.SLOT_TOKENS = NAMESPACE .. ":slot-tokens" -- hash: the same -> token of the attempt
+M.HELD = NAMESPACE .. ":held:" -- + worker id, zset: jobs it runs, by start
 M.POOLS = NAMESPACE .. ":pools" -- hash: pool -> queues and refused names (module pick.pool)
 M.POOL_MEMBERS = NAMESPACE .. ":pool-members:" -- + pool, set: all its workers
 M.POOL = NAMESPACE .. ":pool:" -- + pool, zset: its workers with room, by load
@@ -70,36 +67,17 @@ M.TURNS = NAMESPACE .. ":turns:"
 M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
 M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: level and value -> weight
 M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were looked at (module limits.placement)
-M.SHARED = NAMESPACE .. ":shared" -- zset, scores 0: ids of constraints that the partitions of a system share
-M.SHARES = NAMESPACE .. ":shares" -- string: what their shares have in common (module limits.share)
-M.BALANCE = NAMESPACE .. ":balance" -- string: who balances them, and what it noted (scripts/balance.lua)
 M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it is carried out (module limits.rollout)
 -- string: how far what an older schema stored was looked at (module upkeep.migration)
 M.MIGRATION = NAMESPACE .. ":migration"
 M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
-M.SYSTEM = NAMESPACE .. ":system" -- string: record of the system it is a partition of (docs/partitions.md)
-M.GENERATION = NAMESPACE .. ":generation" -- string: of that record; calls routed by an earlier one are refused
-M.SETTINGS_VERSION = NAMESPACE .. ":settings-version" -- string: of what all partitions have (module base.version)
-M.LEFT = NAMESPACE .. ":left" -- string: bits of the buckets that this partition had, and another has now
 
 -- Beyond a job's own life.
 M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: ids of the jobs whose it is, the latest first
 M.UNIQUE_KEPT = NAMESPACE .. ":unique-kept" -- zset: unique keys of ended jobs, until when
 M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still waits for
-M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs, and partitions, that wait for it
--- + id, zset: jobs that depend on it and have not ended, scores 0; of a job elsewhere since when; partitions as of when
-M.READERS = NAMESPACE .. ":readers:"
--- + digits of a partition, zset: what of jobs it is to be told (module links.mail), by when to tell it
-M.OUTBOX = NAMESPACE .. ":outbox:"
-M.OUTBOXES = NAMESPACE .. ":outboxes" -- zset: digits of partitions with mail, by a bound of when it is due
--- hash: job of another partition that is followed -> its last known state; digits of a partition -> mark of its server
-M.ELSEWHERE = NAMESPACE .. ":elsewhere"
--- + digits of a partition, zset, scores 0: jobs that are to be made there, by ids of their own (module links.onward)
-M.ONWARD = NAMESPACE .. ":onward:"
--- hash: such an id -> where it stands, spec, argument, since when, the moment of which schedule
-M.ONWARD_JOBS = NAMESPACE .. ":onward-jobs"
--- + digits of a partition, zset, scores 0: what it was answered that has such jobs made here, behind their ids
-M.BROUGHT = NAMESPACE .. ":brought:"
+M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it
+M.READERS = NAMESPACE .. ":readers:" -- + id, zset, scores 0: jobs that depend on it and have not ended
 M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
 M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
 M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging

@@ -1,7 +1,8 @@
 -- Numbers that are given once in the life of a namespace: those that ids are made of. They are 1024 to the millisecond,
--- but never behind the last. A partition of a system has its own number behind each, in two digits more, so that no two
--- partitions give the same id; there is nothing of it in partition 0, nor in a namespace that is none.
+-- but never behind the last. A namespace whose name says a number (scripts/setup.lua) has that behind each, in two
+-- digits more, so that no two of several give the same id.
 local batch = require "jqlua.base.writes"
+local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local server = require "jqlua.base.server"
@@ -37,6 +38,16 @@ function M.last(raw, note)
     call("SET", keys.SEQ, string.format(format, last))
   end
   return last, format
+end
+
+---@cold
+--- Why no job can wait for one of this id: it was never given here. Before any write.
+---@param last string the last id that was given, or "" before the first
+---@return string? problem
+function M.never_given(path, id, last)
+  if id > last or id:sub(M.DIGITS + 1) ~= last:sub(M.DIGITS + 1) then
+    return check.missing(path, "job", id)
+  end
 end
 
 ---@rare

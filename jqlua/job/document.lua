@@ -1,6 +1,5 @@
 -- A job as readers see it: one MessagePack map. Argument, result and error are spliced in as they came.
 local keys = require "jqlua.base.keys"
-local mail = require "jqlua.links.mail"
 local meta = require "jqlua.base.meta"
 local queue = require "jqlua.queue.record"
 local job = require "jqlua.job.record"
@@ -84,13 +83,9 @@ function M.encode(of, argument, preview)
     put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_LINKED - 1))
   end
   if argument and job.has(of, job.AWAITED) then
-    local dependents = redis.call("ZRANGEBYLEX", keys.DEPENDENTS .. of[job.ID], "[0", "+", "LIMIT", 0, MOST_LINKED)
+    local dependents = redis.call("ZRANGE", keys.DEPENDENTS .. of[job.ID], 0, MOST_LINKED - 1)
     if dependents[1] then
       put("dependents", dependents)
-    end
-    local elsewhere = mail.partitions_of(of[job.ID])
-    if elsewhere[1] then
-      put("dependents_in", elsewhere)
     end
   end
   local has_outcome = argument and job.has(of, job.HAS_OUTCOME)

@@ -6,7 +6,6 @@ local batch = require "jqlua.base.writes"
 local change = require "jqlua.life.change"
 local coming = require "jqlua.life.coming"
 local dependents = require "jqlua.links.dependents"
-local elsewhere = require "jqlua.links.elsewhere"
 local events = require "jqlua.statistics.events"
 local job = require "jqlua.job.record"
 local readers = require "jqlua.links.readers"
@@ -41,7 +40,7 @@ end
 function M.check_given(depends, path, last)
   last = last or call("GET", keys.SEQ) or ""
   for i, entry in ipairs(depends) do
-    local problem = type(entry) == "string" and elsewhere.never_given(path .. "[" .. i - 1 .. "]", entry, last)
+    local problem = type(entry) == "string" and serial.never_given(path .. "[" .. i - 1 .. "]", entry, last)
     if problem then
       return problem
     end
@@ -105,7 +104,7 @@ local function link(id, options, made)
   local is_blocked = false
   options.depends = M.ids(options.depends, made)
   for _, other_id in ipairs(options.depends) do
-    if dependents.must_wait(id, other_id, options.if_failed) then
+    if dependents.must_wait(other_id, options.if_failed) then
       dependents.link(id, other_id)
       is_blocked = true
     end

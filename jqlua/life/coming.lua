@@ -4,7 +4,6 @@ local meta = require "jqlua.base.meta"
 local admission = require "jqlua.life.admission"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
-local elsewhere = require "jqlua.links.elsewhere"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
@@ -19,21 +18,20 @@ local M = {}
 ---@cold
 ---@return string? token
 ---@return string? problem
----@return number? generation of the system's record that the call was routed by
 function M.parse_options(blob)
   local options = check.map(blob)
   if not options then
     return nil, check.not_a_map("options", blob)
   end
   for field in pairs(options) do
-    if field ~= "request" and field ~= "generation" then
-      return nil, check.unknown("options", field, "request generation")
+    if field ~= "request" then
+      return nil, check.unknown("options", field, "request")
     end
   end
   if options.request ~= nil and not request.is_token(options.request) then
     return nil, check.problem("request", request.TOKEN, options.request)
   end
-  return options.request, elsewhere.generation_problem(options.generation), options.generation
+  return options.request
 end
 
 ---@cold

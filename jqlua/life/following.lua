@@ -3,7 +3,6 @@
 -- step.
 local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
-local belonging = require "jqlua.links.belonging"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
@@ -17,7 +16,6 @@ local keys = require "jqlua.base.keys"
 local lineup = require "jqlua.limits.placement"
 local links = require "jqlua.links.links"
 local moving = require "jqlua.life.moving"
-local onward = require "jqlua.links.onward"
 local queue = require "jqlua.queue.record"
 local readers = require "jqlua.links.readers"
 local taking = require "jqlua.limits.taking"
@@ -105,42 +103,6 @@ function M.parse(said, i, first)
   end
 end
 
---- Checks that nothing is to wait for a job of its outcome that is made in another partition, or be made there beside
---- it: it has no id yet.
----@param entries (string|number)[] of `depends`
----@param is_there? boolean whether who waits is made there itself
----@return string? problem
-local function check_near(entries, goes, path, is_there)
-  for k, entry in ipairs(entries) do
-    if type(entry) == "number" and (is_there or goes[entry + 1]) then
-      return "INVALID " .. path .. "[" .. k - 1 .. "]: one of the two belongs to another partition, and is made there"
-    end
-  end
-end
-
---- Notes which jobs behind an outcome may have to be brought to other partitions.
----@return string? problem
-local function note_going(said, path)
-  local problem = belonging.problem()
-  if problem then
-    return problem
-  end
-  local goes = {}
-  for j, new in ipairs(said.jobs) do
-    if onward.goes(new, ARGV[said.first + 2 * j - 2]) then
-      goes[j], said.goes = true, goes
-    end
-  end
-  for j, new in ipairs(said.goes and said.jobs or {}) do
-    local depends = new[jobspec.IS_LINKED] and job.options(new).depends or {}
-    problem = check_near(depends, goes, path .. ".enqueue[" .. j - 1 .. "].depends", goes[j])
-    if problem then
-      return problem
-    end
-  end
-  return said.goes and said.resume and check_near(said.resume.depends, goes, path .. ".resume.depends") or nil
-end
-
 --- Checks what takes a look at the namespace.
 ---@return string? problem
 function M.check(said, i)
@@ -150,27 +112,13 @@ function M.check(said, i)
     return problem
   end
   local list = path .. ".enqueue"
-  return constraint.check_asked(said.jobs, list) or arrival.check(said.jobs, list) or note_going(said, path)
+  return constraint.check_asked(said.jobs, list) or arrival.check(said.jobs, list)
 end
 
 --- Enqueues the jobs behind an outcome.
 ---@return table answer {state, id, created, id, created, ...}
 function M.enqueue(said, state)
-  local answer, goes, first = { state }, said.goes, said.first
-  if goes then
-    local made = {}
-    for j, new in ipairs(said.jobs) do
-      local blob, argument = ARGV[first + 2 * j - 3], ARGV[first + 2 * j - 2]
-      if goes[j] then
-        made[j], answer[2 * j + 1] = onward.create(new, blob, argument)
-      else
-        made[j], answer[2 * j + 1] = arrival.create(new, argument, made)
-      end
-      answer[2 * j] = made[j]
-    end
-  else
-    arrival.create_all(said.jobs, first, answer)
-  end
+  local answer = arrival.create_all(said.jobs, said.first, { state })
   batch.flush() -- they may have changed jobs that a pick of this call reads and starts
   return answer
 end
@@ -215,7 +163,7 @@ local function others_of(id, depends, if_failed)
     local other = job.read(other_id)
     if other_id == id then
       return nil
-    elseif dependents.must_wait(id, other_id, if_failed) then
+    elseif dependents.must_wait(other_id, if_failed) then
       others[#others + 1] = other_id
       blocked[#blocked + 1] = other and other[job.STATE] == states.BLOCKED and other_id or nil
     end

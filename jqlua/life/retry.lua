@@ -2,7 +2,6 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
-local belonging = require "jqlua.links.belonging"
 local admission = require "jqlua.life.admission"
 local constraint = require "jqlua.limits.constraint"
 local failure = require "jqlua.life.failure"
@@ -61,7 +60,6 @@ end
 function M.retry(of, name)
   local state = of[job.STATE]
   if not states.is_of(state, M.STATES)
-    or state ~= states.RETRYING and belonging.has_left(of)
     or of[job.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(of) then
     return "CONFLICT"
   end

@@ -11,7 +11,6 @@ local ending = require "jqlua.limits.ending"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
-local mail = require "jqlua.links.mail"
 local migration = require "jqlua.upkeep.migration"
 local removal = require "jqlua.job.removal"
 local readers = require "jqlua.links.readers"
@@ -23,7 +22,6 @@ local failure = require "jqlua.life.failure"
 local pulse = require "jqlua.life.pulse"
 local departure = require "jqlua.pick.departure"
 local others = require "jqlua.pick.others"
-local slots = require "jqlua.pick.slots"
 local unique = require "jqlua.job.unique"
 local worker = require "jqlua.pick.worker"
 
@@ -86,7 +84,6 @@ end
 --- A kept result goes; its job is an ordinary done job from now on. One that somebody still needs is held.
 function M.drop_result(of)
   if readers.any(of) then
-    mail.ask_readers(of[job.ID])
     batch.add(queue.key(queue.load(of[job.QUEUE]), states.KEPT), readers.HELD, of[job.ID])
     return
   end
@@ -268,10 +265,6 @@ local function step(kind, name, limit)
     return sweep_workers(limit)
   elseif kind == due.RESTING then
     return sweep_resting(limit)
-  elseif kind == due.SLOTS then
-    local freed = slots.sweep(limit)
-    due.set(due.SLOTS, first_score(keys.SLOTS) or meta.NONE)
-    return freed
   elseif kind == due.REVIEW then
     return review(limit)
   elseif kind == due.KEYS then

@@ -2,7 +2,7 @@
 -- Whether a job fulfils conditions. Every enqueueing under constraints pays for this, and what counts is the number of
 -- functions, calls and table entries: hence few long functions, and the flat form.
 --
--- A program is a list of nodes, all of which must be true. A node is a group, {ALL | ANY | NOT, size, node, node, ...}, or
+-- A program is a list of nodes, all of which must be true. A node is a group, {ALL | ANY | NOT, size, node, ...}, or
 --   {NAME | QUEUE | PRIORITY + operator, operand}
 --   {ARGUMENT + operator, path, operand}, the path as jqlua/values/path.lua looks it up
 --   {TAGS, size, text that no tag may equal or false, operator, operand, ...}: one tag must fulfil them all

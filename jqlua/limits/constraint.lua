@@ -26,8 +26,7 @@ M.LONGEST_VALUE = 64
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
---- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict, x expires_ms,
---- d declared, h shared}
+--- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict, x expires_ms, d declared}
 function M.load(id)
   local raw = call("HGET", keys.CONSTRAINTS, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -55,11 +54,6 @@ function M.save(definition)
   call("HSET", keys.CONSTRAINTS, definition.i, cmsgpack.pack(definition))
   call("ZADD", keys.CONSTRAINT_IDS, 0, definition.i)
   call("HSET", keys.CONSTRAINT_NUMBERS, definition.n, definition.i)
-  if definition.h then
-    call("ZADD", keys.SHARED, 0, definition.i)
-  else
-    call("ZREM", keys.SHARED, definition.i)
-  end
   due.set(due.EXPIRY .. definition.i, meta.NONE)
   if definition.x then
     due.note(due.EXPIRY .. definition.i, definition.x)
@@ -70,7 +64,6 @@ function M.delete(definition)
   call("HDEL", keys.CONSTRAINTS, definition.i)
   call("ZREM", keys.CONSTRAINT_IDS, definition.i)
   call("HDEL", keys.CONSTRAINT_NUMBERS, definition.n)
-  call("ZREM", keys.SHARED, definition.i)
   due.set(due.EXPIRY .. definition.i, meta.NONE)
 end
 

@@ -12,7 +12,6 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
 local rate = require "jqlua.limits.rate"
 local room = require "jqlua.limits.room"
-local share = require "jqlua.limits.share"
 local tally = require "jqlua.find.tally"
 
 local M = {}
@@ -151,19 +150,6 @@ local function put_use(put, definition, limit, key, queues)
   end
   if held.first then
     put("next", call("ZRANGE", ready.jobs_key(held.first), 0, 0)[1])
-  end
-end
-
---- What this partition has of a constraint that all share: `{concurrency?, rate?}` as it is in force.
----@return table?
-function M.share_of(limit)
-  local its = limit[limitrecord.SHARE]
-  if its then
-    local part = share.are_valid() and 1 or 0
-    return {
-      concurrency = its[share.OF_CONCURRENCY] > 0 and part * its[share.CONCURRENCY] or nil,
-      rate = its[share.OF_RATE] > 0 and part * its[share.RATE] or nil,
-    }
   end
 end
 
@@ -318,9 +304,6 @@ function M.encode(definition, busiest, is_only)
   end
   if definition.x then
     put("expires_ms", definition.x)
-  end
-  if definition.h then
-    put("share", M.share_of(limit))
   end
   put("running", limit[limitrecord.RUNNING])
   put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))

@@ -4,13 +4,10 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 local meta = require "jqlua.base.meta"
-local version = require "jqlua.base.version"
 
 local M = {}
 
-local FIELDS = "id by concurrency rate cost order expires_in declared shared actor settings"
--- What partitions cannot share: with these a start needs to know of those in other partitions.
-local UNSHARED = { "by", "cost", "order" }
+local FIELDS = "id by concurrency rate cost order expires_in declared actor"
 local MOST_PATHS = 4
 
 ---@return table? paths
@@ -72,21 +69,6 @@ local function parse_cost(new, cost)
   end
 end
 
----@return string? problem
-local function check_shared(spec)
-  if type(spec.shared) ~= "boolean" then
-    return check.problem("shared", "true or false", spec.shared)
-  end
-  for _, field in ipairs(spec.shared and UNSHARED or {}) do
-    if spec[field] ~= nil then
-      return "INVALID " .. field .. ": a constraint that the partitions of a system share cannot have it"
-    end
-  end
-  if spec.shared and spec.rate and spec.rate.smooth then
-    return "INVALID rate.smooth: a constraint that the partitions of a system share cannot have it"
-  end
-end
-
 --- Takes the call's arguments: a spec and a matcher.
 ---@return table? new definition, without its number (module constraint)
 ---@return string? problem
@@ -98,7 +80,7 @@ function M.parse()
   elseif not spec then
     return nil, check.not_a_map("spec", ARGV[1])
   end
-  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec) or version.check(spec)
+  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec)
   if problem then
     return nil, problem
   end
@@ -138,11 +120,6 @@ function M.parse()
     end
     new.o = true
   end
-  problem = spec.shared ~= nil and check_shared(spec)
-  if problem then
-    return nil, problem
-  end
-  new.h = spec.shared or nil
   new.m, problem = matcher.compile(ARGV[2])
   if problem then
     return nil, problem

@@ -1,7 +1,6 @@
 ---@lazy
 -- Why a job waits.
 local keys = require "jqlua.base.keys"
-local mail = require "jqlua.links.mail"
 local meta = require "jqlua.base.meta"
 local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
@@ -53,9 +52,6 @@ local function encode_entry(definition, entry)
     if definition.kg then
       parts[#parts + 1] = pack("cost", rate.cost(limit, entry[units.COST]))
     end
-  end
-  if definition.h then
-    parts[#parts + 1] = pack("share", constraintdoc.share_of(limit))
   end
   if opens_ms > meta.state[meta.NOW_MS] then
     parts[#parts + 1] = pack("opens_ms", opens_ms)
@@ -135,9 +131,7 @@ function M.encode(of)
     parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, states.RUNNING)))
     if of[job.STATE] == states.BLOCKED then
       local others = call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1)
-      local elsewhere = mail.known_of(of[job.ID], others)
       parts[#parts + 1] = pack("waits_for", others)
-      parts[#parts + 1] = elsewhere[1] and pack("elsewhere", elsewhere) or nil
       start_ms = nil
     end
     if start_ms and not is_paused then

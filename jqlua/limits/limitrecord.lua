@@ -5,13 +5,12 @@
 local batch = require "jqlua.base.writes"
 local keys = require "jqlua.base.keys"
 local opened = require "jqlua.limits.opened"
-local share = require "jqlua.limits.share"
 
 local M = {}
 
 local call = redis.call
 
-M.CONCURRENCY = 1 -- 0: none; share.CLOSED: nothing starts
+M.CONCURRENCY = 1 -- 0: none
 M.RATE = 2 -- starts in a period; 0: none
 M.PERIOD_MS = 3
 M.SMOOTH = 4 -- 0 or 1
@@ -19,7 +18,6 @@ M.RUNNING = 5 -- jobs that have a unit
 M.NUMBER = 6
 local RECORD = 7 -- its Redis key
 local CHANGED = 8
-M.SHARE = 9 -- of a constraint that partitions share, whose limits above are those in force; else false
 local FORMAT = ">dddBd"
 
 --- As load, of a record that was read with others.
@@ -28,11 +26,8 @@ local FORMAT = ">dddBd"
 function M.decode(number, record, raw)
   local limit = false
   if raw then
-    local concurrency, rate, period_ms, smooth, running, behind = struct.unpack(FORMAT, raw)
-    limit = { concurrency, rate, period_ms, smooth, running, number, record, false, false }
-    if behind <= #raw then
-      M.put_share(limit, share.decode(raw, behind, concurrency, rate))
-    end
+    local concurrency, rate, period_ms, smooth, running = struct.unpack(FORMAT, raw)
+    limit = { concurrency, rate, period_ms, smooth, running, number, record, false }
   end
   opened.limits[number] = limit
   return limit or nil
@@ -48,41 +43,12 @@ function M.load(number)
   return M.decode(number, record, call("GET", record))
 end
 
----@cold
---- A share is in force from now on, in place of what it is a share of.
-function M.put_share(limit, its)
-  limit[M.SHARE] = its
-  limit[M.CONCURRENCY], limit[M.RATE] = share.in_force(its)
-end
-
 --- Puts limits in force.
----@param is_shared? boolean whether partitions share them: then nothing starts before there is a share
-function M.set(number, concurrency, rate, period_ms, is_smooth, running, is_shared)
-  local limit = {
+function M.set(number, concurrency, rate, period_ms, is_smooth, running)
+  opened.limits[number] = {
     concurrency, rate, period_ms, is_smooth and 1 or 0, running, number,
-    keys.LIMIT .. string.format("%d", number), true, false,
+    keys.LIMIT .. string.format("%d", number), true,
   }
-  opened.limits[number] = limit
-  if is_shared then
-    M.put_share(limit, { 0, 0, concurrency, rate })
-  end
-end
-
----@cold
---- Another share.
-function M.share_out(limit, concurrency, rate)
-  local its = limit[M.SHARE]
-  limit[CHANGED] = limit[CHANGED] or its[share.CONCURRENCY] ~= concurrency or its[share.RATE] ~= rate
-  its[share.CONCURRENCY], its[share.RATE] = concurrency, rate
-  M.put_share(limit, its)
-end
-
----@cold
---- The record of a limit that is shared.
-local function encode_shared(limit)
-  local its = limit[M.SHARE]
-  return struct.pack(FORMAT, its[share.OF_CONCURRENCY], its[share.OF_RATE], limit[M.PERIOD_MS], limit[M.SMOOTH],
-    limit[M.RUNNING]) .. share.encode(its)
 end
 
 --- The constraint is gone.
@@ -105,9 +71,8 @@ function M.save_all()
     if limit and limit[CHANGED] then
       limit[CHANGED] = false
       local n = #writes
-      writes[n + 1], writes[n + 2] = limit[RECORD], limit[M.SHARE] and encode_shared(limit)
-        or struct.pack(FORMAT, limit[M.CONCURRENCY], limit[M.RATE], limit[M.PERIOD_MS], limit[M.SMOOTH],
-          limit[M.RUNNING])
+      writes[n + 1], writes[n + 2] = limit[RECORD], struct.pack(FORMAT, limit[M.CONCURRENCY], limit[M.RATE],
+        limit[M.PERIOD_MS], limit[M.SMOOTH], limit[M.RUNNING])
     end
   end
 end

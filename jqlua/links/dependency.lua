@@ -6,9 +6,9 @@ local dependents = require "jqlua.links.dependents"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
-local elsewhere = require "jqlua.links.elsewhere"
 local links = require "jqlua.links.links"
 local readers = require "jqlua.links.readers"
+local serial = require "jqlua.base.serial"
 
 local M = {}
 
@@ -76,7 +76,7 @@ function M.read(spec)
   local added = {}
   for i, id in ipairs(spec.add or {}) do
     local path = "add[" .. i - 1 .. "]"
-    local problem = elsewhere.never_given(path, id, last)
+    local problem = serial.never_given(path, id, last)
     if problem then
       return nil, nil, problem
     end
@@ -86,11 +86,7 @@ function M.read(spec)
     elseif is_circle == nil then
       return nil, nil, "CONFLICT " .. path .. ": more than " .. MOST_LOOKS .. " jobs to look at for a circle"
     end
-    if links.may_close_elsewhere(spec.id, id, MOST_LOOKS) then
-      return nil, nil, "CONFLICT " .. path .. ": jobs of other partitions wait for this job, and whether " .. id
-        .. " waits for them cannot be told here"
-    end
-    if dependents.must_wait(spec.id, id, spec.if_failed or options.if_failed) then
+    if dependents.must_wait(id, spec.if_failed or options.if_failed) then
       added[#added + 1] = id
     end
   end

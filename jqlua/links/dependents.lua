@@ -10,7 +10,6 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local links = require "jqlua.links.links"
-local mail = require "jqlua.links.mail"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
 
@@ -20,10 +19,10 @@ local call = redis.call
 
 --- Whether a job that depends on another has to wait for it. One that failed keeps who would wait, and fails who would
 --- fail, as if it had ended now.
----@param other table? the other job; nil when its record is gone
 ---@param if_failed? string
 ---@return boolean waits
-function M.waits_for(other, if_failed)
+function M.must_wait(other_id, if_failed)
+  local other = job.read(other_id)
   local state = other and other[job.STATE]
   if not state or state == states.KEPT or state == states.DONE then
     return false
@@ -33,14 +32,7 @@ function M.waits_for(other, if_failed)
   return true
 end
 
---- Whether a job has to wait for another, which may be of another partition: there it has, until it is told.
-function M.must_wait(id, other_id, if_failed)
-  local other = job.read(other_id)
-  return M.waits_for(other, if_failed) or not other and mail.is_elsewhere(id, other_id)
-end
-
---- A job waits for another from now on. If that failed already, the next sweep sees to it; its partition, which
---- module links.readers has asked, if it is another.
+--- A job waits for another from now on. If that failed already, the next sweep sees to it.
 function M.link(id, other_id)
   local other = job.read(other_id)
   links.join(id, other_id, other)
@@ -75,35 +67,24 @@ local function settle(of, id, how)
     end
     links.tree[1] = nil
   elseif policy == "fail" then
-    failure.depend(of, id, how == states.ERROR and "failed" or how == mail.LOST and "is not known any more"
-      or "was cancelled")
+    failure.depend(of, id, how == states.ERROR and "failed" or "was cancelled")
   elseif policy == "run" and links.cut(of[job.ID], id) then
     M.free(of)
   end
 end
 
---- Whether the end of a job elsewhere is one that a job which waits for it was to be told of: it may have failed
---- before, and run again since.
-local function is_meant(dependent, id, how, seen)
-  return seen == "" or how == states.DONE
-    or (tonumber(call("ZSCORE", keys.READERS .. id, dependent) or nil) or 0) <= tonumber(seen)
-end
-
 --- Goes through those that waited for a job.
----@param name string how it ended, its id, of one elsewhere when it was known that these follow it, and the last that
----  was looked at, if any
+---@param name string how it ended, its id, and the last that was looked at, if any
 ---@return number count
 function M.sweep(name, limit)
-  local how, id, seen, last = name:match("^(%l)(%x+)%.?(%d*):?(%x*)$")
+  local how, id, last = name:match("^(%l)(%x+):?(%x*)$")
   local key = keys.DEPENDENTS .. id
-  local waiting = call("ZRANGEBYLEX", key, last == "" and "[0" or "(" .. last, "+", "LIMIT", 0, limit)
+  local waiting = call("ZRANGEBYLEX", key, last == "" and "-" or "(" .. last, "+", "LIMIT", 0, limit)
   local looked = 0
   for _, dependent in ipairs(waiting) do
     local of = job.read(dependent)
     if of and of[job.STATE] == states.BLOCKED then
-      if is_meant(dependent, id, how, seen) then
-        settle(of, id, how)
-      end
+      settle(of, id, how)
     else
       links.cut(dependent, id)
     end
@@ -115,7 +96,7 @@ function M.sweep(name, limit)
   batch.flush()
   due.set(due.DEPENDENTS .. name, meta.NONE)
   if looked == limit or looked < #waiting then
-    due.set(due.DEPENDENTS .. how .. id .. (seen == "" and "" or "." .. seen) .. ":" .. waiting[looked], due.AT_ONCE)
+    due.set(due.DEPENDENTS .. how .. id .. ":" .. waiting[looked], due.AT_ONCE)
   end
   return looked
 end
@@ -133,9 +114,7 @@ function M.change(of, added, removed, has_new_policy)
       local other = job.read(other_id)
       -- One whose record is gone was not done, or it would not be waited for.
       local state = other and other[job.STATE] or states.ERROR
-      if mail.is_elsewhere(id, other_id) then
-        mail.put(mail.digits_of(other_id), mail.FOLLOW .. other_id)
-      elseif state == states.ERROR or state == states.CANCELLED then
+      if state == states.ERROR or state == states.CANCELLED then
         due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
       end
     end

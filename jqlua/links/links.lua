@@ -4,12 +4,8 @@
 -- of them is unblocked in steps, by whoever sweeps.
 --
 -- How it ended: d done, e error, c cancelled, a cancelled with all its dependents (which comes before the others).
---
--- A job of another partition stands here like one of this one, as far as those that wait for it go. How it ended comes
--- by mail (module links.mail), for which its partition has this one among the dependents, as `!` and two digits.
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
-local mail = require "jqlua.links.mail"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 
@@ -23,7 +19,7 @@ M.ALL_CANCELLED = "a" -- how a job ended whose dependents go with it
 M.tree = {} -- [1]: what this call cancels takes its dependents along
 
 --- A job comes to wait for another, which has not ended.
----@param other? table nil for one of another partition
+---@param other? table nil when its record is gone
 function M.join(id, other_id, other)
   call("ZADD", keys.WAITS_FOR .. id, 0, other_id)
   call("ZADD", keys.DEPENDENTS .. other_id, 0, id)
@@ -51,12 +47,8 @@ end
 --- A job ended that others may wait for.
 ---@param to string its state
 function M.note_end(id, to)
-  local first = call("ZRANGE", keys.DEPENDENTS .. id, 0, 0)[1]
-  if first then
+  if call("EXISTS", keys.DEPENDENTS .. id) == 1 then
     local how = to == states.KEPT and states.DONE or to == states.CANCELLED and M.tree[1] and M.ALL_CANCELLED or to
-    if first:sub(1, 1) == mail.PARTITION then
-      mail.note_end(id, how)
-    end
     due.note(due.DEPENDENTS .. how .. id, due.AT_ONCE)
   end
 end
@@ -72,8 +64,7 @@ function M.refusal(ids)
     local waiting = {}
     for _, dependent in ipairs(call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_NAMED + #ids)) do
       if not is_named[dependent] then
-        local digits = dependent:match("^!(%x+)$")
-        waiting[#waiting + 1] = digits and "some of partition " .. tonumber(digits, 16) or dependent
+        waiting[#waiting + 1] = dependent
       end
     end
     if waiting[1] then
@@ -84,57 +75,29 @@ function M.refusal(ids)
   end
 end
 
---- Goes along links until one is met.
----@param stack string[] ids to begin with; this is done with the list
----@param links string keys.WAITS_FOR or keys.DEPENDENTS
----@param is_met fun(at: string): boolean
----@return boolean? met nil when there are too many to look at
----@return number? looked at so many, when none was met
-local function walk(stack, links, most, is_met)
+--- Whether a job had better not wait for others, as one of them waits for it.
+---@param others string[] ids; this is done with the list
+---@return boolean? is_circle nil when there are too many to look at
+---@return number? looked at so many, when there is none
+function M.reaches(others, id, most)
   local seen, looked = {}, 0
-  while stack[1] do
-    local at = table.remove(stack)
-    if is_met(at) then
+  while others[1] do
+    local at = table.remove(others)
+    if at == id then
       return true
     end
     looked = looked + 1
     if looked > most then
       return nil
     end
-    for _, other in ipairs(call("ZRANGE", links .. at, 0, -1)) do
+    for _, other in ipairs(call("ZRANGE", keys.WAITS_FOR .. at, 0, -1)) do
       if not seen[other] then
         seen[other] = true
-        stack[#stack + 1] = other
+        others[#others + 1] = other
       end
     end
   end
   return false, looked
-end
-
---- Whether a job had better not wait for others, as one of them waits for it.
----@param others string[] ids; this is done with the list
----@return boolean? is_circle nil when there are too many to look at
----@return number? looked at so many, when there is none
-function M.reaches(others, id, most)
-  return walk(others, keys.WAITS_FOR, most, function(at)
-    return at == id
-  end)
-end
-
---- Whether links lead to another partition.
----@return boolean? nil when there are too many to look at
-local function leads_elsewhere(id, links, most)
-  return walk({ id }, links, most, function(at)
-    return at:sub(1, 1) == mail.PARTITION or mail.is_elsewhere(id, at)
-  end)
-end
-
---- Whether other partitions may hold a part of a circle, if a job waits for another: that one waits for a job
---- elsewhere, or is there, and jobs elsewhere wait for the first.
----@return boolean
-function M.may_close_elsewhere(id, other_id, most)
-  return (mail.is_elsewhere(id, other_id) or leads_elsewhere(other_id, keys.WAITS_FOR, most) ~= false)
-    and leads_elsewhere(id, keys.DEPENDENTS, most) ~= false
 end
 
 return M

@@ -6,7 +6,6 @@ local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
 local budget = require "jqlua.job.budget"
 local job = require "jqlua.job.record"
-local mail = require "jqlua.links.mail"
 local queue = require "jqlua.queue.record"
 local states = require "jqlua.job.states"
 
@@ -46,16 +45,13 @@ function M.enter(id, depends)
     if other and may_be_read(other) then
       call("ZADD", keys.READERS .. other_id, 0, id)
       job.note_awaited(other)
-    elseif mail.is_elsewhere(id, other_id) then
-      mail.enter(id, other_id)
     end
   end
 end
 
---- Somebody does not want a result any more.
----@param reader string job, or partition
-function M.leave_one(reader, other_id)
-  local other = call("ZREM", keys.READERS .. other_id, reader) == 1 and job.read(other_id)
+--- A job does not want another's result any more.
+local function leave_one(id, other_id)
+  local other = call("ZREM", keys.READERS .. other_id, id) == 1 and job.read(other_id)
   local at_ms = other and not M.any(other) and other[job.STATE] == states.KEPT and until_ms(other)
   local now = meta.state[meta.NOW_MS]
   if at_ms and (at_ms <= now or at_ms == M.HELD) then
@@ -70,11 +66,7 @@ end
 function M.leave(id, depends)
   budget.pay(budget.LOOK * #depends)
   for _, other_id in ipairs(depends) do
-    if mail.is_elsewhere(id, other_id) then
-      mail.leave(id, other_id)
-    else
-      M.leave_one(id, other_id)
-    end
+    leave_one(id, other_id)
   end
 end
 

@@ -15,7 +15,6 @@ local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 local plans = require "jqlua.pick.plan"
 local several = require "jqlua.pick.several"
-local version = require "jqlua.base.version"
 
 local M = {}
 
@@ -26,9 +25,9 @@ local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
 ---@cold
---- What this request got before. What else there is nobody has looked for: pick anew, or why nobody may.
+--- What this request got before. What else there is nobody has looked for: pick anew.
 local function repeat_jobs(reply, running)
-  reply[#reply + 1] = running.stale or 0
+  reply[#reply + 1] = 0
   for _, of in ipairs(running) do
     local n = #reply
     reply[n + 1], reply[n + 2] = job.document(of), call("GET", keys.ARGUMENT .. of[job.ID])
@@ -52,7 +51,7 @@ end
 
 ---@cold
 --- What a plan of more than plain fields needs before the jobs are chosen.
----@return table[]? running jobs that this request got before; or stale: why it gets none
+---@return table[]? running jobs that this request got before
 local function prepare(plan)
   local wish = plan[plans.WISH]
   if plan[plans.IS_REGISTERED] then
@@ -66,11 +65,6 @@ local function prepare(plan)
   end
   if wish.wait and meta.state[meta.SLEEPERS] > 0 then
     sleepers.awake(wish.worker, wish.wait.on)
-  end
-  local stale = wish.settings and version.stale(wish.settings)
-  if stale then
-    transition.commit()
-    return { stale = stale }
   end
 end
 
@@ -90,7 +84,7 @@ local function settle(plan, reply, wakes, is_ready)
   if wakes then
     sleepers.go_on(wish.wait.on, is_ready)
   elseif wish.wait and is_nothing and reply[plan[plans.PLACE]] ~= 0 and not plan[plans.IS_QUIET] then
-    sleepers.rest(wish.worker, wish.wait.on, wish.wait.ms, wish.wanted, false, wish.without)
+    sleepers.rest(wish.worker, wish.wait.on, wish.wait.ms, wish.wanted, wish.without)
   end
 end
 
@@ -117,13 +111,13 @@ local function take_plain(owner, plan, reply, place)
 end
 
 --- Carries a plan out. Nothing here fails.
----@param reply table next_ms (or `STALE <version>`, alone), document, argument, ... are appended to it
+---@param reply table next_ms, document, argument, ... are appended to it
 ---@param raw string|false|nil the record of the plan's one queue, if it was read already
 ---@return table reply
 function M.run(plan, reply, raw)
   local wish = plan[plans.WISH]
   local state = meta.state
-  local is_plain = not (plan[plans.IS_REGISTERED] or wish.wait or plan[plans.REQUEST] or wish.settings)
+  local is_plain = not (plan[plans.IS_REGISTERED] or wish.wait or plan[plans.REQUEST])
   local running = not is_plain and prepare(plan)
   if running then
     repeat_jobs(reply, running)

@@ -2,7 +2,6 @@
 -- ordered by load.
 local apikey = require "jqlua.access.apikey"
 local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
@@ -11,7 +10,6 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local glob = require "jqlua.base.glob"
 local queue = require "jqlua.queue.record"
-local wishes = require "jqlua.pick.wish"
 
 local M = {}
 
@@ -22,7 +20,6 @@ local LOOK = 100
 local MOST_LOOKS = 1000
 
 M.MOST_WITHOUT = 200
-M.MOST_GUESTS = 200
 
 --- Pools that have a worker with room, and whose key, if they have one, is good.
 ---@return table[] pools {key, entries, refused (set) or nil, wanted}
@@ -57,91 +54,11 @@ local function first_without(key, without)
   end
 end
 
-local GUEST = "a list of worker, free slots and max_jobs"
-
----@cold
----@return string? problem
-local function check_guests(guests, path)
-  if not check.is_list(guests, 1, M.MOST_GUESTS) then
-    return check.problem(path, "a list of 1 to " .. M.MOST_GUESTS .. " workers", guests)
-  end
-  for i, guest in ipairs(guests) do
-    local at = path .. "[" .. i - 1 .. "]"
-    if not check.is_list(guest, 3, 3) then
-      return check.problem(at, GUEST, guest)
-    elseif not check.is_name(guest[1]) then
-      return check.problem(at .. "[0]", check.NAME, guest[1])
-    elseif not check.is_integer(guest[2], 1, 1000) then
-      return check.problem(at .. "[1]", "an integer from 1 to 1000", guest[2])
-    elseif not check.is_integer(guest[3], guest[2], 1000) then
-      return check.problem(at .. "[2]", "an integer from " .. guest[2] .. " to 1000", guest[3])
-    end
-  end
-end
-
----@cold
---- Pools of workers that are registered in other partitions of the system, as who calls says.
----@param spec any [[queues, refused names, [[worker, free slots, max_jobs], ...]], ...]
----@return table[]? pools as of with_room, with guests
----@return string? problem
-function M.of_guests(spec)
-  if not check.is_list(spec, 0, M.MOST_GUESTS) then
-    return nil, check.problem("guests", "a list of at most " .. M.MOST_GUESTS .. " pools", spec)
-  end
-  local found = {}
-  for i, one in ipairs(spec) do
-    local path = "guests[" .. i - 1 .. "]"
-    if not check.is_list(one, 3, 3) then
-      return nil, check.problem(path, "a list of queues, refused names and workers", one)
-    end
-    local entries, problem = wishes.parse_queues(one[1], path .. "[0]")
-    problem = problem or heads.check_patterns(entries, path .. "[0]")
-      or not check.is_list(one[2], 0, 1000) and check.problem(path .. "[1]", "a list of names", one[2])
-      or check.distinct(one[2], path .. "[1]", check.is_name, check.NAME) or check_guests(one[3], path .. "[2]")
-    if problem then
-      return nil, problem
-    end
-    local pool = { entries = entries, guests = one[3], wanted = type(one[1]) == "string" and { one[1] } or one[1] }
-    for _, name in ipairs(one[2]) do
-      pool.refused = pool.refused or {}
-      pool.refused[name] = true
-    end
-    found[i] = pool
-  end
-  return found
-end
-
----@cold
-local function least_loaded_guest(pool, without)
-  local id, load
-  for _, guest in ipairs(pool.guests) do
-    local its_load = (guest[3] - guest[2]) / guest[3]
-    if guest[2] > 0 and not (without and without[guest[1]]) and (not load or its_load < load) then
-      id, load = guest[1], its_load
-    end
-  end
-  return id, load
-end
-
----@cold
---- A guest got a job.
-function M.came(pool, id)
-  for _, guest in ipairs(pool.guests) do
-    if guest[1] == id then
-      guest[2] = guest[2] - 1
-      return
-    end
-  end
-end
-
 --- The least loaded worker of a pool.
 ---@param without? table<string, boolean> those that are passed over, at most MOST_WITHOUT
 ---@return string? id
 ---@return number? load
 function M.least_loaded(pool, without)
-  if pool.guests then
-    return least_loaded_guest(pool, without)
-  end
   local first = call("ZRANGE", keys.POOL .. pool.key, 0, 0, "WITHSCORES")
   if without and first[1] and without[first[1]] then
     return first_without(keys.POOL .. pool.key, without)

@@ -83,26 +83,11 @@ function M.go_on(channel, is_more)
 end
 
 ---@cold
---- With what those who sleep there want already.
-local function and_theirs(channel, wanted)
-  local raw, seen, all = call("HGET", keys.SLEEPERS, channel), {}, {}
-  for _, list in ipairs({ wanted, raw and cmsgpack.unpack(raw) or {} }) do
-    for _, text in ipairs(list) do
-      if not seen[text] then
-        seen[text], all[#all + 1] = true, text
-      end
-    end
-  end
-  return all
-end
-
----@cold
 --- What sleepers of a channel are to be woken for, if there are any.
 ---@param wanted string[] names and patterns of queues
----@param is_some? boolean others may know of more
-function M.want(channel, wanted, is_some)
+function M.want(channel, wanted)
   if call("HEXISTS", keys.SLEEPERS, channel) == 1 then
-    call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(is_some and and_theirs(channel, wanted) or wanted))
+    call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(wanted))
   end
 end
 
@@ -132,17 +117,15 @@ end
 ---@cold
 --- A worker found nothing and goes to sleep. The marker, if set, has nothing to tell any more.
 ---@param wanted string[] names and patterns of queues
----@param is_some? boolean others who sleep may want more
 ---@param without table<string, boolean>|false names of jobs that nobody on this channel takes
-function M.rest(who, channel, ms, wanted, is_some, without)
+function M.rest(who, channel, ms, wanted, without)
   local next_ms = meta.next_ms()
   if next_ms >= 0 and next_ms < ms then
     ms = next_ms
   end
   call("DEL", keys.WAKE .. channel)
   call("ZADD", keys.ASLEEP .. channel, meta.state[meta.NOW_MS] + ms + SLACK_MS, who)
-  local told = is_some and and_theirs(channel, wanted) or wanted
-  if call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(told, without or nil)) == 1 then
+  if call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(wanted, without or nil)) == 1 then
     meta.save_sleepers(call("HLEN", keys.SLEEPERS))
   end
 end

@@ -3,11 +3,10 @@ local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
 local request = require "jqlua.life.request"
-local version = require "jqlua.base.version"
 
 local M = {}
 
-local FIELDS = "worker queues count order before settings without request wait"
+local FIELDS = "worker queues count order before without request wait"
 local COUNT = "an integer from 1 to 1000"
 local MOST_WITHOUT = 100
 local WITHOUT = "a list of 1 to " .. MOST_WITHOUT .. " names of jobs"
@@ -116,9 +115,6 @@ local function parse_rare(wish, field, value, path, holder)
   elseif field == "before" then
     wish.before = value
     return not request.is_place(value) and check.problem(path .. field, request.PLACE, value)
-  elseif field == "settings" then
-    wish.settings = value
-    return not version.is_version(value) and check.problem(path .. field, version.VERSION, value)
   elseif field == "without" then
     return parse_without(wish, value, path .. field)
   elseif field == "wait" then
@@ -132,13 +128,13 @@ end
 ---@param spec table
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param holder string? the worker, where it is given elsewhere
----@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, settings, without:
---- a set of names, request, wait}, not to be changed
+---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, before, without: a
+--- set of names, request, wait}, not to be changed
 ---@return string? problem
 function M.parse(spec, path, holder)
   local wish = {
     worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, before = false,
-    settings = false, without = false, request = false, wait = false, path = path,
+    without = false, request = false, wait = false, path = path,
   }
   for field, value in pairs(spec) do
     local problem

@@ -165,7 +165,7 @@ local function patterns_of(name)
   return found
 end
 
---- What stands for an id in indexes: the number in it, without the partition, which is a lower bound all the same.
+--- What stands for an id in indexes: its first digits, which are a lower bound all the same.
 ---@return string digits 14
 function M.bound(id)
   return id:sub(1, #M.LEAST_ID)

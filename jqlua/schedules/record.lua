@@ -1,6 +1,5 @@
 ---@lazy
--- What is kept of a schedule. While a job of it is on its way to the partition that it belongs to (module
--- links.onward), its moments wait: so that it is one at a time, and what it made is counted when that one has answered.
+-- What is kept of a schedule.
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -12,8 +11,7 @@ local call = redis.call
 -- Of so many jobs that it made last it knows the ids.
 M.MOST_RUNS = 20
 
----@return table? of {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id, r ids of its last jobs,
----  w moment whose job is on its way}
+---@return table? of {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id, r ids of its last jobs}
 function M.load(id)
   local raw = call("HGET", keys.SCHEDULES, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -22,7 +20,7 @@ end
 --- When it is to be looked at.
 ---@return number
 function M.due_ms(of)
-  return not of.w and of.n or meta.NONE
+  return of.n or meta.NONE
 end
 
 --- Writes the record, and where it stands in the due set.
@@ -56,26 +54,6 @@ function M.note_made(of, id, at_ms)
   if at_ms then
     of.m, of.l, of.i = of.m + 1, at_ms, id
   end
-end
-
---- A job that was on its way is there, or is not to be.
----@param moment table {id of the schedule, at_ms, whether it is beside its moments}
----@param job_id string
----@param created number 0 or 1
-function M.arrived(moment, job_id, created)
-  local id, at_ms, is_beside = unpack(moment)
-  local of = M.load(id)
-  if not of or not is_beside and of.w ~= at_ms then
-    return
-  end
-  if created == 1 then
-    M.note_made(of, job_id, not is_beside and at_ms or nil)
-  end
-  if not is_beside then
-    of.w = nil
-    of.n = not M.is_used_up(of) and of.n or nil
-  end
-  M.enter(of)
 end
 
 return M

@@ -1,17 +1,15 @@
 ---@lazy
 -- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
 -- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
-local belonging = require "jqlua.links.belonging"
+local arrival = require "jqlua.life.arrival"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
-local elsewhere = require "jqlua.links.elsewhere"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local moments = require "jqlua.schedules.moments"
-local onward = require "jqlua.links.onward"
 local record = require "jqlua.schedules.record"
 local states = require "jqlua.job.states"
 
@@ -22,9 +20,6 @@ local call = redis.call
 local BACKLOG = 100
 -- Without catching up, a moment that is so old has been missed.
 local MISSED_MS = 60000
--- One whose bucket went to another partition makes no jobs here, nor does one of whose job nobody here can tell where
--- it belongs. It is looked at so often until it is brought there.
-local LEFT_MS = 60000
 -- Of these a change makes other moments; the next one is not what it was.
 local TIMING = { "every", "cron", "start", "tz" }
 
@@ -56,7 +51,7 @@ function M.put(spec, argument)
   local old = record.load(spec.id)
   local of = { s = spec, a = argument, m = 0 }
   if old then
-    of.m, of.l, of.i, of.r, of.w = old.m, old.l, old.i, old.r, old.w
+    of.m, of.l, of.i, of.r = old.m, old.l, old.i, old.r
     if spec.declared and spec.paused == nil then
       spec.paused = old.s.paused -- a program that declares something else does not resume it
     end
@@ -74,32 +69,21 @@ function M.put(spec, argument)
   return of
 end
 
---- Takes a schedule from another partition, unless there is one of its id, which is a later one.
----@param spec table checked
----@param argument string
----@param had table {made, next_ms?, last_ms?, last_id?, runs?} what it had there
----@return table of
-function M.take_over(spec, argument, had)
-  local of = record.load(spec.id)
-  if not of then
-    of = { s = spec, a = argument, m = had.made, n = had.next_ms, l = had.last_ms, i = had.last_id, r = had.runs }
-    of.n = not record.is_used_up(of) and of.n or nil
-    enter(of)
-  end
-  return of
-end
-
----@param moment table {id of the schedule, at_ms, whether it is beside its moments}
----@return string? id nil where its queue has no room; "" where another partition makes it
+---@param at_ms number
+---@param is_beside boolean whether that is none of its moments
+---@return string? id nil where its queue has no room
 ---@return number? created 0 or 1
-local function create(of, moment)
+local function create(of, at_ms, is_beside)
   local new = jobspec.read(of.s.job, "job", 0)
-  local id, created
-  if new then
-    id, created = onward.create(new, cmsgpack.pack(of.s.job), of.a, moment)
+  if not new or not arrival.has_room(new) then
+    return nil
   end
+  local options = job.options(new)
+  options.schedule, options.schedule_ms = of.s.id, at_ms
+  new[job.OPTIONS] = cmsgpack.pack(options)
+  local id, created = arrival.create(new, of.a)
   if created == 1 then
-    record.note_made(of, id, not moment[3] and moment[2] or nil)
+    record.note_made(of, id, not is_beside and at_ms or nil)
   end
   return id, created
 end
@@ -107,11 +91,9 @@ end
 --- The job of one moment.
 local function make(of, at_ms)
   budget.pay(budget.STEP) -- reading what the job is to be, finding the next moment
-  local id, created = create(of, { of.s.id, at_ms, false })
+  local id, created = create(of, at_ms, false)
   if created == 1 then
     budget.pay(budget.of_job(job.read(id)))
-  elseif id == onward.SENT then -- the others wait until that one is there
-    of.w = at_ms
   end
 end
 
@@ -123,11 +105,7 @@ function M.run_now(schedule_id)
   if not of then
     return nil, check.missing("id", "schedule", schedule_id)
   end
-  local problem = belonging.problem()
-  if problem then
-    return nil, problem
-  end
-  local id, created = create(of, { schedule_id, meta.state[meta.NOW_MS], true })
+  local id, created = create(of, meta.state[meta.NOW_MS], true)
   if not id then
     return nil, "FULL job.queue: " .. check.show(of.s.job.queue or of.s.job.name) .. " takes no more jobs that wait"
   elseif created == 1 then
@@ -169,19 +147,13 @@ local function make_due(of, limit)
     at_ms = moments.next(plan, at_ms)
   end
   local steps = 0
-  while at_ms and at_ms <= now and not of.w and steps < limit and (steps == 0 or budget.is_left()) do
+  while at_ms and at_ms <= now and steps < limit and (steps == 0 or budget.is_left()) do
     make(of, at_ms)
     steps = steps + 1
     at_ms = not record.is_used_up(of) and moments.next(plan, at_ms) or nil
   end
   of.n = at_ms
   return steps
-end
-
---- Whether none are made here for now.
----@return boolean
-function M.is_held(id)
-  return elsewhere.has_left(id) or belonging.problem() ~= nil
 end
 
 --- A schedule's moment has come: makes its jobs.
@@ -191,10 +163,7 @@ function M.fire(id, limit)
   local of = record.load(id)
   local steps, now = 0, meta.state[meta.NOW_MS]
   budget.pay(budget.RECORD)
-  local is_due = of and record.due_ms(of) <= now
-  if is_due and M.is_held(id) then
-    due.set(due.SCHEDULE .. id, now + LEFT_MS)
-  elseif is_due then
+  if of and record.due_ms(of) <= now then
     steps = make_due(of, limit)
     record.save(of)
   else
@@ -209,7 +178,7 @@ function M.upcoming(of, n)
   local list = {}
   if of.n and n > 0 then
     local plan = moments.plan(of.s)
-    n = math.min(n, (of.s.limit or math.huge) - of.m - (of.w and 1 or 0))
+    n = math.min(n, (of.s.limit or math.huge) - of.m)
     local at_ms = moments.next(plan, math.max(of.n - 1, meta.state[meta.NOW_MS]))
     while at_ms and #list < n do
       list[#list + 1] = at_ms

@@ -30,7 +30,6 @@ function M.encode(of, next_count, runs)
   put("next_ms", of.n)
   put("last_ms", of.l)
   put("last_id", of.i)
-  put("on_its_way_ms", of.w)
   if next_count > 0 then
     put("next", schedule.upcoming(of, next_count))
   end

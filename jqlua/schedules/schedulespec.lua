@@ -4,16 +4,11 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local cron = require "jqlua.schedules.cron"
 local jobspec = require "jqlua.job.spec"
-local request = require "jqlua.life.request"
-local record = require "jqlua.schedules.record"
 local zone = require "jqlua.schedules.zone"
 
 local M = {}
 
-local FIELDS = "id every offset cron utc_offset tz timezone start end limit catch_up backlog paused declared job actor "
-  .. "had request"
-
-local MOST_MADE = 1e15
+local FIELDS = "id every offset cron utc_offset tz timezone start end limit catch_up backlog paused declared job actor"
 
 ---@return string? problem
 local function check_zone(spec)
@@ -101,39 +96,6 @@ local function check_job(job_spec)
   return problem
 end
 
---- What one had in the partition that it comes from.
----@return string? problem
-local function check_had(spec)
-  local had = spec.had
-  if had == nil then
-    return spec.request ~= nil and "INVALID request: expected had besides, got nothing" or nil
-  elseif not request.is_token(spec.request) then
-    return check.problem("request", request.TOKEN, spec.request)
-  elseif type(had) ~= "table" then
-    return check.problem("had", "a map", had)
-  end
-  local problem = check.unknown_field(had, "made next_ms last_ms last_id runs", "had")
-  if not problem and not check.is_integer(had.made, 0, MOST_MADE) then
-    problem = check.problem("had.made", "how many jobs it made", had.made)
-  end
-  for _, field in ipairs({ "next_ms", "last_ms" }) do
-    if not problem and had[field] ~= nil and not check.is_integer(had[field], 0, MOST_MADE) then
-      problem = check.problem("had." .. field, "ms since 1970", had[field])
-    end
-  end
-  if not problem and had.last_id ~= nil and not check.is_id(had.last_id) then
-    problem = check.problem("had.last_id", check.ID, had.last_id)
-  elseif not problem and had.runs ~= nil and not check.is_list(had.runs, 0, record.MOST_RUNS) then
-    problem = check.problem("had.runs", "a list of at most " .. record.MOST_RUNS .. " job ids", had.runs)
-  end
-  for i, id in ipairs(not problem and had.runs or {}) do
-    if not check.is_id(id) then
-      return check.problem("had.runs[" .. i - 1 .. "]", check.ID, id)
-    end
-  end
-  return problem
-end
-
 --- Takes the argument of a call that has the job made at once.
 ---@return table? spec nil too when it is another call
 ---@return string? problem
@@ -172,7 +134,6 @@ function M.parse()
     return nil, check.problem("id", check.NAME, spec.id)
   end
   problem = arguments.check_actor(spec) or check_when(spec) or check_limits(spec) or check_job(spec.job)
-    or check_had(spec)
   if not problem and ARGV[2] == "" then
     problem = "INVALID argument: expected one MessagePack value, got no bytes"
   end

@@ -180,8 +180,7 @@ local function check_worker(id, problems)
   end
   for _, job_id in ipairs(held) do
     local of = job.read(job_id)
-    local is_held = of and of[job.STATE] == states.RUNNING and job.has(of, job.HELD) and of[job.WORKER] == id
-    if not is_held and (of or not call("ZSCORE", keys.SLOTS, id .. " " .. job_id)) then
+    if not of or of[job.STATE] ~= states.RUNNING or not job.has(of, job.HELD) or of[job.WORKER] ~= id then
       found(problems, "worker", id, "does not hold", job_id)
     end
   end
@@ -251,8 +250,6 @@ local CHECKS = {
   ["waits-for"] = auditlinks.check_waiting,
   dependents = auditlinks.check_dependents,
   readers = auditlinks.check_readers,
-  outbox = auditlinks.check_outbox,
-  onward = auditlinks.check_onward,
   unique = auditlinks.check_unique,
   tagged = auditindex.check_tag,
   failed = auditindex.check_group,
@@ -264,7 +261,6 @@ local CHECKS = {
 --- By a key's whole name.
 local CHECKS_OF_ONE = {
   ["unique-kept"] = auditlinks.check_kept,
-  ["onward-jobs"] = auditlinks.check_onward_jobs,
   ["queue-names"] = check_queues,
   workers = check_workers,
 }

@@ -162,10 +162,6 @@ function M.check_limit(number, problems)
     found(problems, "constraint", definition.i, "counts", limit[limitrecord.RUNNING], "running, but jobs have",
       taken[tonumber(number)] or 0)
   end
-  local is_shared = definition and tonumber(call("ZSCORE", keys.SHARED, definition.i) or nil) == 0
-  if definition and (is_shared ~= (definition.h or false) or is_shared ~= (limit[limitrecord.SHARE] ~= false)) then
-    found(problems, "constraint", definition.i, is_shared and "is among" or "is not among", "those that are shared")
-  end
   local noted = definition and definition.x and tonumber(call("ZSCORE", keys.DUE, due.EXPIRY .. definition.i) or nil)
   if definition and definition.x and (not noted or noted > definition.x) then
     found(problems, "constraint", definition.i, "expires, and that is not noted")

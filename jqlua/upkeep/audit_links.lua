@@ -1,9 +1,7 @@
 ---@lazy
 -- The part of the audit that is about unique keys and dependencies.
-local elsewhere = require "jqlua.links.elsewhere"
 local keys = require "jqlua.base.keys"
 local job = require "jqlua.job.record"
-local mail = require "jqlua.links.mail"
 local queue = require "jqlua.queue.record"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
@@ -38,64 +36,6 @@ function M.check_job(of, problems)
   end
 end
 
---- A job waits for one elsewhere: its partition is asked once in a while, unless it does not know of it, or what it
---- said is still to be looked at.
-local function check_asked(id, other_id, problems)
-  local is_asked = call("ZSCORE", keys.OUTBOX .. mail.digits_of(other_id), mail.FOLLOW .. other_id)
-    or call("HGET", keys.ELSEWHERE, other_id) == "lost"
-  if not is_asked and elsewhere.count() > 0 and call("ZCOUNT", keys.DUE, "-inf", 0) == 0 then
-    found(problems, "job", id, "waits for", other_id, "of another partition, which is not asked")
-  end
-end
-
---- Those that follow a job from other partitions, by the system's record.
----@return boolean # whether it is one of them
-local function is_partition(member, id, problems)
-  local digits = member:match("^!(%x%x)$")
-  local count = digits and elsewhere.count() or 0 -- 0 in a copy, which is no partition
-  if count > 0 and tonumber(digits, 16) >= count then
-    found(problems, "job", id, "is followed by partition", digits, "which is not there")
-  end
-  return digits ~= nil
-end
-
---- What there is to be told to a partition.
-function M.check_outbox(to, problems)
-  local first = tonumber(call("ZRANGE", keys.OUTBOX .. to, 0, 0, "WITHSCORES")[2])
-  local noted = tonumber(call("ZSCORE", keys.OUTBOXES, to) or nil)
-  if first and (not noted or noted > first) then
-    found(problems, "mail to partition", to, "is due at", first, "and that is not noted")
-  end
-  for _, subject in ipairs(call("ZRANGE", keys.OUTBOX .. to, 0, MOST_MEMBERS - 1)) do
-    local how, id = subject:match("^([fdecanj])(%x+)$")
-    local is_known = how == mail.ENQUEUE and call("ZSCORE", keys.ONWARD .. to, id)
-      or how and how ~= mail.ENQUEUE and (how == mail.FOLLOW) == (mail.digits_of(id) == to)
-    if not is_known then
-      found(problems, "mail to partition", to, "has a stray entry", subject)
-    end
-  end
-end
-
---- The jobs that are to be made in a partition.
-function M.check_onward(to, problems)
-  for _, id in ipairs(call("ZRANGE", keys.ONWARD .. to, 0, MOST_MEMBERS - 1)) do
-    local raw = call("HGET", keys.ONWARD_JOBS, id)
-    if not raw or cmsgpack.unpack(raw) ~= to or not call("ZSCORE", keys.OUTBOX .. to, mail.ENQUEUE .. id) then
-      found(problems, "a job for partition", to, "is not asked for there:", id)
-    end
-  end
-end
-
---- What is known of such jobs.
-function M.check_onward_jobs(problems)
-  for _, id in ipairs(call("HKEYS", keys.ONWARD_JOBS)) do
-    local to = cmsgpack.unpack(call("HGET", keys.ONWARD_JOBS, id))
-    if not call("ZSCORE", keys.ONWARD .. to, id) then
-      found(problems, "a job for partition", to, "does not stand among those for it:", id)
-    end
-  end
-end
-
 --- A job's set of those it waits for.
 function M.check_waiting(id, problems)
   local of = job.read(id)
@@ -105,8 +45,6 @@ function M.check_waiting(id, problems)
   for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, MOST_MEMBERS - 1)) do
     if not call("ZSCORE", keys.DEPENDENTS .. other_id, id) then
       found(problems, "job", id, "waits for", other_id, "which does not know")
-    elseif mail.is_elsewhere(id, other_id) then
-      check_asked(id, other_id, problems)
     end
   end
 end
@@ -114,7 +52,7 @@ end
 --- The set of those that wait for a job.
 function M.check_dependents(id, problems)
   for _, dependent in ipairs(call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_MEMBERS - 1)) do
-    if not is_partition(dependent, id, problems) and not call("ZSCORE", keys.WAITS_FOR .. dependent, id) then
+    if not call("ZSCORE", keys.WAITS_FOR .. dependent, id) then
       found(problems, "job", id, "is waited for by", dependent, "which does not know")
     end
   end
@@ -129,8 +67,7 @@ function M.check_readers(id, problems)
   for _, dependent in ipairs(call("ZRANGE", keys.READERS .. id, 0, MOST_MEMBERS - 1)) do
     local of = job.read(dependent)
     local depends = of and not states.is_of(of[job.STATE], states.ENDED) and job.options(of).depends or {}
-    if not is_partition(dependent, id, problems)
-      and not (" " .. table.concat(depends, " ")):find(" " .. id, 1, true) then
+    if not (" " .. table.concat(depends, " ")):find(" " .. id, 1, true) then
       found(problems, "job", id, "has its result held for", dependent, "which does not need it")
     end
   end

@@ -5,7 +5,6 @@ local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
 local meta = require "jqlua.base.meta"
 local record = require "jqlua.schedules.record"
-local schedule = require "jqlua.schedules.schedule"
 
 local M = {}
 
@@ -18,17 +17,6 @@ local function found(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
 end
 
---- Whether the job of a moment is on its way to another partition.
-local function is_on_its_way(id, at_ms)
-  for _, raw in ipairs(call("HVALS", keys.ONWARD_JOBS)) do
-    local moment = select(5, cmsgpack.unpack(raw))
-    if moment and moment[1] == id and moment[2] == at_ms then
-      return true
-    end
-  end
-  return false
-end
-
 local function check_one(id, problems)
   local of = record.load(id)
   if not of then
@@ -39,12 +27,10 @@ local function check_one(id, problems)
   local noted = tonumber(call("ZSCORE", keys.DUE, due.SCHEDULE .. id) or nil)
   if of.s.id ~= id then
     found(problems, "schedule", id, "has the record of", of.s.id)
-  elseif due_ms ~= meta.NONE and (not noted or noted > due_ms and not schedule.is_held(id)) then
+  elseif due_ms ~= meta.NONE and (not noted or noted > due_ms) then
     found(problems, "schedule", id, "is due at", due_ms, "and is noted as due at", noted or "no time")
   elseif of.n and of.s.paused then
     found(problems, "schedule", id, "is paused and has a next moment")
-  elseif of.w and not is_on_its_way(id, of.w) then
-    found(problems, "schedule", id, "waits for a job that is not on its way, of", of.w)
   end
 end
 

@@ -31,14 +31,10 @@ function M.key(suffix)
   return KEYS[1] .. ":" .. suffix
 end
 
---- Whether a key is not copied as it is: meta comes last; manifest and sources are written by loaders; who sleeps
---- where the namespace was does not sleep where it comes to; and a copy is no partition, and has no mail.
+--- Whether a key is not copied as it is: meta comes last; manifest and sources are written by loaders; and who sleeps
+--- where the namespace was does not sleep where it comes to.
 function M.is_apart(key)
   return key == keys.META or key == keys.MANIFEST or key == keys.SCRIPTS or key == keys.IMPORT or key == keys.SLEEPERS
-    or key == keys.SYSTEM or key == keys.GENERATION or key == keys.LEFT or key == keys.OUTBOXES or key == keys.ELSEWHERE
-    or key == keys.SHARES or key == keys.BALANCE
-    or key:sub(1, #keys.OUTBOX) == keys.OUTBOX or key:sub(1, #keys.ONWARD) == keys.ONWARD or key == keys.ONWARD_JOBS
-    or key:sub(1, #keys.BROUGHT) == keys.BROUGHT
     or key:sub(1, #keys.ASLEEP) == keys.ASLEEP or key:sub(1, #keys.WAKE) == keys.WAKE
 end
 

@@ -4,12 +4,11 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 local registry = require "jqlua.webhooks.registry"
-local version = require "jqlua.base.version"
 local worker = require "jqlua.pick.worker"
 
 local M = {}
 
-local FIELDS = "id url on secrets actor settings"
+local FIELDS = "id url on secrets actor"
 local ENDS = { done = "d", error = "e", cancelled = "c" }
 
 ---@return string? letters
@@ -39,7 +38,7 @@ function M.parse()
   if not spec then
     return nil, check.not_one_spec(#ARGV == 2)
   end
-  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec) or version.check(spec)
+  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec)
   if not problem and not check.is_name(spec.id) then
     problem = check.problem("id", check.NAME, spec.id)
   end

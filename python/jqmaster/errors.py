@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-_REPLY = re.compile(
-    r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION|ROUTE|STALE)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL
-)
+_REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
 _LUA_ERROR = re.compile(r"user_(script|function):\d+:")
 
 
@@ -71,18 +69,6 @@ class Version(JQError):
     """The namespace is not set up, or holds data of another schema."""
 
     code = "VERSION"
-
-
-class Outdated(JQError):
-    """The call was routed by an earlier generation of the system's record than its partition knows: read it again."""
-
-    code = "ROUTE"
-
-
-class Stale(JQError):
-    """Settings of the partition are of another version than the call was made for; ``message`` is that version."""
-
-    code = "STALE"
 
 
 class NotDurable(JQError):
@@ -198,7 +184,7 @@ def brought_by(extra: str, what: str) -> Iterator[None]:
 
 
 _CLASSES: dict[str, type[JQError]] = {
-    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version, Outdated, Stale)
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version)
 }
 
 

@@ -1,8 +1,8 @@
 """One typed method for each operation of docs/protocol.md, and a raw way for everything else.
 
-By what they are about: `jobs`, `work`, `operation` (limits, schedules and the rest that operators need), `bulk`,
-`systems`; `trends`, `ranking` and `search` are made of others. `made` has those of which the table of operations says
-all, `calls` what lies under them.
+By what they are about: `jobs`, `work`, `operation` (limits, schedules and the rest that operators need), `bulk`;
+`trends`, `ranking` and `search` are made of others. `made` has those of which the table of operations says all, `calls`
+what lies under them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.made import MadeCalls
 from jqmaster.engine.ranking import RankingCalls
 from jqmaster.engine.search import SearchCalls
-from jqmaster.engine.systems import SystemCalls
 from jqmaster.engine.trends import TrendCalls
 from jqmaster.engine.work import WorkCalls
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(MadeCalls, RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, BulkCalls, SystemCalls):
+class Operations(MadeCalls, RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, BulkCalls):
     """A typed method for each operation, whatever carries the calls."""
 
 

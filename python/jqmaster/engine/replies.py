@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import msgpack
@@ -65,14 +65,12 @@ class Picked(NamedTuple):
 class Finished(NamedTuple):
     """A state per outcome (upper case: why not), and the next jobs when these were asked for.
 
-    ``enqueued``: by the outcome's index, the jobs that followed it; one that belongs to another partition has no id.
-    ``stale``: the version of settings that is there, where the pick was for another, and so started nothing.
+    ``enqueued``: by the outcome's index, the jobs that followed it.
     """
 
     states: list[str]
     picked: Picked | None
     enqueued: dict[int, list[Enqueued]] = {}  # noqa: RUF012 (nobody writes to it)
-    stale: str | None = None
 
 
 class Note(NamedTuple):
@@ -226,16 +224,11 @@ def finished(reply: list[Any], outcomes: int) -> Finished:
     states = [text(answer[0] if isinstance(answer, list) else answer) for answer in answers]
     followed = {index: enqueued(answer[1:]) for index, answer in enumerate(answers) if isinstance(answer, list)}
     jobs = reply[outcomes:]
-    return Finished(states, picked(jobs) if jobs else None, followed, stale(jobs) if jobs else None)
-
-
-def stale(reply: Sequence[Any]) -> str | None:
-    """Of a pick, or `assign`, that is for one version of settings alone: the one that is there, if it is another."""
-    return text(reply[0]).removeprefix("STALE ") if isinstance(reply[0], bytes) else None
+    return Finished(states, picked(jobs) if jobs else None, followed)
 
 
 def picked(reply: list[Any]) -> Picked:
-    return Picked(-1 if stale(reply) else reply[0], [job(packed, argument) for packed, argument in pairs(reply[1:])])
+    return Picked(reply[0], [job(packed, argument) for packed, argument in pairs(reply[1:])])
 
 
 def page_of_jobs(reply: list[Any]) -> Page:

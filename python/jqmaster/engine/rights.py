@@ -16,11 +16,11 @@ from jqmaster.wire.operation import ROLES, ROLES_OF, Role
 from jqmaster.wire.operations import OPERATIONS
 
 READS = frozenset(
-    """exists get getbit hexists hget hgetall hkeys hlen hmget hscan hvals info llen lrange mget pttl scan srandmember
+    """exists get hexists hget hgetall hkeys hlen hmget hscan hvals info llen lrange mget pttl scan srandmember
     sscan time type xrange zcard zcount zmscore zrange zrangebylex zrangebyscore zrank zscore""".split()
 )
 WRITES = frozenset(
-    """append del expire hdel hset incr lpop mset pexpire rpush sadd set setbit setrange spublish srem unlink xadd zadd
+    """append del expire hdel hset incr lpop mset pexpire rpush sadd set setrange spublish srem unlink xadd zadd
     zpopmin zrem zremrangebyscore""".split()
 )
 """With `READS` all commands that the scripts call."""
@@ -31,15 +31,12 @@ no script reads it, no export has it, and of users by role only an admin may."""
 
 _WORD = re.compile("[\"']([A-Z]+)[\"']")
 # Scripts of which the table of operations says nothing. All others are called by masters, or by who loads.
-_UNLISTED: dict[str, Role] = {
-    "audit": "operator", "balance": "worker", "deliver": "worker", "head": "worker", "meet": "pusher",
-    "outbox": "worker", "share": "worker", "tick": "worker",
-}  # fmt: skip
+_UNLISTED: dict[str, Role] = {"audit": "operator", "head": "worker", "tick": "worker"}
 # What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
-_ALL = """script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xlen xread xrange xrevrange
+_ALL = """script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange
     cluster|slots"""
 _BESIDE: dict[Role, str] = {
-    "pusher": "set pexpire wait", "worker": "bzpopmin pexpire zrangebyscore",
+    "pusher": "set pexpire wait", "worker": "bzpopmin pexpire",
     "admin": "function|load function|delete hset info",
 }  # fmt: skip
 

@@ -18,7 +18,7 @@ class WorkCalls(Calling):
     """Getting jobs, keeping them, saying what became of them."""
 
     async def pick(self, worker: str, queues: str | Sequence[str], count: int = 1, **options: Any) -> Picked:
-        """Start up to ``count`` jobs. ``options``: ``order``, ``before``, ``settings``, ``request``, ``wait``."""
+        """Start up to ``count`` jobs. ``options``: ``order``, ``before``, ``request``, ``wait``."""
         return replies.picked(await self._ask("pick", worker=worker, queues=queues, count=count, **options))
 
     async def head(self, queues: str | Sequence[str]) -> tuple[int, str] | None:

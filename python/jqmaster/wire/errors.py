@@ -20,8 +20,6 @@ STATUS = {
     "CANCELLED": 409,
     "FULL": 429,
     "VERSION": 503,
-    "ROUTE": 503,
-    "STALE": 503,
     "UNAVAILABLE": 503,
     "NOTDURABLE": 504,
     "INTERNAL": 500,

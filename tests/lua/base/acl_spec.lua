@@ -8,9 +8,9 @@ local CALLS = { "evalsha", "fcall", "script|load" }
 -- A master, and who else loads, beside that (docs/operating.md).
 local LOADS = { "function|load", "function|delete" }
 local INNER = {
-  "append", "del", "exists", "expire", "get", "getbit", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen",
+  "append", "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen",
   "hmget", "hscan", "hset", "hvals", "incr", "llen", "lpop", "lrange", "mget", "mset", "pexpire", "pttl", "rpush",
-  "sadd", "scan", "set", "setbit", "setrange", "spublish", "srandmember", "srem", "sscan", "time", "type", "unlink",
+  "sadd", "scan", "set", "setrange", "spublish", "srandmember", "srem", "sscan", "time", "type", "unlink",
   "xadd", "xrange", "zadd", "zcard", "zcount", "zmscore", "zpopmin", "zrange", "zrangebylex", "zrangebyscore", "zrank",
   "zrem", "zremrangebyscore", "zscore",
 }

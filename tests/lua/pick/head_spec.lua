@@ -69,7 +69,7 @@ describe("head", function()
     jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
     local first = jq:enqueue({ name = "a", priority = -1 })
     jq:enqueue({ name = "a", priority = -1 })
-    assert.are.same({ -1, first:sub(1, 14) }, head("a")) -- a lower bound, without the partition
+    assert.are.same({ -1, first:sub(1, 14) }, head("a")) -- a lower bound, without the number
     local job = jq:take("a")
     jq:pick_ids("a") -- which finds that nothing may start
     assert.are.same({}, head("a"))

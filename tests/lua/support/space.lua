@@ -7,8 +7,8 @@ local work = require "support.work"
 
 local M = {}
 
--- JQ_PARTITION=7 runs specs in namespaces that are this partition of a system.
-local PARTITION = tonumber(os.getenv("JQ_PARTITION") or "")
+-- JQ_NUMBER=7 runs specs in namespaces whose names say this number.
+local NUMBER = tonumber(os.getenv("JQ_NUMBER") or "")
 
 local Space = {}
 Space.__index = Space
@@ -17,7 +17,7 @@ for name, method in pairs(work) do
 end
 
 M.START_MS = 1700000000000
-M.TAIL = PARTITION and ("%02x"):format(PARTITION) or "" -- of ids
+M.TAIL = NUMBER and ("%02x"):format(NUMBER) or "" -- of ids
 M.UNKNOWN_ID = "0000000000abcd" .. M.TAIL
 M.NEVER_GIVEN = "ffffffffffffff" .. M.TAIL
 M.UNKNOWN_WORKER = "w0000000000abcd" .. M.TAIL
@@ -33,7 +33,7 @@ function M.new(options)
   counter = counter + 1
   local self = setmetatable({}, Space)
   self.connection = server.shared()
-  self.name = "{" .. (options.tag or "t" .. run .. counter .. (PARTITION and ":" .. PARTITION .. "~0a" or "")) .. "}"
+  self.name = "{" .. (options.tag or "t" .. run .. counter .. (NUMBER and ":" .. NUMBER .. "~0a" or "")) .. "}"
   self.scripts = options.clock or "settable"
   self.form = options.form
   self.tokens = {} -- of attempts that were seen to start, by id and number

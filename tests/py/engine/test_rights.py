@@ -41,11 +41,8 @@ OPERATING = {
     "unschedule", "mark", "trail", "audit", "subscribe", "unsubscribe", "webhooks",
 }  # fmt: skip
 MAY = {
-    "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue", "meet"},
-    "worker": {
-        "pick", "head", "finish", "heartbeat", "release", "register", "unregister", "tick", "outbox", "deliver",
-        "share", "balance",
-    },
+    "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue"},
+    "worker": {"pick", "head", "finish", "heartbeat", "release", "register", "unregister", "tick"},
     "operator": READING | CHANGING | WAITING | OPERATING, "admin": set(builtin()),
 }  # fmt: skip
 

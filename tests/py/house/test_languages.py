@@ -220,7 +220,7 @@ def test_the_suite_calls_every_script_and_meets_every_kind_of_error() -> None:
     )
     codes = {step["error"].split()[0] for step in steps if "error" in step}
     # LOST is never a whole call's error: it is the answer of one job among many.
-    assert codes == {"INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "FULL", "VERSION", "ROUTE", "STALE"}
+    assert codes == {"INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "FULL", "VERSION"}
 
 
 def test_the_suite_is_written_as_its_readme_says() -> None:

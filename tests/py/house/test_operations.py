@@ -26,19 +26,12 @@ Described = dict[str, Any]
 INSIDE = {
     "assign": "masters give jobs to the workers that they push to",
     "refuse": "masters give back what such a worker did not take",
-    "slots": "masters keep slots of workers that they push to for jobs of other partitions",
     "tick": "whoever picks does what is due",
     "setup": "who connects does it",
     "migrate": "an upgrade, for who can reach Redis",
     "audit": "a check of the indexes, for who can reach Redis",
-    "head": "who works for several partitions compares them by it",
-    "share": "who balances the limits of a system tells each partition its share",
-    "balance": "who balances them notes it at partition 0",
-    "system": "who changes which partitions a system has tells each, for who can reach Redis",
-    "meet": "who enqueues into a system asks it of partitions that had a bucket before",
+    "head": "who works for several namespaces compares them by it",
     "touch": "masters note when keys were used",
-    "outbox": "couriers between the partitions of a system take letters",
-    "deliver": "couriers bring them",
 }
 RECORDS = "application/octet-stream"
 GENERATE = runpy.run_path(str(ROOT / "tools/operations.py"))

@@ -76,9 +76,7 @@ NOT_REACHED = {
     "setup": "`load` and whoever enqueues run it as a part of more",
     "track": "of who watches live: a page, a program",
 }  # fmt: skip
-OF_MASTERS = {"assign", "refuse", "slots", "tick", "migrate", "touch"}  # and of `load --migrate`
-# And of what runs between partitions of a system.
-INSIDE = OF_MASTERS | {"outbox", "deliver", "share", "balance", "system", "meet"}
+INSIDE = {"assign", "refuse", "tick", "migrate", "touch"}  # of masters, and of `load --migrate`
 
 
 PARSERS = dict(parsers(build()))

@@ -6,10 +6,7 @@ from bad_copying import of_copying
 from bad_fields import HOLDS
 from bad_finding import of_finding
 from bad_following import of_following
-from bad_letters import of_letters
 from bad_schedules import of_schedules
-from bad_shares import of_shares
-from bad_systems import of_systems
 from bad_values import (
     BLOB,
     DONE,
@@ -103,44 +100,19 @@ def of_calls(scripts):
     yield refused("enqueue", "known token", "CONFLICT", "request", {"request": "known"}, job, BLOB)
 
     yield from of_constraints(invalid, refused)
-    yield from of_shares(invalid, refused)
-    yield from of_systems(invalid, refused)
     yield from of_schedules(invalid, refused)
     yield from of_webhooks(invalid, refused)
     yield from of_finding(invalid, refused)
     yield from of_copying(invalid, Case)
     yield from of_access(invalid, refused)
-    yield from of_letters(invalid, refused)
     for secret in ("", 5, "whsec_", "A" * 38, "whsec_" + "A" * 33, "whsec_" + "A" * 88):
         spec = {"name": "w", "queues": "a", "secrets": ["whsec_" + "A" * 32, secret]}
         yield invalid("register", f"second secret {show(secret)}", "secrets[1]", encode(spec))
     for other in ("", 5, "\0", "w"):
         spec = {"master": "m", "without": ["w", other]}
         yield invalid("assign", f"without {show(other)}", "without[1]", encode(spec))
-    guest = ["a", [], [["w", 1, 2]]]
-    for value, path in ((5, "[1]"), ("x", "[1]"), (["a", "a"], "[1][1]"), ([5], "[1][0]")):
-        yield invalid("assign", f"names {show(value)} of guests", f"guests[1]{path}",
-                      encode({"master": "m", "guests": [guest, ["a", value, [["w", 1, 2]]]]}))  # fmt: skip
-    for value in (5, "x", []):
-        yield invalid("assign", f"guests {show(value)} of a pool", "guests[1][2]",
-                      encode({"master": "m", "guests": [guest, ["a", [], value]]}))  # fmt: skip
-    for value, path in ((5, ""), (["w", 1], ""), (["", 1, 2], "[0]"), (["w", 0, 2], "[1]"), (["w", 3, 2], "[2]")):
-        other = ["a", [], [["w", 1, 2], value]]
-        yield invalid("assign", f"guest {show(value)}", f"guests[0][2][1]{path}",
-                      encode({"master": "m", "guests": [other]}))  # fmt: skip
-    yield invalid("assign", "no queue of guests", "guests[0][0]",
-                  encode({"master": "m", "guests": [[[], [], [["w", 1, 1]]]]}))  # fmt: skip
-    slot = [WORKER, "0" * 14 + "01", "1-0", 5]
-    for place, wrong in enumerate((["w", 5, ""], [5, "", "x"], [5, "", "1"], [-1, 1.5, "1", True, 2 * 10**13])):
-        for value in wrong:
-            other = [*slot[:place], value, *slot[place + 1 :]]
-            told = encode({"jobs": [slot, other]})
-            yield invalid("slots", f"slot's {place} {show(value)}", f"jobs[1][{place}]", told)
-    yield invalid("slots", "a worker and jobs", "worker", encode({"worker": WORKER, "jobs": []}))
     yield from of_following(invalid, refused)
-    of_another_kind = {
-        "enqueue", "balance", "finish", "constrain", "schedule", "subscribe", "change", "outbox", "system", "meet",
-    }  # fmt: skip
+    of_another_kind = {"enqueue", "finish", "constrain", "schedule", "subscribe", "change"}
     for script in sorted(set(scripts) - of_another_kind):
         yield invalid(script, "no arguments", "spec")
         if script != "heartbeat":  # it takes what its notes name

@@ -112,10 +112,9 @@ CHANGES = (
 MOVE = {name: WRONG[name] for name in ("name", "queue", "priority", "delay")}
 RESUME = {"depends": WRONG["depends"], "if_failed": WRONG["if_failed"], "checkpoint": BOOLEANS}
 PAGE = {"cursor": CURSOR, "count": integers(1, 1000)}
-VERSIONS = [5, "", "1", "1-", "-a", "1-x", "1-a b", "1-" + "a" * 39, [], True]
 PICK = of(
     "pick", "queues", "count", "order", "without", "request", wait=[5, True, "push", 1.5],
-    before=[5, "0", [], "0" * 21, "0" * 23, "A" * 22], settings=VERSIONS,
+    before=[5, "0", [], "0" * 21, "0" * 23, "A" * 22],
 )  # fmt: skip
 RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}
 OF_QUEUES = {

@@ -5,8 +5,6 @@ from typing import NamedTuple
 import msgpack
 
 import bad_access
-import bad_shares
-import bad_systems
 from bad_calls import of_calls
 from bad_constraints import PATHS
 from bad_fields import (
@@ -129,8 +127,6 @@ TARGETS = [
            ["what", "where"]),
     Target("bulk retry", "bulk", {"what": "retry", "where": {}}, of("bulk", queue=STARRED)),
     Target("bulk cancel", "bulk", {"what": "cancel", "where": {}}, of("bulk", "force", dependents=words("leave"))),
-    Target("outbox", "outbox", {"courier": "c"}, {"courier": [*NAMES, "x" * 101], "count": integers(1, 100),
-           "wait": integers(1, 60000), "except": [*LISTS, [0] * 257]}, ["courier"]),
     Target("tick", "tick", {}, {"limit": integers(1, 1000)}),
     Target("queue", "queue", {"name": "a"}, of("queue", "paused", "max_waiting", "fair", "set", name=STARRED,
            unset=[*LISTS, ["done_max"] * 101]), ["name"]),
@@ -149,9 +145,7 @@ TARGETS = [
     Target("worker", "worker", {"worker": WORKER, "request": "quiet"}, of("worker", "worker", request=words("quiet")),
            ["worker", "request"]),
     Target("assign", "assign", {"master": "m"}, {"master": NAMES, "limit": integers(1, 1000), "request": TOKENS,
-           "wait": [*PICK["wait"], [1]], "without": [*LISTS, ["w"] * 201], "guests": [*LISTS, [[]] * 201]}, ["master"]),
-    Target("slots", "slots", {"jobs": []}, {"jobs": [*LISTS, [[]] * 1001], "limit": integers(0, 1000),
-           "worker": [*NAMES, "w", WORKER[1:]]}, ["jobs"]),
+           "wait": [*PICK["wait"], [1]], "without": [*LISTS, ["w"] * 201]}, ["master"]),
     Target("refuse", "refuse", {"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"}, {"worker": NAMES,
            "jobs": LISTS, "why": words("busy"), "retry_after": numbers(0, 3600), "message": TEXT},
            ["worker", "jobs", "why"]),
@@ -159,9 +153,6 @@ TARGETS = [
     Target("settings", "config", {"done_max": 5}, SETTINGS, [], within("set", {}), "set", True),
     Target("definition", "constrain", {"id": "new", "concurrency": 1}, of("constrain", "id", "by", "concurrency",
            "rate", "cost", "order", "expires_in", "declared"), ["id"], one_constraint),
-    Target("shared definition", "constrain", {"id": "new", "concurrency": 1}, {"shared": BOOLEANS}, [], one_constraint),
-    *bad_shares.targets(Target),
-    *bad_systems.targets(Target),
     Target("rate", "constrain", {"limit": 1, "period": 1}, RATE, ["limit", "period"],
            within("rate", {"id": "new"}, one_constraint), "rate", True),
     Target("constraints", "constraints", {}, of("constraints", "busiest", ids=[*LISTS, [], ["a"] * 1001], **PAGE)),

@@ -18,7 +18,6 @@ from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_docu
 from jqmaster.bundle.build import build
 from jqmaster.engine.scripts import builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
-from model.access import VERSIONED
 
 NAMESPACE = "{model}"
 # How operations are called that are in the library: by FCALL (functions), or as all others (scripts).
@@ -32,9 +31,8 @@ NAMED = {"names", "ids", "top", "group"}  # fields of listings that are answered
 
 
 class Driver(Labels, Checks):
-    def __init__(self, socket, form=FORM, namespace=NAMESPACE, suffix=""):
-        """suffix: of the ids that the namespace gives."""
-        self.namespace, self.suffix = namespace, suffix
+    def __init__(self, socket, form=FORM):
+        self.namespace = NAMESPACE
         self.redis = Connection(socket)
         self.listener = Connection(socket)
         self.scripts = build(SOURCE, clock="settable") if SOURCE else builtin("settable")
@@ -72,7 +70,6 @@ class Driver(Labels, Checks):
             lambda id: self.call("schedules", ids=[id])[1],
             self.ids_after,
             self.look_at_events,
-            self.suffix,
         )
         self.move_clock(START_MS)
         self.call("setup")
@@ -224,11 +221,7 @@ class Driver(Labels, Checks):
             name, reply = "list_" + script, reply if isinstance(reply, ErrorReply) else reply[1:]
         try:
             told = {name: value for name, value in fields.items() if name != "actor" or script == "mark"}
-            moves = told.pop("settings", None) if script in VERSIONED else None
-            self.model.systems.check_version(moves)
             self.model.operation(name)(reply, **told)
-            if moves:
-                self.model.systems.version = moves[1]
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
             expect(agreed, "expected a refusal", refused.args, reply)

@@ -13,11 +13,9 @@ class Labels:
             return
         if script == "enqueue":
             self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply)}
-        elif script == "meet":
-            self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply) if id}
         elif script == "finish":
             follow = [pair for answer in reply[0] if isinstance(answer, list) for pair in answer[1:]]
-            self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(follow) if id}
+            self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(follow)}
         elif script == "register":
             self.names[f"worker:{label}"] = reply
 

@@ -1,6 +1,6 @@
 """Random operations for the model test: keys, who changes things, what is done to many jobs, webhooks."""
 
-from model.access import NOTED, VERSIONED
+from model.access import NOTED
 from model.matcher import pack as pack_matcher
 
 WEBHOOK_IDS = ["w1", "w2", "w é", "notify"]
@@ -16,18 +16,6 @@ class AccessGenerator:
         script, fields, _ = operation
         if "access" in self.features and script in NOTED and self.chance(0.6):
             fields["actor"] = self.rng.choice(("ann", "ann", "bob é"))
-
-    def add_settings(self, operation):
-        """For which version of what all partitions have it is, mostly that which is there."""
-        script, fields, _ = operation
-        wish = fields.get("pick", fields) if script == "finish" else fields
-        is_wish = script in ("pick", "assign") or wish is not fields
-        if "versions" not in self.features or not (is_wish or script in VERSIONED) or self.chance(0.7):
-            return
-        number = self.driver.model.systems.version
-        if self.chance(0.3):
-            number = self.rng.choice(("0", "1-a", "2-a", "2-b"))
-        wish["settings"] = number if is_wish else [number, self.rng.choice(("0", "0-f", "1-a", "2-a", "2-b", "3-c"))]
 
     def api_key(self):
         return self.rng.choice(("00000000000a", "00000000000b", "ffffffffffff"))

@@ -5,7 +5,6 @@ import random
 import msgpack
 
 from driving.random_access import AccessGenerator
-from driving.random_guests import GuestGenerator
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 from driving.random_limits import ConstraintGenerator
 from driving.random_more import MoreGenerator
@@ -33,16 +32,15 @@ WEIGHTS = {
     "release": (3, 5, 4), "cancel": (3, 4, 4), "result": (4, 6, 5), "get": (3, 3, 3), "watch": (3, 3, 3),
     "tick": (3, 4, 4), "queue": (2, 2, 2), "queues": (1, 1, 1), "register": (2, 2, 2),
     "unregister": (0.4, 0.4, 0.4), "workers": (0.5, 0.5, 0.5), "assign": (4, 10, 8),
-    "refuse": (1.5, 2, 2), "slots": (1.5, 2, 2), "config": (0.5, 0.5, 1), "wake": (3, 4, 4), "clock": (8, 12, 16),
+    "refuse": (1.5, 2, 2), "config": (0.5, 0.5, 1), "wake": (3, 4, 4), "clock": (8, 12, 16),
     "take_over": (0.1, 0.1, 0.1), "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
-    "system": (0.3, 0.3, 0.3),
 }  # fmt: skip
 
 REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse", "change", "kick", "retry", "discard")
 MAKERS = {"worker": "worker_request"}  # scripts whose operations are made by a function of another name
 
 
-class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerator, GuestGenerator, PlainGenerator):
+class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerator, PlainGenerator):
     """Makes operations that suit the state of a driver's model, so that most of them do something."""
 
     def __init__(self, seed, driver):
@@ -79,7 +77,6 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
             return ["check" if script == "repeat" else script, {}, self.count]
         operation = [script, getattr(self, MAKERS.get(script, script), lambda: self.plain(script))(), self.count]
         self.add_actor(operation)
-        self.add_settings(operation)
         if script in REPEATABLE or self.token_of(operation):
             self.sent = [*self.sent[-7:], operation]
         return operation
@@ -157,7 +154,6 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         options = None
         if self.chance(0.3):
             options = {"request": self.token()} if self.chance(0.7) else {}
-            options |= {"generation": self.generation(0, 0, 0, 1, -1)} if self.chance(0.3) else {}
         size = self.rng.choice((1, 10, 40) if self.is_crowded else (1, 1, 1, 2, 3, 5))
         jobs = [[self.new_job(), self.rng.choice(self.arguments)] for _ in range(size)]
         for before, (spec, _) in enumerate(jobs):
@@ -305,7 +301,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
             fields["wait"] = {"on": "push", "ms": self.rng.choice((1, 1000, 5000, 60000))}
         elif self.chance(0.3):
             fields["without"] = [self.registered()]
-        return fields | self.guests()
+        return fields
 
     def refuse(self):
         why = self.rng.choice(("unknown", "busy", "unreachable"))

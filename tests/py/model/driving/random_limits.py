@@ -38,12 +38,10 @@ CONDITIONS = {
 PERIODS = [0.05, 0.1, 0.5, 1, 3, 20]
 WEIGHTS = {
     "constrain": 4, "unconstrain": 0.8, "constraints": 0.8, "usage": 1.2, "hold": 1.5, "explain": 4,
-    "queue": 2, "share": 2,
+    "queue": 2,
 }  # fmt: skip
 # What may change a job that keeps its key in strict order: whether it keeps that key is not said.
 CHANGING = {"unique", "following"}
-
-SYSTEM = [["{model}", "active"], ["{model:1~0a}", "active"]]
 
 
 class ConstraintGenerator:
@@ -72,38 +70,7 @@ class ConstraintGenerator:
         if self.chance(0.55):
             some = self.rng.sample(PATHS, self.rng.choice((1, 1, 2, 3)))
             fields["by"] = some[0] if len(some) == 1 and self.chance(0.8) else some
-        elif self.chance(0.3) and not {"cost", "order"} & fields.keys() and "smooth" not in fields.get("rate", {}):
-            fields["shared"] = True
         return self.with_end(fields)
-
-    def share(self):
-        """A balancer that looks, or tells shares; now and then one that is late."""
-        shares = self.driver.model.shares
-        epoch, turn = shares.seen
-        if not epoch or self.chance(0.1):
-            return {"epoch": self.rng.choice(("1-a", "2-b", "3-c")), "turn": self.rng.choice((0, turn, turn + 1))}
-        fields = {"epoch": epoch, "turn": turn + self.rng.choice((0, 1, 1, 1, -1) if turn else (1,))}
-        if self.chance(0.8):
-            fields["until_ms"] = self.driver.model.now + self.rng.choice((0, 50, 2000, 100_000, 100_000))
-            fields["shares"] = {
-                id: [digest if self.chance(0.95) else "?", self.rng.choice((0, 1, 2, 5)), self.rng.choice((0, 1, 2, 5))]
-                for id, digest in shares.digests.items()
-                if self.chance(0.9)
-            }
-        return fields
-
-    def generation(self, *away):
-        """About that of the system's record."""
-        return max(0, self.driver.model.systems.generation + self.rng.choice(away))
-
-    def system(self):
-        """A look at the record, a copy, or a change; now and then one that comes late."""
-        if self.chance(0.2):
-            return {}
-        record = {
-            "format": 1, "generation": self.generation(1, 1, 2, 0) or 1, "partitions": SYSTEM, "buckets": [0] * 1024,
-        }  # fmt: skip
-        return {"record": record} | ({"before": self.generation(0, 0, -1)} if self.chance(0.5) else {})
 
     def with_end(self, fields):
         if self.chance(0.2):

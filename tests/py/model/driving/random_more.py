@@ -26,12 +26,11 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
-    "unique": {"enqueue": 3, "free": 1, "meet": 2}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
+    "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
     "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7, "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
     "statistics": {"stats": 2, "mark": 1, "marks": 0.5},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
-    "versions": {},
     "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
     "bulks": {"bulk": 3, "bulks": 1},
     "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},
@@ -210,15 +209,6 @@ class MoreGenerator:
             has_argument = len(spec) == 1 or (states[0] != "running" and self.chance(0.4))
             jobs.append([spec, self.rng.choice(self.arguments) if has_argument else b""])
         return {"jobs": jobs}
-
-    def meet(self):
-        """Some of an earlier call, or others."""
-        known = [fields for script, fields, *_ in self.sent if script == "enqueue"]
-        fields = self.rng.choice(known) if known and self.chance(0.3) else self.enqueue()
-        options = {**(fields["options"] or {"request": self.token()})}
-        if self.chance(0.2):
-            options["generation"] = self.generation(0, 0, 0, 1, -1)
-        return {**fields, "options": options}
 
     def free(self):
         return {"unique": self.rng.choice(UNIQUE)}

@@ -142,7 +142,6 @@ SHAPES = {"document": plain_document, "list": lambda reply: [plain_document(doc)
 ENCODE = {
     **dict.fromkeys(ONE_ID, lambda id: [id]),
     "enqueue": lambda options, jobs: ([] if options is None else [pack(options)]) + pairs(jobs),
-    "meet": lambda options, jobs: [pack(options), *pairs(jobs)],
     "finish": lambda outcomes, **spec: [pack(spec), *outcome_parts(outcomes)],
     "heartbeat": lambda blobs=(), **spec: [pack(spec), *blobs],
     "change": lambda jobs: pairs(jobs),
@@ -152,17 +151,10 @@ ENCODE = {
     "get": lambda ids: ids,
     "watch": lambda ids: ids,
     "setup": list,
-    "deliver": lambda letters: letters,
-    "outbox": lambda letters=(), **spec: [pack(spec), *(part for one in letters for part in one)],
-    "system": lambda before=None, record=None: [
-        pack({} if before is None else {"from": before}),
-        *([] if record is None else [pack(record)]),
-    ],
 }
 DECODE = {
     **{script: SHAPES[one.reply.shape] for script, one in TABLE.items() if one.reply.shape in SHAPES},
-    "enqueue": enqueued, "meet": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text,
-    "watch": text,
+    "enqueue": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
     "register": text, "audit": text, "pick": picked, "head": lambda reply: [*reply[:1], *text(reply[1:])],
     "get": documents, "constrain": constraint_document,
     "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
@@ -173,12 +165,8 @@ DECODE = {
     "jobs": lambda reply: page(reply, unpack_document), "tags": first_text,
     "failures": lambda reply: page(reply, use_document),
     "grant": plain_document,
-    "system": lambda reply: [reply[0], plain_document(reply[1]) if reply[1] else None],
-    "deliver": text, "share": lambda reply: [*reply[:3], *map(plain_document, reply[3:])],
     "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
-    "slots": lambda reply: text(reply) if not reply or not isinstance(reply[0], list) else [
-        reply[0], *([*text(told), plain_document(doc)] for *told, doc in grouped(reply[1:], 5))],
     "assign": lambda reply: [reply[0], *([*(text(one) for one in told), unpack_document(doc), argument]
                                          for *told, doc, argument in grouped(reply[1:], 6))],
 }  # fmt: skip
@@ -191,41 +179,6 @@ def plain_matcher(value):
     if isinstance(value, list) and type(value) is not list:
         return {key: plain_matcher(inner) for key, inner in value}
     return [plain_matcher(inner) for inner in value] if isinstance(value, list) else value
-
-
-def paired(arguments):
-    return [[msgpack.unpackb(spec), blob] for spec, blob in zip(arguments[::2], arguments[1::2], strict=True)]
-
-
-def outcomes_of(arguments):
-    """What `outcome_parts` made."""
-    found, left = [], list(arguments)
-    while left:
-        outcome, blob = msgpack.unpackb(left.pop(0)), left.pop(0)
-        size = 2 * outcome.pop("enqueue", 0)
-        found.append([outcome, blob, *([paired(left[:size])] if size else [])])
-        del left[:size]
-    return found
-
-
-# The way back from arguments to what an operation was asked with, where they are more than one spec.
-READ = {
-    "enqueue": lambda *args: {
-        "options": msgpack.unpackb(args[0]) if len(args) % 2 else None, "jobs": paired(args[len(args) % 2 :]),
-    },
-    "finish": lambda spec, *args: msgpack.unpackb(spec) | {"outcomes": outcomes_of(args)},
-    "heartbeat": lambda spec, *blobs: msgpack.unpackb(spec) | {"blobs": blobs},
-    "change": lambda *args: {"jobs": paired(args)},
-    "schedule": lambda spec, *argument: msgpack.unpackb(spec) | ({"argument": argument[0]} if argument else {}),
-    "subscribe": lambda spec, match: msgpack.unpackb(spec) | {"match": match},
-    "constrain": lambda spec, match: msgpack.unpackb(spec) | {"match": plain_matcher(decode(match))},
-    **dict.fromkeys(ONE_ID, lambda id: {"id": text(id)}),
-    **dict.fromkeys(("get", "watch"), lambda *ids: {"ids": text(list(ids))}),
-}  # fmt: skip
-
-
-def read(script, arguments):
-    return READ[script](*arguments) if script in READ else msgpack.unpackb(arguments[0])
 
 
 def parse_error(message):

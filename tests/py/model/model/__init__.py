@@ -19,19 +19,14 @@ from model.life import Life
 from model.limit_documents import LimitDocuments
 from model.limits import Limits
 from model.links import Links
-from model.mail import Mail
 from model.marks import Marks
-from model.onward import Onward
 from model.order import Order
 from model.outcomes import Outcomes
 from model.part import Part
 from model.queues import Queues
 from model.schedules import Schedules
-from model.shares import Shares
 from model.sleepers import Sleepers
-from model.slots import Slots
 from model.statistics import Statistics
-from model.systems import Systems
 from model.trace import Trace
 from model.webhooks import Webhooks
 from model.work import Work
@@ -41,11 +36,10 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 
 
 class Model:
-    def __init__(self, look, look_at_worker, look_at_keys, look_at_schedule, look_for_new, look_at_events, suffix=""):
+    def __init__(self, look, look_at_worker, look_at_keys, look_at_schedule, look_for_new, look_at_events):
         """Three of them: id -> the engine's document, or None. look_at_keys: a constraint's id -> documents
         of `usage`. look_for_new: an id -> those after it. look_at_events: what was published since the last
-        check. Used only where the engine has a choice. suffix: that of the ids that a partition gives."""
-        self.suffix = suffix
+        check. Used only where the engine has a choice."""
         self.look = look
         self.look_at_worker = look_at_worker
         self.look_at_keys = look_at_keys
@@ -61,19 +55,14 @@ class Model:
         self.queues = Queues(self)
         self.arrival = Arrival(self)
         self.links = Links(self)
-        self.mail = Mail(self)
-        self.onward = Onward(self)
         self.outcomes = Outcomes(self)
         self.work = Work(self)
         self.finding = Finding(self)
         self.limits = Limits(self)
-        self.shares = Shares(self)
-        self.systems = Systems(self)
         self.limit_documents = LimitDocuments(self)
         self.delay = Delay(self)
         self.order = Order(self)
         self.workers = Workers(self)
-        self.slots = Slots(self)
         self.sleepers = Sleepers(self)
         self.schedules = Schedules(self)
         self.trace = Trace(self)

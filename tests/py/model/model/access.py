@@ -9,9 +9,7 @@ from model.part import Part
 NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
          "cancel", "retry", "discard", "kick", "grant", "revoke", "free", "subscribe", "unsubscribe",
          "mark")  # fmt: skip
-# Those that may say from which version of what all partitions have to which.
-VERSIONED = ("config", "queue", "forget", "constrain", "unconstrain", "subscribe", "unsubscribe", "grant", "revoke")
-HIDDEN = ("ids", "count", "digest", "declared", "match", "secrets", "settings")
+HIDDEN = ("ids", "count", "digest", "declared", "match", "secrets")
 MOST_BYTES = 1000
 NOT_CHANGED = ("NOTFOUND", "CONFLICT")
 
@@ -86,7 +84,7 @@ class Access(Part):
     def before_change(self, script, fields):
         """What a call would be told by; None: it is not noted."""
         is_look = (script == "config" and "set" not in fields) or (
-            script == "queue" and fields.keys() <= {"name", "actor", "settings"}
+            script == "queue" and fields.keys() <= {"name", "actor"}
         )
         is_noted = script in NOTED and not is_look and not self.is_declared(script, fields)
         if not is_noted or self.model.settings["trail_max"] == 0:

@@ -35,7 +35,7 @@ class Key:
 
 
 class Arrival(Part):
-    operations = ("enqueue", "meet", "free")
+    operations = ("enqueue", "free")
 
     def __init__(self, model):
         super().__init__(model)
@@ -92,7 +92,6 @@ class Arrival(Part):
     # ---- section 3 ----
 
     def enqueue(self, reply, options, jobs):
-        self.model.systems.check(options)
         token = (options or {}).get("request")
         if token:
             asked = self.asked(jobs)
@@ -113,27 +112,6 @@ class Arrival(Part):
 
     def asked(self, jobs):
         return repr([[spec | {"headers": None}, argument] for spec, argument in jobs])
-
-    def meet(self, reply, options, jobs):
-        """Section 22: what `enqueue` would find here of jobs that belong elsewhere."""
-        self.model.systems.check(options, is_exact=True)
-        accepted(reply)
-        token = options.get("request")
-        asked = self.asked(jobs)
-        until_ms, answer = self.model.work.requests.get(("meet", (token, asked)), (0, None))
-        if token and self.model.now < until_ms:
-            return same(reply, answer, "repeated meet")
-        until_ms, (before, answer) = self.model.work.requests.get(("enqueue", token), (0, (None, None)))
-        if token and self.model.now < until_ms and before == asked:
-            return same(reply, answer, "meet what enqueue was")
-        expect(len(reply) == len(jobs), "as many answers as jobs", reply)
-        for one, (id, created) in zip(jobs, reply, strict=True):
-            if "unique" in one[0] and self.owner(one[0]["unique"], id):
-                self.create([one], [[id, created]])
-            else:
-                same([id, created], ["", 0], "meet: a key that is free, or none")
-        if token and any(id for id, _ in reply):
-            self.model.work.remember("meet", (token, asked), reply)
 
     def to_come(self, reply, jobs):
         """The jobs that will be created: (index, spec, argument)."""
@@ -157,19 +135,14 @@ class Arrival(Part):
             if limit and waiting[queue] > limit:
                 yield "FULL", f"jobs[{i}].queue"
 
-    def create(self, jobs, answers, follow=False):
-        """Does what an accepted call asks for, as the answers say. What follows a job goes where it belongs."""
+    def create(self, jobs, answers):
+        """Does what an accepted call asks for, as the answers say."""
         expect(len(answers) == len(jobs), "as many answers as jobs", answers)
         ids = []
         for (spec, argument), (id, created) in zip(jobs, answers, strict=True):
-            if follow and (home := self.model.systems.home(spec)):
-                same([id, created], ["", 0], "what is made in another partition")
-                self.model.onward.send(home, spec, argument)
-                ids.append(id)
-                continue
             owner = self.owner(spec["unique"], id) if "unique" in spec else None
             if owner is None or self.is_succeeded(owner, spec):
-                new = created == 1 and len(id[:14]) == 14 and id[14:] == self.model.suffix and id > self.last_id
+                new = created == 1 and len(id) == 14 and id > self.last_id
                 expect(new, "a new id, later than all", id, self.last_id, created, owner)
                 self.last_id = id
                 follows = {"depends": [owner], "if_failed": "run"} if owner else {}

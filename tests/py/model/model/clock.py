@@ -82,7 +82,6 @@ class Clock(Part):
         self.expired = 0
         self.drop_dead_workers(left_some)
         self.end_rests(left_some)
-        self.end_slots(left_some)
         self.model.limits.expire(left_some)
         again = True
         while again:
@@ -98,7 +97,6 @@ class Clock(Part):
         for worker in self.dead_workers():
             if worker.resting != "unreachable":
                 held = [(job.started_ms, job.id) for job in self.model.workers.held(worker)]
-                held += [(since_ms, id) for id, (_, since_ms, _) in worker.slots.items()]
                 worker.lost = None if left_some else [id for _, id in sorted(held)][:MOST_LOST]
             for job in self.model.workers.held(worker):
                 if not left_some or self.moved(job):
@@ -108,22 +106,8 @@ class Clock(Part):
                 del self.model.workers.registered[worker.id]
                 self.model.workers.died(worker)
             elif shown["state"] == "unreachable":  # some of its jobs are left
-                self.keep_slots(worker, shown)
                 worker.resting = "unreachable"
                 worker.resting_until_ms = self.model.now + ms(self.model.settings["worker_ttl"])
-
-    def keep_slots(self, worker, shown):
-        left = {id for id, _ in shown["running"]}
-        worker.slots = {id: slot for id, slot in worker.slots.items() if id in left}
-
-    def end_slots(self, left_some):
-        for worker in self.model.workers.registered.values():
-            over = [id for id, (_, _, until_ms) in worker.slots.items() if until_ms <= self.model.now]
-            shown = over and left_some and self.model.look_at_worker(worker.id)
-            left = {id for id, _ in shown["running"]} if shown else set()
-            for id in over:
-                if id not in left:
-                    del worker.slots[id]
 
     def end_rests(self, left_some):
         for worker in self.model.workers.registered.values():
@@ -192,6 +176,5 @@ class Clock(Part):
         old = sum(j.may_be_gone or (j.result is not None and not self.model.life.has_result(j)) for j in jobs)
         looks = 3 * len(self.model.queues.records) + 2
         steps = looks + 2 * old + sum(2 for j in jobs if self.is_due(j)) + 2 * len(self.dead_workers())
-        steps += 2 * sum(len(worker.slots) for worker in self.model.workers.registered.values())
         steps += sum(constraint.expires_ms is not None for constraint in self.model.limits.constraints.values())
         return steps + self.model.links.due_count() + self.model.schedules.due_count()

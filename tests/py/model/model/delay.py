@@ -28,7 +28,7 @@ class Delay(Part):
             self.closed[id].update(moments)
 
     def constrained(self, constraint):
-        if constraint.rate or "shared" in constraint.given:
+        if constraint.rate:
             self.closed[constraint.id] = None
 
     def held_by_hand(self, id, seconds):

@@ -233,9 +233,7 @@ class Finding(Part):
     def cancel_found(self, job, _, force=False, dependents="leave"):
         if job.status in ENDED or (job.status == "running" and not (force or self.model.settings["cancel_running"])):
             return "CONFLICT"
-        self.model.mail.is_tree = dependents == "cancel"
         self.model.links.cancel_one(job, job.status, force)
-        self.model.mail.is_tree = False
         if dependents == "cancel":
             job.is_doomed = True
             self.model.links.doom_dependents(job)

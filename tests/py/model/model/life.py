@@ -233,7 +233,6 @@ class Life(Part):
         doc["track"], doc["lapses"] = job.track or None, job.lapses or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["dependents"] = sorted(one.id for one in self.model.links.dependents(job.id))[:MOST_DEPENDENTS] or None
-        doc["dependents_in"] = self.model.mail.waiting_in(job.id) or None
         doc["result"] = job.result if self.has_result(job) else None
         doc.update(job.retry)
         return {k: v for k, v in doc.items() if v is not None}

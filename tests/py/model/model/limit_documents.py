@@ -56,8 +56,6 @@ class LimitDocuments(Part):
     def check_constraint(self, doc, id, busiest=None):
         constraint = self.model.limits.constraints[id]
         given = {field: doc.pop(field) for field in FIELDS if field in doc}
-        self.check_share(doc, constraint)
-        given |= {name: True for name in ("shared",) if name in constraint.given}  # where there is a share, it is
         same(told(given), told(constraint.given), "a constraint as it was given")
         same(doc.pop("expires_ms", None), constraint.expires_ms, "when a constraint expires")
         same((doc.pop("id"), doc.pop("match")), (id, constraint.blob), "id and matcher of a constraint")
@@ -78,10 +76,6 @@ class LimitDocuments(Part):
         if busiest is not None:
             same(sum(queues.values()), total, "jobs held by queue")
         same(doc, {}, "unknown fields of a constraint")
-
-    def check_share(self, doc, constraint):
-        shown = doc.pop("share", None)
-        same(shown if shown is None else dict(shown), self.model.shares.shown(constraint), "the share of a constraint")
 
     def check_sums(self, doc, constraint, keys, busiest):
         """What all keys come to: by the documents of all of them, which are looked at elsewhere."""
@@ -164,7 +158,7 @@ class LimitDocuments(Part):
 
     def check_use(self, doc, constraint, key, holders):
         """Takes what `usage` says of a key, besides `running`, out of the document."""
-        most = self.model.shares.most_at_once(constraint)
+        most = constraint.concurrency
         is_full = most is not None and holders.get((constraint.id, key), 0) >= most
         self.check_window(doc, constraint, key, None if constraint.is_weighted() else constraint.cost, is_full)
         queued = [j for j in self.model.jobs.values() if j.status == "queued" and constraint.key_of(j) == key]
@@ -184,7 +178,7 @@ class LimitDocuments(Part):
         else:
             same(starts, constraint.spent(key, self.model.now) if constraint.rate else None, "starts")
         expect(opens_ms is None or opens_ms > self.model.now, "opens_ms is over", opens_ms, self.model.now)
-        if cost is None or (is_full and opens_ms is None) or self.model.shares.is_closed(constraint):
+        if cost is None or (is_full and opens_ms is None):
             return
         least = 0 if not constraint.rate or constraint.is_smooth else min(cost, constraint.rate["limit"])
         expected = constraint.opens_ms(key, least, self.model.now)
@@ -225,8 +219,6 @@ class LimitDocuments(Part):
         self.explain_place(doc, job)
         if job.status == "blocked":
             same(sorted(doc.pop("waits_for", job.waits_for)), sorted(job.waits_for), "explain: waits_for")
-            told = sorted(map(dict, doc.pop("elsewhere", [])), key=lambda one: one["id"])
-            same(told, self.model.mail.elsewhere(job), "explain: elsewhere")
         same(doc, {}, "explain: unknown fields")
 
     def is_still_counting(self):
@@ -263,7 +255,6 @@ class LimitDocuments(Part):
             limits = {name: doc.pop(name) for name in ("concurrency", "rate") if name in doc}
             given = {name: constraint.given[name] for name in ("concurrency", "rate") if name in constraint.given}
             same(told(limits), told(given), "explain: limits")
-            self.check_share(doc, constraint)
             same(doc, {}, "explain: unknown fields of a constraint")
 
     def explain_start(self, start_ms, job, holders):

@@ -115,7 +115,7 @@ class Constraint:
         if self.is_smooth:
             due_ms = self.next_ms.get(key, 0)
             return moment if self.date(key, now) >= due_ms - ROUNDING else max(moment, math.ceil(due_ms - ROUNDING))
-        left = self.shares.most_in_time(self) - cost
+        left = self.rate["limit"] - cost
         if self.spent(key, now) <= left:
             return moment
         # Later the date of a start is the moment itself, as every start in the window is over by then.
@@ -256,7 +256,7 @@ class Limits(Part):
 
     def has_place(self, constraint, key, job, holders):
         """As far as concurrency goes. Who keeps the key has its place already."""
-        most = self.model.shares.most_at_once(constraint)
+        most = constraint.concurrency
         if most is None or job.id in constraint.kept:
             return True
         return holders.get((constraint.id, key), 0) < most
@@ -276,7 +276,7 @@ class Limits(Part):
     def unsure_keys(self, job):
         return {
             (c.id, key) for c, key in self.keys_of(job)
-            if (c.may_be_unsure and c.is_unsure(key, self.model.now)) or self.model.shares.may_be_over(c)
+            if c.may_be_unsure and c.is_unsure(key, self.model.now)
         }  # fmt: skip
 
     def opening_ms(self, job, holders):
@@ -316,12 +316,9 @@ class Limits(Part):
         old, declared = self.constraints.get(id), given.pop("declared", None)
         if old and declared and old.declared == declared:
             return self.model.limit_documents.check_constraint(reply, id)
-        expires_ms = self.model.now + ms(given.pop("expires_in")) if "expires_in" in given else None
-        if not given.get("shared"):
-            given.pop("shared", None)
+        expires_in = given.pop("expires_in", None)
+        expires_ms = None if expires_in is None else self.model.now + ms(expires_in)
         new = Constraint(id, given, pack(match), expires_ms, declared or (old and old.declared))
-        new.shares = self.model.shares
-        self.model.shares.constrained(old, new)
         if old and new.definition == old.definition:
             for name in ("starts", "next_ms", "doubtful", "held_until_ms", "kept", "keys", "values"):
                 setattr(new, name, getattr(old, name))
@@ -344,7 +341,6 @@ class Limits(Part):
 
     def drop(self, id):
         del self.constraints[id]
-        self.model.shares.forget(id)
         self.matching.clear()
         self.note_change()
 

@@ -35,7 +35,6 @@ class Links(Part):
             self.ended.add(job.id)
             job.waits_for = set()
             self.needs_no_results(job, job.depends or ())
-            self.model.mail.note_end(job)
             if job.is_doomed is not False:  # one that ends before its turn comes takes nobody along
                 self.doom_dependents(job, None)
         elif was in ENDED:
@@ -47,14 +46,12 @@ class Links(Part):
 
     def needs_results(self, job, ids):
         """A job that has not ended depends on these: what results they have, or come to have, stay."""
-        self.model.mail.enter(job, ids)
         for other in filter(None, map(self.model.jobs.get, ids)):
             if other.keep_result and (other.status != "done" or self.model.life.has_result(other)):
                 other.readers.add(job.id)
 
     def needs_no_results(self, job, ids):
         """It ended, or does not depend on them any more: a result whose time was over goes with the last one."""
-        self.model.mail.leave(job, ids)
         for other in filter(None, map(self.model.jobs.get, ids)):
             self.reader_left(other, job.id)
 
@@ -72,8 +69,6 @@ class Links(Part):
 
     def is_unknown(self, id, reply, path):
         """Whether an id was never given. An id from before may be taken for one whose job is gone."""
-        if self.model.mail.is_elsewhere(id):  # that partition says it
-            return False
         refused = isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", path)
         return id >= NEVER or (refused and id not in self.model.jobs and id not in self.ended_as)
 
@@ -92,8 +87,6 @@ class Links(Part):
 
     def says(self, job, id):
         """What a dependency may mean for who waits for it: `wait`, `go` or `fail`."""
-        if self.model.mail.is_elsewhere(id):
-            return self.model.mail.says(job, id)
         other = self.model.jobs.get(id)
         if other and other.status not in ENDED:
             return {"wait"} | self.says_of(job, self.ran_again.get(id))
@@ -195,9 +188,7 @@ class Links(Part):
         return does != "wait"
 
     def cancel_tree(self, job):
-        self.model.mail.is_tree = True
         self.model.life.end(job, "cancelled", None)
-        self.model.mail.is_tree = False
         self.doom_dependents(job)
 
     def what_engine_did(self, job):
@@ -254,7 +245,6 @@ class Links(Part):
                     job.waits_for = shown
                 else:
                     job.waits_for -= over
-        self.model.mail.swept(left_some)
         if not left_some:
             self.ran_again.clear()
 
@@ -266,7 +256,7 @@ class Links(Part):
         """Those that wait for a job that ended are looked at, also if they go on waiting; then perhaps those
         that wait for them."""
         waits = [id for job in self.model.jobs.values() if job.status == "blocked" for id in job.waits_for]
-        return 2 * len(waits) if any(id in self.ended or id in self.model.mail.news for id in waits) else 0
+        return 2 * len(waits) if any(id in self.ended for id in waits) else 0
 
     def dependents(self, id):
         return [j for j in self.model.jobs.values() if j.status == "blocked" and id in j.waits_for]
@@ -294,14 +284,12 @@ class Links(Part):
         depends = list(dict.fromkeys([*(d for d in job.depends or [] if d not in remove), *add]))
         if len(depends) > MOST:
             errors.append(("INVALID", "add"))
-        errors += [("CONFLICT", f"add[{i}]") for i, other in enumerate(add) if self.may_close_circle(other, id)]
+        errors += [("CONFLICT", f"add[{i}]") for i, other in enumerate(add) if self.leads_to(other, id)]
         refuse(reply, *errors)
         accepted(reply)
         if job.waits_for & self.dooming & set(remove):  # taken out in time, unless there is another such
             job.is_doomed = None if (job.waits_for - set(remove)) & self.dooming else False
         job.if_failed_changed = job.if_failed_changed or if_failed is not None
-        for other in filter(self.model.mail.is_elsewhere, job.waits_for if if_failed is not None else ()):
-            self.model.mail.put(other, "f")  # it says anew how that one ended
         job.depends, job.if_failed = depends or None, if_failed or job.if_failed or "wait"
         self.needs_no_results(job, remove)
         self.needs_results(job, add)
@@ -317,17 +305,6 @@ class Links(Part):
         self.wait_for(job, waits, start_ms, event=None)
         if before == "blocked" and job.status in ("queued", "scheduled"):
             job.ready_ms = (self.model.look(job.id) or {}).get("ready_ms")
-
-    def may_close_circle(self, id, target):
-        """Whether a job waits for the target, itself or through others, or others elsewhere may have a part of that."""
-        is_elsewhere = self.model.mail.is_elsewhere
-        jobs = [self.model.jobs[one] for one in self.waits_for_all(id) if one in self.model.jobs]
-        leads_away = any(map(is_elsewhere, [id, *(one for job in jobs for one in job.waits_for)]))
-        behind, open = set(), [target]
-        while open:
-            behind.add(at := open.pop())
-            open += [job.id for job in self.dependents(at) if job.id not in behind]
-        return self.leads_to(id, target) or (leads_away and any(map(self.model.mail.waiting_in, behind)))
 
     def leads_to(self, id, target):
         """Whether a job waits for the target, itself or through others."""
@@ -367,9 +344,7 @@ class Links(Part):
                 same(answer, "NOTFOUND", "cancel")
                 continue
             had_ended = job.status in ENDED
-            self.model.mail.is_tree = dependents == "cancel"
             cancelled = self.cancel_one(job, answer, force)
-            self.model.mail.is_tree = False
             if dependents == "cancel" and (cancelled or had_ended):
                 job.is_doomed = True if cancelled else None
                 self.doom_dependents(job, job.is_doomed)
@@ -392,8 +367,6 @@ class Links(Part):
         for i, id in enumerate(ids):
             blocked = [job for job in self.dependents(id) if job.id not in ids]
             ended = id not in self.model.jobs or self.model.jobs[id].status in ENDED
-            if self.model.mail.waiting_in(id):
-                (sure if id in self.model.jobs else maybe).append(("CONFLICT", f"ids[{i}]"))
-            elif blocked:
+            if blocked:
                 (maybe if ended else sure).append(("CONFLICT", f"ids[{i}]"))
         return sure, maybe

@@ -87,10 +87,10 @@ class Outcomes(Part):
             expect(isinstance(answer, list) == bool(runs and follows), "what follows", answer, follows)
             comes_first = runs and "resume" in outcome  # what follows, since it waits for that
             if comes_first and follows:
-                self.model.arrival.create(follows[0], made, follow=True)
+                self.model.arrival.create(follows[0], made)
             same(state, self.finish_one(outcome, blob, state, [id for id, _ in made]), "finish")
             if runs and follows and not comes_first:
-                self.model.arrival.create(follows[0], made, follow=True)
+                self.model.arrival.create(follows[0], made)
         if pick:
             self.model.work.pick(reply[1], worker, **pick)
 
@@ -100,7 +100,6 @@ class Outcomes(Part):
             lists = [(some, f"outcomes[{i}].enqueue[{{}}]") for some in follows]
             lists += [([(outcome["resume"], None)], f"outcomes[{i}].resume")] if "resume" in outcome else []
             errors = [e for some, at in lists for e in self.model.links.unknown_dependencies(reply, some, at)]
-            errors += [e for some in follows for e in self.model.onward.parted(some, outcome, f"outcomes[{i}]")]
             if self.model.life.holds(outcome["id"], outcome["token"]) or isinstance(reply, ErrorReply):
                 yield from errors
 

@@ -32,7 +32,6 @@ class Schedule:
     next_ms: int | None = None
     last_ms: int | None = None
     last_id: str | None = None
-    going_ms: int | None = None  # the moment whose job is on its way to another partition
     runs: list = field(default_factory=list)  # ids of its last jobs, the latest first
 
     def __post_init__(self):
@@ -102,7 +101,7 @@ class Schedules(Part):
 
     def awaits_ms(self, schedule):
         """When it is looked at."""
-        return None if schedule.is_paused or schedule.going_ms is not None else schedule.next_ms
+        return None if schedule.is_paused else schedule.next_ms
 
     def due_count(self):
         due = [schedule for schedule in self.defined.values() if self.is_schedule_due(schedule)]
@@ -116,19 +115,6 @@ class Schedules(Part):
         limit = self.model.queues.records.get(queue, {}).get("max_waiting")
         return bool(limit) and self.model.life.waiting(queue) >= limit
 
-    def arrived(self, going, id, created):
-        """What another partition said of a job that was to be made there."""
-        schedule = self.defined.get(going.schedule)
-        if schedule is None or (not going.is_beside and schedule.going_ms != going.schedule_ms):
-            return
-        if created:
-            schedule.runs = [id, *schedule.runs[: MOST_RUNS - 1]]
-        if not going.is_beside:
-            schedule.going_ms = None
-            if created:
-                schedule.made, schedule.last_ms, schedule.last_id = schedule.made + 1, going.schedule_ms, id
-            schedule.next_ms = None if schedule.left() <= 0 else schedule.next_ms
-
     # ---- the sweep ----
 
     def before_sweep(self):
@@ -138,9 +124,6 @@ class Schedules(Part):
 
     def make_jobs(self, left_some, taken_before, waiting_before):
         due = {s.id for s in self.defined.values() if self.is_schedule_due(s)}
-        for id in [id for id in due if self.model.systems.home(self.defined[id].job)]:
-            due.remove(id)
-            self.send(self.defined[id], left_some)
         made = {id: [] for id in due}
         for job_id in self.model.look_for_new(self.model.arrival.last_id) if due else ():
             doc = self.model.look(job_id)
@@ -164,20 +147,6 @@ class Schedules(Part):
             limit = self.model.queues.records.get(queue, {}).get("max_waiting")
             was_full = limit and max(waiting_before.get(queue, 0) + came, self.model.life.waiting(queue)) >= limit
             self.check_made(self.defined[id], made[id], left_some, taken_before, was_full)
-
-    def send(self, schedule, left_some):
-        """Its job belongs to another partition; one at a time is asked for there."""
-        wanted = schedule.wanted(self.model.now)
-        doc = self.model.look_at_schedule(schedule.id) if left_some else {}
-        if left_some and wanted and doc.get("on_its_way_ms") != wanted[0]:
-            return same(doc.get("next_ms"), schedule.next_ms, "next_ms of a schedule that was left for the next call")
-        if not wanted:
-            schedule.next_ms = schedule.after(self.model.now)
-            return
-        moment = schedule.going_ms = wanted[0]
-        schedule.next_ms = schedule.after(moment)
-        home = self.model.systems.home(schedule.job)
-        self.model.onward.send(home, schedule.job, schedule.argument, schedule.id, moment)
 
     def check_made(self, schedule, made, left_some, taken_before, was_full):
         """taken_before: unique keys. was_full: at some time in the sweep the queue may have been."""
@@ -222,10 +191,6 @@ class Schedules(Part):
         if id not in self.defined:
             raise Refused("NOTFOUND", "id")
         schedule = self.defined[id]
-        if home := self.model.systems.home(schedule.job):
-            same(reply, ["", 0], "a job that another partition makes")
-            self.model.onward.send(home, schedule.job, schedule.argument, id, self.model.now, True)
-            return
         if self.is_full(schedule.job):
             raise Refused("FULL", "job.queue")
         accepted(reply)
@@ -253,7 +218,6 @@ class Schedules(Part):
                 new.is_paused = given["paused"] = old.is_paused
             new.declared = new.declared or old.declared
             new.made, new.last_ms, new.last_id, new.runs = old.made, old.last_ms, old.last_id, old.runs
-            new.going_ms = old.going_ms
         new.next_ms = new.after(self.model.now)
         keeps = old and old.timing == new.timing and not old.is_paused and old.next_ms is not None
         if keeps and new.left() > 0:
@@ -296,7 +260,6 @@ class Schedules(Part):
         shown_next = doc.pop("next_ms", None)
         next_ms = None if schedule.is_paused else schedule.next_ms
         same(shown_next, next_ms, f"next_ms of a schedule at {self.model.now}")
-        same(doc.pop("on_its_way_ms", None), schedule.going_ms, "the moment whose job is on its way")
         for name in ("made", "last_ms", "last_id"):
             same(doc.pop(name, None), getattr(schedule, name), f"{name} of a schedule")
         same(doc.pop("argument"), schedule.argument, "argument of a schedule")
@@ -312,8 +275,7 @@ class Schedules(Part):
         if schedule.is_paused:
             return same(shown, [], "next moments of a schedule that is paused")
         firsts = {schedule.next_ms, schedule.after(self.model.now)}
-        left = schedule.left() - (schedule.going_ms is not None)
-        lists = [self.moments_from(schedule, first, min(count, left)) for first in firsts]
+        lists = [self.moments_from(schedule, first, min(count, schedule.left())) for first in firsts]
         expect(shown in lists, "next moments of a schedule", shown, lists)
 
     def moments_from(self, schedule, first, count):

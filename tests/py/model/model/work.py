@@ -36,8 +36,7 @@ class Work(Part):
 
     # ---- section 4 ----
 
-    def pick(self, reply, worker, queues, count=1, order="priority", before=None, request=None, wait=None,
-             settings=None, without=()):  # fmt: skip
+    def pick(self, reply, worker, queues, count=1, order="priority", before=None, request=None, wait=None, without=()):
         self.model.workers.known_worker(worker)
         accepted(reply)
         self.model.workers.sign_of_life(worker)
@@ -45,8 +44,6 @@ class Work(Part):
         if answer and (self.model.now < until_ms or self.is_repeat(reply, answer)):
             return self.picked_again(reply, answer)
         self.model.sleepers.gets_up(worker, wait)
-        if self.model.systems.is_stale(settings, reply):
-            return None
         self.model.clock.come_by()
         due_before = self.model.clock.due_count()
         self.model.clock.sweep(left_some=reply[0] == 0)

@@ -43,8 +43,6 @@ class Worker:
     refused: set = field(default_factory=set)
     about: dict = field(default_factory=dict)  # host, pid, version, names
     lost: list | None = None  # ids of the first jobs that it lost when it died, where that is known
-    slots: dict = field(default_factory=dict)  # job of another partition -> token, since when, until when
-    taken: int | None = None  # slots in use of a guest, which another partition counts
 
 
 @dataclass
@@ -79,11 +77,6 @@ class Workers(Part):
         self.registered = {}
         self.others = {}
         self.due_before = 0  # the sweep of this call
-        self.guests = []  # of the call that runs
-
-    def used(self, worker):
-        """How many of a worker's slots are."""
-        return len(self.held(worker)) + len(worker.slots) if worker.taken is None else worker.taken
 
     def held(self, worker):
         return [j for j in self.model.jobs.values() if j.status == "running" and j.worker_id == worker.id]
@@ -104,7 +97,7 @@ class Workers(Part):
         for job in jobs:
             self.model.life.requeue(job, by="release")
         del self.registered[worker.id]
-        return len(jobs) + len(worker.slots)
+        return len(jobs)
 
     def other(self, id):
         found = self.others.get(id)
@@ -203,7 +196,6 @@ class Workers(Part):
         doc["url"] = worker.url
         doc.update({k: getattr(worker, k) for k in ("since_ms", "lapsed", "request")})
         running = [[job.id, job.started_ms] for job in self.held(worker)]
-        running += [[id, since_ms] for id, (_, since_ms, _) in worker.slots.items()]
         doc.update(held=len(running), state=self.state_of(worker), refused=sorted(worker.refused))
         doc["running"] = sorted(running)
         return {k: v for k, v in doc.items() if v is not None} | worker.about
@@ -240,7 +232,7 @@ class Workers(Part):
             return "pulling"
         if worker.resting:
             return worker.resting
-        return "full" if self.used(worker) >= worker.max_jobs else "ready"
+        return "full" if len(self.held(worker)) >= worker.max_jobs else "ready"
 
     def wants(self, worker):
         """The jobs that may be given to a worker right now for certain, best rank first."""
@@ -255,7 +247,7 @@ class Workers(Part):
     def with_room(self):
         return [
             worker
-            for worker in [*self.registered.values(), *self.guests]
+            for worker in self.registered.values()
             if self.state_of(worker) == "ready" and (not worker.key or self.model.access.lasts(worker.key))
         ]
 
@@ -308,26 +300,15 @@ class Workers(Part):
         return any(job.id in heads for heads in choices) and all(rank(job) <= rank(other) for other in latest)
 
     def load(self, worker):
-        return self.used(worker) / worker.max_jobs
-
-    def assign(self, reply, master, guests=(), **wish):
-        accepted(reply)
-        self.guests = [
-            Worker(id, id, entries(queues), "", most, 0, 0, refused=set(refused), taken=most - free)
-            for queues, refused, workers in guests
-            for id, free, most in workers
-        ]
-        for guest in self.guests:
-            guest.url = "guest"
-        self.give_out(reply, master, **wish)
-        self.guests = []
+        return len(self.held(worker)) / worker.max_jobs
 
     def told_of(self, id):
-        """What `assign` tells of who gets a job: nothing of a guest."""
+        """What `assign` tells of who gets a job."""
         worker = self.registered.get(id)
         return [worker.url, worker.secrets, worker.key] if worker else ["", "", ""]
 
-    def give_out(self, reply, master, limit=100, wait=None, request=None, without=(), settings=None):
+    def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
+        accepted(reply)
         until_ms, answer = self.model.work.requests.get(("assign", request), (0, []))
         again = [0, *(pair[4:] for pair in reply[1:])]
         if answer and (self.model.now < until_ms or self.model.work.is_repeat(again, answer)):
@@ -336,20 +317,15 @@ class Workers(Part):
             same([tuple(pair[:4]) for pair in reply[1:]], to, "to")
             return self.model.work.show_again([reply[0], *again[1:]], jobs)
         self.model.sleepers.gets_up(master, wait)
-        if self.model.systems.is_stale(settings, reply):
-            return None
         self.model.clock.come_by()
         self.due_before = self.model.clock.due_count()
         self.model.clock.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)
         started = []
         for id, *told, doc, argument in reply[1:]:
-            known = {one.id: one for one in [*self.guests, *self.registered.values()]}
-            worker, job = known.get(id), self.model.jobs.get(doc["id"])
+            worker, job = self.registered.get(id), self.model.jobs.get(doc["id"])
             expect(worker and self.told_of(id) == told, "an unknown worker", id, told)
             self.check_assigned(worker, job, doc, reply[0] == 0, without)
-            if worker.taken is not None:
-                worker.taken += 1
             self.model.life.start(job, id)
             self.model.life.give_token(job, doc)
             started.append(job)
@@ -357,11 +333,10 @@ class Workers(Part):
             same(argument, job.argument, "argument of an assigned job")
         self.model.life.check_tokens(started)
         if len(reply) - 1 < limit and (reply[0] != 0 or not self.model.order.may_leave_some()):
-            asked = [worker for worker in [*self.registered.values(), *self.guests] if worker.id not in without]
+            asked = [worker for worker in self.registered.values() if worker.id not in without]
             left = [(worker, self.wants(worker)) for worker in asked if self.wants(worker)]
             same(left if reply[0] or self.due_before < DEAR else [], [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.registered.values() if w.resting]
-        rests += [until_ms for w in self.registered.values() for _, _, until_ms in w.slots.values()]
         # Nothing opens for those who are left out: their master asks anew when they are back.
         openings = self.openings_for_workers(without) if len(reply) - 1 < limit else []
         self.model.clock.check_next(reply[0], self.due_before, also=rests + openings, given=len(reply) - 1)

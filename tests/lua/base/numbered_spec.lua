@@ -1,10 +1,10 @@
--- A namespace that is a partition of a system: its ids name it. All other specs run so with JQ_PARTITION=7.
+-- A namespace whose name says a number: its ids say it, too. All other specs run so with JQ_NUMBER=7.
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
-describe("a partition", function()
+describe("a namespace with a number", function()
   local jq
-  local function partition(name)
+  local function named(name)
     jq = space.new({ tag = name })
     return jq
   end
@@ -13,7 +13,7 @@ describe("a partition", function()
   end)
 
   it("has two digits of its own at the end of each id", function()
-    partition("two:10~4be09d")
+    named("two:10~4be09d")
     local first, second = jq:enqueue("a"), jq:enqueue("a", { unique = "u" })
     assert.are.equal("0a", first:sub(15))
     assert.are.equal("0a", second:sub(15))
@@ -29,22 +29,22 @@ describe("a partition", function()
     ["t:7~x"] = "", ["7~ff"] = "", ["t:7~ff:"] = "", ["t:-7~ff"] = "",
   }) do
     it("is by its name " .. tag .. " " .. (tail == "" and "none" or tail), function()
-      assert.are.equal(tail, partition(tag):enqueue("a"):sub(15))
+      assert.are.equal(tail, named(tag):enqueue("a"):sub(15))
     end)
   end
   it("has no job that waits for one of another", function()
-    partition("mine:2~0")
+    named("mine:2~0")
     local here = jq:enqueue("a")
     for _, there in ipairs({ here:sub(1, 14), here:sub(1, 14) .. "01", here:sub(1, 14) .. "03" }) do
-      local problem = "job " .. there .. " is of another partition than the one that waits for it"
-      jq:refuses("INVALID jobs[0].depends[0]: " .. problem, "enqueue", { name = "b", depends = { there } },
+      local problem = "no such job: " .. there
+      jq:refuses("NOTFOUND jobs[0].depends[0]: " .. problem, "enqueue", { name = "b", depends = { there } },
         msgpack.NIL)
-      jq:refuses("INVALID add[0]: " .. problem, "depend", { id = here, add = { there } })
+      jq:refuses("NOTFOUND add[0]: " .. problem, "depend", { id = here, add = { there } })
     end
     jq:enqueue("b", { depends = { here } })
   end)
-  it("knows no id that ends in two noughts, which is no partition's", function()
-    partition("none:2~0")
+  it("knows no id that ends in two noughts, which no namespace gives", function()
+    named("none:2~0")
     jq:refuses("INVALID ids[0]: expected a job id of 14 or 16 hexadecimal digits", "cancel",
       { ids = { ("0"):rep(16) } })
   end)
