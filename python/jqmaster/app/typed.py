@@ -253,7 +253,7 @@ def _changed(given: Any, made: Any) -> str | None:
     elif isinstance(given, Mapping) and isinstance(made, Mapping):
         if lost := [str(name) for name in given if len(made) < len(given) and name not in made]:
             return f"there is no {', '.join(lost)}"
-        pairs = zip(given.values(), made.values(), strict=False)
+        pairs = ((one, made[key]) for key, one in given.items() if key in made)
     elif isinstance(given, list | tuple | collections.deque) and isinstance(made, list | tuple | collections.deque):
         pairs = zip(given, made, strict=False)
     return next(filter(None, (_changed(*pair) for pair in pairs)), None)
