@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import msgpack
 
-from jqmaster.app.hints import Adapter, Annotations, Types, is_plain
+from jqmaster.app.hints import Adapter, Annotations, Types
 from jqmaster.worker.threads import in_a_thread
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -216,8 +216,7 @@ class Signature:
 
     @functools.cached_property
     def _types(self) -> Types:
-        annotations = [*(hint for _, hint in self._annotations), self._annotations.result]
-        if all(not isinstance(hint, str) and is_plain(hint) for hint in annotations):
+        if self._annotations.are_plain:
             return Types()
         from jqmaster.app import typed  # few programs need it
 

@@ -98,6 +98,14 @@ class Annotations:
         self._signature = signature
         self.none_by_default = {one.name for one in signature.parameters.values() if one.default is None}
 
+    @property
+    def are_plain(self) -> bool:
+        """Whether all are of types whose values travel as they are."""
+        try:
+            return all(is_plain(self.evaluated(hint)) for hint in (*(hint for _, hint in self), self.result))
+        except (NameError, TypeError, SyntaxError):
+            return False
+
     def forget(self) -> None:
         """The names of that place, which may hold much: all is evaluated."""
         self._local.clear()

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
-from jqmaster.app import calling, functions, recurring
+from jqmaster.app import calling, functions
 from jqmaster.app import handle as handles
 from jqmaster.app.calling import MessagePack, Serializer
 from jqmaster.app.flow import FlowMethods
@@ -174,6 +174,8 @@ class Registry(OperationMethods, FlowMethods):
         takes it out of the server. Raises TypeError or ValueError for what cannot be: a time, a zone, arguments that
         do not fit.
         """
+        from jqmaster.app import recurring  # which knows zones; few programs need it
+
         if task is None:
             return lambda it: self.schedule(it, **when)
         if not isinstance(task, Task):

@@ -11,7 +11,17 @@ import ipaddress
 import pathlib
 import re
 import zoneinfo
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from typing import Any, Optional, TypeVar, get_args, get_origin
 
 import msgspec
@@ -253,7 +263,10 @@ def _changed(given: Any, made: Any) -> str | None:
     elif isinstance(given, Mapping) and isinstance(made, Mapping):
         if lost := [str(name) for name in given if len(made) < len(given) and name not in made]:
             return f"there is no {', '.join(lost)}"
-        pairs = zip(given.values(), made.values(), strict=False)
+        pairs = ((one, made[key]) for key, one in given.items() if key in made)
+    elif isinstance(given, Set) and isinstance(made, Set):
+        whole = [one for one in given if hints.has_fields(type(one))]
+        pairs = ((one, next(iter(made))) for one in whole if not any(isinstance(other, type(one)) for other in made))
     elif isinstance(given, list | tuple | collections.deque) and isinstance(made, list | tuple | collections.deque):
         pairs = zip(given, made, strict=False)
     return next(filter(None, (_changed(*pair) for pair in pairs)), None)

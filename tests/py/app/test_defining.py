@@ -61,7 +61,7 @@ def test_what_cannot_be_a_job(function: Any, message: str) -> None:
 
 
 PROCESSES: list[tuple[Any, str]] = [
-    (asay, "for plain functions"), (functools.partial(say), "at the top"), (Shop(), "at the top"), (len, "top"),
+    (asay, "for plain functions"), (functools.partial(say), "at the top"), (Shop(), "at the top"), ({}.get, "top"),
     (Shop().sell, "at the top"), (lambda: 1, "at the top of a module, by their names"),
 ]  # fmt: skip
 

@@ -51,7 +51,7 @@ def test_a_group_has_the_results_of_all(jq: JQ) -> None:
 
 def test_one_that_fails_is_told_once_all_have_ended(jq: JQ) -> None:
     does = Functions(jq)
-    parts = [does.add.job(1, 1), does.fail.job("broken"), does.add.options(delay=0.2).job(2, 2)]
+    parts = [does.add.job(1, 1), does.fail.job("broken"), does.add.options(delay=3).job(2, 2)]
     group = jq.group(parts, done=does.tell.job("done"), failed=does.tell.job("one failed"))
     jq.burst(raises=False)
     assert does.told == []

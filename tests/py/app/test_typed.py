@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import typing
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -100,12 +100,16 @@ def test_what_would_arrive_as_something_else_is_refused_where_it_is_said(jq: JQ)
     class Vip(Customer):
         level: int = 1
 
+    class Named(typed_values.Strict):
+        name: str = ""
+
     def function(one): ...  # type: ignore[no-untyped-def]
 
     wrong: list[tuple[Any, Any, str]] = [
         (Order, Express(ID, Decimal(1)), "Express would arrive as Order"), (Order, 5, "Expected `object`"),
         (list[Order], [ORDER, Express(ID, Decimal(1))], "Express would arrive"), (Size, "xl", "Invalid enum value"),
         (Customer, Vip(name="a", since=DAY), "Vip would arrive as Customer"), (Order, {"id": str(ID)}, "`price`"),
+        (set[typed_values.Strict], {Named(day=DAY, kind=typed_values.Kind.A, pair=(1, ID))}, "Named would arrive"),
         (dict[str, Customer], {"a": Vip(name="a", since=DAY)}, "Vip would"), (uuid.UUID, None, "Expected `uuid`"),
         (typed_values.Row, {"day": DAY, "extra": 1}, "no extra"), (set[Order], threading.Lock(), "lock cannot be"),
         (Account, {"user_id": 5, "x": 1}, "x: Extra inputs"), (Checked, {"count": 0}, "count: Input should be greater"),
@@ -329,4 +333,3 @@ def test_plain_types_need_no_adapters() -> None:
 
     assert plain.signature is not None
     assert plain.signature.types == ({}, None)
-    assert Generator and pydantic  # named above
