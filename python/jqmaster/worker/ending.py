@@ -287,7 +287,7 @@ def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bo
     failure = failure_of(error, retries)
     with suppress(Exception):  # of a handler of the program's, which is no reason to lose what became of the job
         _log(job, error, failure)
-    spec = {
+    spec: dict[str, Any] = {
         "type": "failure",
         "should_retry": failure.should_retry,
         "message": failure.message,

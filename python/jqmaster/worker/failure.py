@@ -68,11 +68,12 @@ class JobFailed(Exception):
 
 
 class Failure(NamedTuple):
-    """How an attempt failed, as plain data that may come from another process. `error` is packed."""
+    """How an attempt failed, as plain data that may come from another process. `error` is packed. `should_retry`: None
+    where the rules are not known there."""
 
     message: str
     group: str
-    should_retry: bool
+    should_retry: bool | None
     retry_in: Any
     error: bytes
     trace: str
@@ -169,17 +170,20 @@ def trace_of(error: BaseException) -> str:
 def _failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None) -> Failure:
     known = error.__dict__.get(_KNOWN)
     if isinstance(known, Failure):
-        return known
+        return known if known.should_retry is not None else known._replace(should_retry=_again(error, retries))
     trace = trace_of(error)
     if isinstance(error, JobFailed):
         group = cut_group(error.group) or group_of(error)
         return Failure(text_of(error), group, _is_true(error.retry), error.retry_in, packed(error.error), trace)
-    try:
-        again = retries is None or retries(error)
-    except Exception:  # `isinstance` runs what a metaclass says
-        again = True
     value = {"type": _name(type(error)), "traceback": trace}
-    return Failure(summary(error), group_of(error), again, None, packed(value), trace)
+    return Failure(summary(error), group_of(error), _again(error, retries), None, packed(value), trace)
+
+
+def _again(error: BaseException, retries: Callable[[BaseException], bool] | None) -> bool:
+    try:
+        return retries is None or retries(error)
+    except Exception:  # `isinstance` runs what a metaclass says
+        return True
 
 
 def _meant(error: BaseException) -> BaseException:

@@ -214,7 +214,7 @@ class _Surroundings:
 def _answer(packed: bytes, say: _Saying, runner: asyncio.Runner, surroundings: _Surroundings) -> Reply:
     try:
         call: Call = pickle.loads(packed)
-        found = _found(call.where)
+        found = _found(call.where, call.job.name)
         if (jq := getattr(found, "jq", None)) is not None:
             jq.connect(call.connection)
             runner.run(surroundings.enter(jq))
@@ -240,8 +240,10 @@ def _run(found: Any, call: Call, say: _Saying, runner: asyncio.Runner) -> Reply:
         end_if_forked(pid, error)
         if isinstance(error, JobStopped) and say.is_over:
             return Reply()  # which nobody reads
-        rules = getattr(found, "rules", None)
-        return _failed(error, failure_of(error, rules and rules.retries))
+        if (rules := getattr(found, "rules", None)) is not None:
+            return _failed(error, failure_of(error, rules.retries))
+        failure = failure_of(error)
+        return _failed(error, failure if isinstance(error, JobFailed) else failure._replace(should_retry=None))
 
 
 def _pickled(result: Any) -> bytes:
@@ -287,10 +289,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _found(where: tuple[str, str]) -> Any:
-    found: Any = importlib.import_module(where[0])
+def _found(where: tuple[str, str], name: str) -> Any:
+    """The task; or the function, where the task has another name and cannot be seen."""
+    module = importlib.import_module(where[0])
+    found: Any = module
     for part in where[1].split("."):
         found = getattr(found, part)
+    if not hasattr(found, "jq"):
+        for one in list(vars(module).values()):
+            tasks = getattr(one, "tasks", None)
+            if isinstance(tasks, dict) and getattr(tasks.get(name), "function", None) is found:
+                return tasks[name]
     return found
 
 

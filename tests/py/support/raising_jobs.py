@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import operator
 import os
 import threading
 from typing import Any
@@ -149,13 +150,12 @@ async def ruled_coroutine(how: str) -> None:
     by_rules(how)
 
 
-def ruled_process(how: str) -> None:
-    by_rules(how)
-
-
-ruled = {
+ruled: dict[str, Any] = {
     "coroutine": jobs.job(name="ruled_coroutine", **RULES)(ruled_coroutine),
     "thread": jobs.job(name="ruled_thread", **RULES)(by_rules),
+    # Not under the function's name: its process has to look for it.
+    "process": jobs.job(name="ruled_process", process=True, **RULES)(by_rules),
+    "function of a library": jobs.job(name="ruled_library", process=True, **{**RULES, "retry_on": KeyError})(
+        operator.getitem
+    ),
 }
-ruled_process = jobs.job(name="ruled_process", process=True, **RULES)(ruled_process)  # type: ignore[assignment]
-ruled["process"] = ruled_process  # type: ignore[assignment]

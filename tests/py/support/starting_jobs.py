@@ -102,6 +102,13 @@ def where() -> list[Any]:
     return [repr(jobs), here.enqueue().id]
 
 
+def anywhere() -> list[Any]:
+    return [repr(jobs), here.enqueue().id]
+
+
+where_by_another_name = jobs.job(name="by another name", queue="starting", process=True)(anywhere)
+
+
 @jobs.job(queue="starting")
 def where_in_thread() -> list[Any]:
     return [repr(jobs), here.enqueue().id]

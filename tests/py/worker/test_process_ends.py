@@ -27,6 +27,7 @@ from starting_jobs import (
     takes,
     unending,
     where,
+    where_by_another_name,
     where_in_thread,
     where_on_the_loop,
     wrapped,
@@ -157,8 +158,9 @@ def never(): ...
         assert "program.py" in caught.value.error["traceback"]
 
 
-def test_a_process_asks_the_server_of_its_object(jq: JQ) -> None:
-    handle = where.enqueue()
+@pytest.mark.parametrize("task", [where, where_by_another_name])
+def test_a_process_asks_the_server_of_its_object(jq: JQ, task: Any) -> None:
+    handle = task.enqueue()
     jq.burst()
     name, follower = handle.result(timeout=LONG_S)
     assert name == repr(jq)

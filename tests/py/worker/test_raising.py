@@ -100,6 +100,13 @@ def test_the_rules_of_retry_know_every_exception(jq: JQ, kind: str) -> None:
     assert {how: handle.document()["attempt"] for how, handle in handles.items()} == hows
 
 
+def test_rules_that_a_process_does_not_know_hold_all_the_same(jq: JQ) -> None:
+    again, never = [raising_jobs.ruled["function of a library"].enqueue(*args) for args in (({}, "key"), ([], 0))]
+    jq.burst(raises=False)
+    assert (again.document()["message"], again.document()["attempt"]) == ("KeyError: 'key'", 4)
+    assert (never.document()["message"], never.document()["attempt"]) == ("IndexError: list index out of range", 1)
+
+
 @pytest.mark.parametrize("way", ["redis", "http", "push", "synchronous"])
 async def test_bare_functions_likewise(way: str, server: Server, own: Engine) -> None:
     functions: dict[str, Any] = {"coroutine": raising_jobs.in_coroutine, "thread": raise_it, "next": lambda _: 1}
