@@ -42,7 +42,6 @@ MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
 
 LOCAL = "http://127.0.0.1:8400"
 BATCH = 1000
-
 _CONNECTION = ("url", "namespace", "_names_namespace", "form", "recreate", "actor", "_key")
 
 
@@ -169,10 +168,9 @@ class Registry(OperationMethods, FlowMethods):
     def schedule(self, task: Any = None, /, **when: Unpack[ScheduleOptions]) -> Any:
         """Decorator above `@jq.job`: make the job again and again, `@jq.schedule(cron="0 3 * * *")`.
 
-        Workers bring it to the server when they start, if it is not there or the program declares something else
-        than before: what an operator changed stays until then. When it is taken out of the program, `unschedule`
-        takes it out of the server. Raises TypeError or ValueError for what cannot be: a time, a zone, arguments that
-        do not fit.
+        Workers bring it to the server when they start; what an operator changed stays until the program declares
+        something else. When it is taken out of the program, `unschedule` takes it out of the server. Raises TypeError
+        or ValueError for a time, a zone or arguments that cannot be.
         """
         from jqmaster.app import recurring  # which knows zones; few programs need it
 
@@ -351,10 +349,8 @@ class Registry(OperationMethods, FlowMethods):
             part = calls[start : start + BATCH]
             token = request if request is None or not start else _token(request, start)
             added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
-            done += [
-                Handle(self.link, one.id, created=one.created, task=call.task)
-                for call, one in zip(part, added, strict=True)
-            ]
+            pairs = zip(part, added, strict=True)
+            done += [Handle(self.link, one.id, created=one.created, task=call.task) for call, one in pairs]
         return done
 
     def _prepared(

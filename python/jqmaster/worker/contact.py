@@ -20,6 +20,7 @@ from jqmaster.worker.trouble import Trouble, lasting
 log = logging.getLogger("jqmaster.worker")
 
 BATCH = 100
+BATCH_BYTES = 64 << 20  # of results; a single one may have more
 REPORTERS = 2
 
 
@@ -135,9 +136,7 @@ class Contact:
             if not self._endings:
                 self._ending_came.clear()
                 await self._ending_came.wait()
-            # Half of the slots at most: while Redis does one half, the functions of the other run here.
-            most = min(BATCH, (self._owner.concurrency + 1) // 2)
-            batch, self._endings = self._endings[:most], self._endings[most:]
+            batch = self._taken()
             wish = _Wish(self._owner, min(self._wanted, len(batch)))
             self._wanted -= wish.count
             try:
@@ -147,6 +146,17 @@ class Contact:
                 self._was_reported.set()
                 wish.drop()
 
+    def _taken(self) -> list[Ending]:
+        # Half of the slots at most: while Redis does one half, the functions of the other run here.
+        most, size, count = min(BATCH, (self._owner.concurrency + 1) // 2), 0, 0
+        for ending in self._endings[:most]:
+            size += len(ending.blob) if isinstance(ending, Outcome) else 0
+            if count and size > BATCH_BYTES:
+                break
+            count += 1
+        batch, self._endings = self._endings[:count], self._endings[count:]
+        return batch
+
     async def _report(self, batch: Sequence[Ending], wish: _Wish) -> None:
         outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
         releases = [ending for ending in batch if isinstance(ending, Release)]
@@ -154,20 +164,21 @@ class Contact:
             wish.drop()
         for release in releases:
             outcomes += await self.give_back(release)
-        states, jobs = await self._insist(outcomes, wish)
+        answers, jobs = await self._insist(outcomes, wish)
         wish.drop()
         self._owner.take(jobs)
-        for outcome, state in zip(outcomes, states, strict=True):
+        for outcome, state in answers:
             self._owner.answered(outcome, state)
 
-    async def _insist(self, batch: list[Outcome], wish: _Wish) -> tuple[list[str], list[Job]]:
-        """Report until it is heard. Repeating is safe: outcomes go by their token, the jobs by the request."""
+    async def _insist(self, batch: list[Outcome], wish: _Wish) -> tuple[list[tuple[Outcome, str]], list[Job]]:
+        """Report until it is heard: what was heard of each job, and the jobs that are next. Repeating is safe: outcomes
+        go by their token, the jobs by the request."""
         failures, refusals, request = 0, 0, new_request()
         while batch or wish.count:
             try:
-                reported = await self._source.finish(batch, wish.count, request)
+                states, jobs = await self._source.finish(batch, wish.count, request)
                 self._owner.trouble.over("report outcomes")
-                return reported
+                return list(zip(batch, states, strict=True)), jobs
             except (Unavailable, Forbidden) as error:
                 self._owner.trouble.met("report outcomes", error)
             except JQError as error:
@@ -176,7 +187,8 @@ class Contact:
                     await self._source.register_again()
                     wish.drop()
                 elif len(batch) > 1:
-                    return [(await self._insist([outcome], _Wish(self._owner)))[0][0] for outcome in batch], []
+                    singly = [await self._insist([outcome], _Wish(self._owner)) for outcome in batch]
+                    return [answer for answers, _ in singly for answer in answers], []
                 else:
                     if not refusals:
                         log.warning("job %s: its outcome was refused: %s", batch[0].job.id, error)
