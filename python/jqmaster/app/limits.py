@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from jqmaster.engine.options import Limits, known
 Match = Mapping[str, Any] | Task[..., Any]
 """Which jobs: a map of conditions (docs/protocol.md, section 7), or a task, which stands for its name."""
 
-_OF_RATE = ("limit", "period", "smooth")
+_FACTS = ("name", "queue", "priority")  # of a job, beside its argument
 
 
 class LimitOptions(Limits, total=False):
@@ -63,7 +63,7 @@ def limits_of(match: Match, given: Mapping[str, Any]) -> Limits:
     limits = with_seconds({name: value for name, value in named.items() if value is not None})
     if isinstance(match, Task):
         for name, path in _paths(limits):
-            _check_path(match, name, path)
+            _check_path(name, path, match)
     return limits  # type: ignore[no-any-return]
 
 
@@ -76,37 +76,62 @@ def with_seconds(value: Any) -> Any:
 
 def _check_values(limits: Limits) -> None:
     """What Redis would refuse when a worker brings it, too late for who wrote it."""
-    concurrency, rate = limits.get("concurrency"), limits.get("rate")
+    concurrency, rate, order = limits.get("concurrency"), limits.get("rate"), limits.get("order")
     if concurrency is None and rate is None:
         raise ValueError("a limit needs concurrency, rate or both; got neither")
-    if concurrency is not None and (type(concurrency) is not int or concurrency < 1):
+    if concurrency is not None and not _is_count(concurrency):
         raise ValueError(f"concurrency: expected an integer of at least 1, got {concurrency!r}")
-    if rate is None:
-        return
-    if not isinstance(rate, Mapping) or not {"limit", "period"} <= rate.keys() <= set(_OF_RATE):
+    if rate is not None:
+        _check_rate(rate)
+    if order is not None and (order != "strict" or concurrency != 1):
+        raise ValueError(f"order: expected 'strict', with concurrency=1; got {order!r}, concurrency={concurrency!r}")
+    if "cost" in limits and rate is None:
+        raise ValueError("cost: only a limit with rate has it")
+    if "expires_in" in limits and not _is_time(limits["expires_in"]):
+        raise ValueError(f"expires_in: expected more than 0 seconds, or a timedelta; got {limits['expires_in']!r}")
+    for name, path in _paths(limits):
+        _check_path(name, path)
+
+
+def _check_rate(rate: Any) -> None:
+    if not isinstance(rate, Mapping) or not {"limit", "period"} <= rate.keys() <= {"limit", "period", "smooth"}:
         raise ValueError(f"rate: expected a map {{'limit': starts, 'period': seconds}}, also 'smooth'; got {rate!r}")
-    limit, period = rate["limit"], rate["period"]
-    if type(limit) is not int or limit < 1:
-        raise ValueError(f"rate: expected as limit an integer of at least 1, got {limit!r}")
-    if isinstance(period, bool) or not isinstance(period, int | float) or period <= 0:
-        raise ValueError(f"rate: expected as period more than 0 seconds, or a timedelta; got {period!r}")
+    if not _is_count(rate["limit"]):
+        raise ValueError(f"rate: expected as limit an integer of at least 1, got {rate['limit']!r}")
+    if not _is_time(rate["period"]):
+        raise ValueError(f"rate: expected as period more than 0 seconds, or a timedelta; got {rate['period']!r}")
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def _paths(limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    by = limits.get("by")
-    for name, paths in (("by", [by] if isinstance(by, str) else by or ()), ("cost", [limits.get("cost")])):
-        yield from ((name, path) for path in paths if isinstance(path, str))
+    by = limits.get("by", [])
+    paths = [by] if isinstance(by, str) else by
+    if not isinstance(paths, Sequence) or not all(isinstance(path, str) for path in paths):
+        raise ValueError(f"by: expected a path, such as 'argument.customer', or a list of paths; got {by!r}")
+    yield from (("by", path) for path in paths)
+    if isinstance(limits.get("cost"), str):
+        yield "cost", limits["cost"]
 
 
-def _check_path(task: Task[..., Any], name: str, path: str) -> None:
-    """A path that names no parameter would find nothing: all jobs would share one key."""
-    names = None if task.signature is None else task.signature.named
+def _check_path(name: str, path: str, task: Task[..., Any] | None = None) -> None:
+    """A path that leads to no parameter would find nothing: all jobs would share one key."""
+    names = None if task is None or task.signature is None else task.signature.named
     head, _, rest = path.partition(".")
     parameter = rest.partition(".")[0] if head == "argument" else head
-    if names is None or not parameter or (parameter in names and head == "argument"):
+    if path == "argument" or (name == "by" and path in _FACTS):
         return
-    if head != "argument" and head not in names:
-        return  # Redis tells what a path is
-    close = [parameter] if parameter in names else difflib.get_close_matches(parameter, names, 1)
+    close = difflib.get_close_matches(parameter, names or (), 1)
     meant = f"; did you mean argument.{close[0]}?" if close else ""
-    raise ValueError(f"{name}: {path!r} leads to no parameter of {task.name}{task.signature}{meant}")
+    if head != "argument":
+        expected = "name, queue, priority, argument or argument.<path>" if name == "by" else "argument.<path>"
+        raise ValueError(f"{name}: expected a path: {expected}; got {path!r}{meant}")
+    if names is not None and parameter not in names:
+        assert task is not None
+        raise ValueError(f"{name}: {path!r} leads to no parameter of {task.name}{task.signature}{meant}")

@@ -144,6 +144,14 @@ WRONG: list[tuple[str, Callable[[JQ, Any], object], type[Exception]]] = [
     ("did you mean argument.customer?", lambda jq, f: jq.limit(f, by="customer", concurrency=1), ValueError),
     ("by: 'argument.zip.x' leads", lambda jq, f: jq.limit(f, by=["name", "argument.zip.x"], rate=RATE), ValueError),
     ("did you mean argument.size?", lambda jq, f: jq.limit(f, cost="argument.siz", rate=RATE), ValueError),
+    ("expected a path: name", lambda jq, f: jq.limit(f, by="argumnt.customer", concurrency=1), ValueError),
+    ("expected a path: name", lambda jq, f: jq.limit({"name": "a"}, id="x", by="customer", rate=RATE), ValueError),
+    ("expected a path: argument", lambda jq, f: jq.limit(f, cost="priority", rate=RATE), ValueError),
+    ("by: expected a path", lambda jq, f: jq.limit(f, by=5, concurrency=1), ValueError),
+    ("by: expected a path", lambda jq, f: jq.limit(f, by=["argument.customer", None], concurrency=1), ValueError),
+    ("order: expected 'strict'", lambda jq, f: jq.limit(f, order="strict", concurrency=2), ValueError),
+    ("cost: only a limit with rate", lambda jq, f: jq.limit(f, cost=2, concurrency=2), ValueError),
+    ("expires_in: expected", lambda jq, f: jq.limit(f, expires_in=0, concurrency=2), ValueError),
     ("did you mean concurrency?", lambda jq, f: jq.limit(f, concurency=1), TypeError),
     ("concurrency, rate or both", lambda jq, f: jq.limit(f, by="argument.customer"), ValueError),
     ("integer of at least 1, got 0", lambda jq, f: jq.limit(f, concurrency=0), ValueError),
@@ -184,6 +192,12 @@ def test_paths_that_may_lead_somewhere_are_taken() -> None:
     jq.limit(mail, by=["argument.anything.at.all", "queue"], rate=RATE, cost="argument.size")
     jq.limit(several, by=["argument.size", "argument", "argument.*", "priority"], concurrency=1)
     jq.limit(jq.task("elsewhere"), by="argument.any", concurrency=1)
+
+    @jq.limit(by=["name", "argument.name"], concurrency=1)
+    @jq.job
+    def named(name: str, queue: str) -> None: ...
+
+    jq.limit(named, id="by queue", by="queue", order="strict", concurrency=1, expires_in=timedelta(days=1))
     with pytest.raises(ValueError, match=r"argument\.customers"):
         jq.limit(several, id="other", by="argument.customers", concurrency=1)
 
