@@ -3,7 +3,8 @@
 -- wait for it. When a job ends, its dependents are due for a look (kind "d" .. how it ended .. id), so that any number
 -- of them is unblocked in steps, by whoever sweeps.
 --
--- How it ended: d done, e error, c cancelled, a cancelled with all its dependents (which comes before the others).
+-- How it ended: d done or skipped, e error, c cancelled, a cancelled with all its dependents (which comes before the
+-- others).
 --
 -- A job of another partition stands here like one of this one, as far as those that wait for it go. How it ended comes
 -- by mail (module links.mail), for which its partition has this one among the dependents, as `!` and two digits.
@@ -53,7 +54,8 @@ end
 function M.note_end(id, to)
   local first = call("ZRANGE", keys.DEPENDENTS .. id, 0, 0)[1]
   if first then
-    local how = to == states.KEPT and states.DONE or to == states.CANCELLED and M.tree[1] and M.ALL_CANCELLED or to
+    local how = (to == states.KEPT or to == states.SKIPPED) and states.DONE
+      or to == states.CANCELLED and M.tree[1] and M.ALL_CANCELLED or to
     if first:sub(1, 1) == mail.PARTITION then
       mail.note_end(id, how)
     end

@@ -32,7 +32,7 @@ from jqmaster.system.engine import SystemEngine, Whole
 log = logging.getLogger("jqmaster.metrics")
 
 MOST_QUEUES = 100
-STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
+STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
 WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
 OTHERS = "*"  # no queue has this name
 

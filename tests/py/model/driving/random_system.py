@@ -17,6 +17,8 @@ LIMITS = {"constrain": (3, 3, 3), "unconstrain": (0.5, 0.5, 0.5), "hold": (1, 1,
 class PartitionGenerator(Generator):
     """Of one partition: nothing that has to be alike in all, or belongs to another."""
 
+    refuses, policies = False, ("wait", "fail", "run")  # systems are to go, and learn nothing new
+
     def __init__(self, seed, driver):
         super().__init__(seed, driver)
         self.weights = {script: weight for script, weight in self.weights.items() if script in OF_ONE}
@@ -24,6 +26,8 @@ class PartitionGenerator(Generator):
 
 
 class SystemGenerator(Generator):
+    refuses, policies = False, ("wait", "fail", "run")
+
     def __init__(self, seed, driver):
         super().__init__(seed, driver)
         self.is_constrained = self.is_crowded = False

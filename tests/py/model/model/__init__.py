@@ -21,6 +21,7 @@ from model.limits import Limits
 from model.links import Links
 from model.mail import Mail
 from model.marks import Marks
+from model.needs import Needs
 from model.onward import Onward
 from model.order import Order
 from model.outcomes import Outcomes
@@ -61,6 +62,7 @@ class Model:
         self.queues = Queues(self)
         self.arrival = Arrival(self)
         self.links = Links(self)
+        self.needs = Needs(self)
         self.mail = Mail(self)
         self.onward = Onward(self)
         self.outcomes = Outcomes(self)

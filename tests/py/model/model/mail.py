@@ -8,6 +8,7 @@ import math
 import msgpack
 
 from model.common import accepted, expect, same
+from model.needs import SAYS
 from model.part import Part
 
 LEASE_MS, AGAIN_MS = 5000, 300_000  # when a letter is written again that nobody answered; and that was
@@ -69,7 +70,7 @@ class Mail(Part):
             elif how == "all_cancelled" or self.entered.get((job.id, id), 0) > seen:
                 continue
             else:
-                outs.add({"wait": "wait", "fail": "fail", "run": "go"}[job.if_failed])
+                outs.add(SAYS[job.if_failed])
             outs |= set() if is_new else {"wait"}
         return outs or {"wait"}
 
