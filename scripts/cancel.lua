@@ -42,7 +42,7 @@ local function refusal(ids)
       return check.missing(path, "job", id)
     elseif state == states.RUNNING and not takes_running then
       return "CONFLICT " .. path .. ": it runs, and running jobs are not to be cancelled: " .. id
-    elseif not states.is_of(state, states.UNENDED) and state ~= states.CANCELLED then
+    elseif states.is_of(state, "kde") then
       return "CONFLICT " .. path .. ": it has ended (" .. states.name(state) .. "): " .. id
     end
   end

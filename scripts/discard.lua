@@ -17,7 +17,7 @@ if not spec then
   return redis.error_reply(selected)
 end
 local unwanted, seen = {}, {}
-local reply, changed = selection.each(selected, "qwsbtkdec", function(of)
+local reply, changed = selection.each(selected, "qwsbtkdecn", function(of)
   if seen[of] then
     return "NOTFOUND" -- named twice
   elseif of[job.STATE] == states.RUNNING then

@@ -1,4 +1,4 @@
--- Runs jobs again that failed for good, were cancelled, or wait for their backoff.
+-- Runs jobs again that failed for good, were cancelled or skipped, or wait for their backoff.
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {ids, queue?, actor?} or {where, cursor?, count?, queue?, actor?}: queue is where they are to wait
 -- Reply  for each job queued, or NOTFOUND, or CONFLICT (its state does not allow it, or its unique key is another's);
@@ -26,7 +26,8 @@ local problem = again.check(selected.ids, spec.queue)
 if problem then
   return redis.error_reply(problem)
 end
-local reply, changed = selection.each(selected, again.STATES, function(of)
+local letters = spec.where and spec.where.status == nil and again.UNASKED or again.STATES
+local reply, changed = selection.each(selected, letters, function(of)
   -- What failed once more since the first call is not retried for ever.
   if selected.where and of[job.ENDED_MS] > selected.begun_ms then
     return "CONFLICT"

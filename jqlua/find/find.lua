@@ -19,7 +19,7 @@ local call = redis.call
 
 local CHUNK = 50
 -- States in the order of the protocol page. Done jobs whose result is kept come before those without.
-local ORDER = { "qw", "s", "b", "r", "t", "k", "d", "e", "c" } -- of states; those of an entry are merged
+local ORDER = { "qw", "s", "b", "r", "t", "k", "d", "e", "c", "n" } -- of states; those of an entry are merged
 
 -- Fields of a position.
 local BEGUN_MS = 1 -- when the first step was

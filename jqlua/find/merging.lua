@@ -13,8 +13,8 @@ local M = {}
 local call = redis.call
 
 -- States whose sets are merged with one another.
-M.ORDER = { "r", "kdec", "t", "qw", "s", "b" }
-local REVERSED = "rkdec"
+M.ORDER = { "r", "kdecn", "t", "qw", "s", "b" }
+local REVERSED = "rkdecn"
 -- With more queues they go one behind the other: a page has to look at the head of each.
 local MOST_QUEUES = 200
 -- A listing that began with fewer goes on as it began.

@@ -12,7 +12,8 @@ local keys = require "jqlua.base.keys"
 local M = {}
 
 local FIELDS = "queue status name tag group from_ms to_ms message worker slower_ms argument match"
-local STATES = "one of queued, scheduled, blocked, running, retrying, done, error, cancelled, or a list of them"
+local STATES = "one of queued, scheduled, blocked, running, retrying, done, error, cancelled, skipped, "
+  .. "or a list of them"
 local LATEST_MS = 9007199254740992
 local LONGEST_TEXT = 1024
 
@@ -118,7 +119,7 @@ local function is_slower(of, slower_ms)
   local end_ms = of[job.ENDED_MS]
   if state == states.RUNNING then
     end_ms = meta.state[meta.NOW_MS]
-  elseif state == states.ERROR or state == states.CANCELLED then
+  elseif states.is_of(state, "ecn") then
     end_ms = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
   end
   return end_ms - of[job.STARTED_MS] > slower_ms

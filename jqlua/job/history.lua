@@ -10,7 +10,7 @@ local M = {}
 -- How an attempt ended, by letter.
 local ENDS = {
   s = "done", f = "failed", l = "lapsed", r = "released", m = "moved", b = "blocked", c = "cancelled", x = "expired",
-  p = "dependency",
+  p = "dependency", n = "skipped",
 }
 
 local function text(value)
@@ -25,11 +25,13 @@ local function last_event(of, extra, seen)
   local state = of[job.STATE]
   if state == states.KEPT or state == states.DONE then
     return { event = "done", time_ms = of[job.ENDED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER] }
-  elseif state ~= states.CANCELLED and state ~= states.ERROR then
+  elseif not states.is_of(state, states.ENDED) then
     return nil
   end
   local ended_ms = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
-  if state == states.CANCELLED then
+  if state == states.SKIPPED then
+    return { event = "skipped", time_ms = ended_ms }
+  elseif state == states.CANCELLED then
     -- An attempt that was cancelled may be followed by a retry, and that by a cancel while the job waits.
     local is_running = of[job.HOW] == job.TAKEN and of[job.ATTEMPT] > seen
     return {
@@ -95,7 +97,8 @@ function M.keep_end(of)
   if not event then
     return
   end
-  local how = event.event == "expired" and "x" or event.event == "dependency" and "p" or "c"
+  local how = event.event == "expired" and "x" or event.event == "dependency" and "p"
+    or event.event == "skipped" and "n" or "c"
   failure.keep(extra, {
     event.attempt or 0, event.attempt and of[job.STARTED_MS] or 0, event.time_ms, how, event.worker_id or "", "", "",
     event.message or "",

@@ -73,7 +73,7 @@ local function check_headers(value, path)
 end
 
 -- fields.py: words
-local CHOICES = { if_exists = "keep replace latest", if_failed = "wait fail run" }
+local CHOICES = { if_exists = "keep replace latest", if_failed = "wait fail run only" }
 -- end of words
 
 ---@cold
@@ -131,6 +131,9 @@ local function check_links(options, prefix)
     if options[field] ~= nil and options.unique == nil then
       return "INVALID " .. prefix .. field .. ": only a job with unique has it"
     end
+  end
+  if options.if_failed == "only" and not options.depends then
+    return "INVALID " .. prefix .. "if_failed: expected depends, too: only runs when one of these failed"
   end
   if options.unique_within and options.unique_for then
     return "INVALID " .. prefix .. "unique_within: expected either unique_for or unique_within, got both"

@@ -12,17 +12,18 @@ M.KEPT = "k" -- done, with a result that is kept until its score
 M.DONE = "d" -- done, when its score says; its result is gone, or was never kept
 M.ERROR = "e" -- failed for good, or expired, when its score says
 M.CANCELLED = "c" -- taken away by somebody, when its score says
+M.SKIPPED = "n" -- not needed: it was to run only if another failed, and none did; when its score says
 
 -- Sets of states, for loops over them.
-M.ALL = "qwsbrtkdec"
+M.ALL = "qwsbrtkdecn"
 M.WAITING = "qwsbt"
 M.UNENDED = "qwsbrt"
-M.ENDED = "kdec"
+M.ENDED = "kdecn"
 
 -- As clients know them.
 local NAMES = {
   q = "queued", w = "queued", s = "scheduled", b = "blocked", r = "running", t = "retrying", k = "done", d = "done",
-  e = "error", c = "cancelled",
+  e = "error", c = "cancelled", n = "skipped",
 }
 
 ---@cold
@@ -77,6 +78,7 @@ sw its time came
 bq the last job that it waited for ended
 bw the last job that it waited for ended
 bs the last job that it waited for ended, before its time
+bn the last job that it waited for ended, and none failed
 qe it expired
 we it expired
 se it expired
@@ -102,6 +104,8 @@ eq somebody retried it
 ew somebody retried it
 cq somebody retried it
 cw somebody retried it
+nq somebody retried it
+nw somebody retried it
 ]]
 
 ---@cold

@@ -135,8 +135,9 @@ function M.create(given, argument, made)
   local id = serial.next()
   new[job.ID] = id
   local is_blocked = options.depends and link(id, options, made or {})
+  local is_needless = options.if_failed == "only" and not is_blocked
   new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-  local score = coming.place(new, owner, argument, is_blocked)
+  local score = coming.place(new, owner, argument, is_blocked or is_needless)
   if options.unique then
     unique.take(options, id, is_next)
   end
@@ -146,6 +147,10 @@ function M.create(given, argument, made)
   local n = #writes
   writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, argument
   transition.enter(owner, new, score)
+  if is_needless then
+    batch.flush() -- it comes to the set that it leaves
+    dependents.free(new)
+  end
   return id, 1
 end
 

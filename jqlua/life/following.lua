@@ -77,7 +77,9 @@ function M.check_resume(said, path)
   local count = check.is_integer(said.enqueue, 1, 1000) and said.enqueue or 0
   return check.unknown_field(resume, RESUME_FIELDS, path)
     or jobspec.check_depends(resume.depends, path .. ".depends", count)
-    or resume.if_failed ~= nil and jobspec.check_choice("if_failed", resume.if_failed, path .. ".if_failed") or nil
+    or resume.if_failed ~= nil and jobspec.check_choice("if_failed", resume.if_failed, path .. ".if_failed")
+    or resume.if_failed == "only" and "INVALID " .. path .. ".if_failed: expected wait, fail or run: the job has begun"
+    or nil
 end
 
 --- Takes the jobs behind an outcome apart.

@@ -1,4 +1,4 @@
--- Jobs that failed or were cancelled, once more from the beginning.
+-- Jobs that failed, were cancelled or skipped, once more from the beginning.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
@@ -16,7 +16,8 @@ local unique = require "jqlua.job.unique"
 
 local M = {}
 
-M.STATES = "tec" -- retrying, error, cancelled
+M.STATES = "tecn" -- retrying, error, cancelled, skipped
+M.UNASKED = "tec" -- what is retried where no state is named: what was not needed still is not
 
 --- Whether the namespace has room for the queue in which jobs are to wait again, and whether they take more matching
 --- than a call may do. Before any write.

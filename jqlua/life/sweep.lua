@@ -132,7 +132,7 @@ local function ended_due(owner, letter)
 end
 
 local WAITING_FOR_TIME = "st" -- scheduled, retrying
-local KEPT_FOR_READERS = "dec" -- done, error, cancelled
+local KEPT_FOR_READERS = "decn" -- done, error, cancelled, skipped
 
 -- Where a queue's record has the bound of a kind.
 local FIELDS = { r = queue.DUE_RUNNING, w = queue.DUE_WAITING, e = queue.DUE_ENDED }
@@ -173,7 +173,8 @@ local function sweep_queue(kind, name, limit)
   else
     local kept_ms = first_score(queue.key(owner, states.KEPT))
     next_ms = earliest(kept_ms ~= readers.HELD and kept_ms, ended_due(owner, states.DONE),
-      ended_due(owner, states.ERROR), ended_due(owner, states.CANCELLED))
+      ended_due(owner, states.ERROR), ended_due(owner, states.CANCELLED),
+      ended_due(owner, states.SKIPPED))
   end
   owner[FIELDS[kind]] = next_ms or meta.NONE
   owner[queue.CHANGED] = true

@@ -185,7 +185,7 @@ local function is_counted(moved, from, to)
   if from == states.RUNNING then
     return moved[job.HOW] ~= job.MOVED_ON -- it was counted where it was (module life.following)
   end
-  return to == states.ERROR or to == states.CANCELLED
+  return to == states.ERROR or to == states.CANCELLED or to == states.SKIPPED
 end
 
 --- What leaving a state takes, whatever comes next.

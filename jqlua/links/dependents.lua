@@ -24,7 +24,7 @@ local call = redis.call
 function M.must_wait(other_id, if_failed)
   local other = job.read(other_id)
   local state = other and other[job.STATE]
-  if not state or state == states.KEPT or state == states.DONE then
+  if not state or state == states.KEPT or state == states.DONE or state == states.SKIPPED then
     return false
   elseif state == states.ERROR or state == states.CANCELLED then
     return if_failed ~= "run"
@@ -42,11 +42,18 @@ function M.link(id, other_id)
   end
 end
 
---- A job has nobody to wait for any more: it is queued, or scheduled if its time is still to come.
+--- A job has nobody to wait for any more: it is queued, or scheduled if its time is still to come. One that is for when
+--- another failed is not needed: where one did, it is not `only` any more.
 function M.free(of)
   local now = meta.state[meta.NOW_MS]
   local options = job.options(of)
-  if options.ready_ms and options.ready_ms > now then
+  if options.if_failed == "only" then
+    of[job.ENDED_MS] = now
+    if transition.move(of, states.SKIPPED, now) then
+      job.save(of)
+    end
+    return
+  elseif options.ready_ms and options.ready_ms > now then
     transition.move(of, states.SCHEDULED, options.ready_ms)
   else
     options.ready_ms = now
@@ -56,9 +63,21 @@ function M.free(of)
   job.save(of)
 end
 
+--- A job on which another depends failed: if that is what the other is for, it runs when the rest has ended.
+---@return string if_failed
+local function policy_of(of)
+  local options = job.options(of)
+  if options.if_failed == "only" then
+    options.if_failed = "run"
+    of[job.OPTIONS] = cmsgpack.pack(options)
+    job.save(of)
+  end
+  return options.if_failed or "wait"
+end
+
 --- What the end of one job means for another.
 local function settle(of, id, how)
-  local policy = how == states.DONE and "run" or job.options(of).if_failed or "wait"
+  local policy = how == states.DONE and "run" or how ~= links.ALL_CANCELLED and policy_of(of)
   if how == links.ALL_CANCELLED then
     links.tree[1] = true
     of[job.ENDED_MS] = meta.state[meta.NOW_MS]

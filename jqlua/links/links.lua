@@ -3,7 +3,8 @@
 -- wait for it. When a job ends, its dependents are due for a look (kind "d" .. how it ended .. id), so that any number
 -- of them is unblocked in steps, by whoever sweeps.
 --
--- How it ended: d done, e error, c cancelled, a cancelled with all its dependents (which comes before the others).
+-- How it ended: d done or skipped, e error, c cancelled, a cancelled with all its dependents (which comes before the
+-- others).
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
@@ -48,7 +49,8 @@ end
 ---@param to string its state
 function M.note_end(id, to)
   if call("EXISTS", keys.DEPENDENTS .. id) == 1 then
-    local how = to == states.KEPT and states.DONE or to == states.CANCELLED and M.tree[1] and M.ALL_CANCELLED or to
+    local how = (to == states.KEPT or to == states.SKIPPED) and states.DONE
+      or to == states.CANCELLED and M.tree[1] and M.ALL_CANCELLED or to
     due.note(due.DEPENDENTS .. how .. id, due.AT_ONCE)
   end
 end

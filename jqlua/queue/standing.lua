@@ -52,7 +52,7 @@ end
 --- How long it takes until no job is ready, if all goes on like this.
 ---@return number? ms nil for never
 local function empties_in(shown, recent)
-  local less = recent.done + recent.error + recent.cancelled + recent.moved - recent.enqueued
+  local less = recent.done + recent.error + recent.cancelled + recent.skipped + recent.moved - recent.enqueued
   return less > 0 and shown.queued > 0 and shown.queued * recent.span_ms / less or nil
 end
 

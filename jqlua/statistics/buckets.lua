@@ -18,11 +18,11 @@ local M = {}
 
 local call = redis.call
 
-M.KINDS = "enqueued done failed lapsed error cancelled released moved"
-local COUNTS = 8
-M.WAIT = 9
-M.RUN = 10
-M.NET = 11
+M.KINDS = "enqueued done failed lapsed error cancelled released moved skipped"
+local COUNTS = 9
+M.WAIT = 10
+M.RUN = 11
+M.NET = 12
 M.STEPS = 6
 M.STEP = 1.2 -- the end of a step over its beginning
 local LOG_STEP = 0.182321556793955
@@ -76,7 +76,7 @@ end
 
 ---@return table cell
 function M.new()
-  return { 0, 0, 0, 0, 0, 0, 0, 0 }
+  return { 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 end
 
 --- Adds a cell to another.

@@ -32,6 +32,7 @@ local ERROR = 5
 local CANCELLED = 6
 local RELEASED = 7
 local MOVED = 8
+local SKIPPED = 9
 
 -- Of this call: groups {queue, name, number enqueued, item, item, ...}; [1] is the one noted last, and all stand
 -- under queue and 0 byte and name.
@@ -66,6 +67,8 @@ local function kind_of(of, to)
     return ERROR
   elseif to == states.CANCELLED then
     return CANCELLED
+  elseif to == states.SKIPPED then
+    return SKIPPED
   elseif to == states.RETRYING then
     return of[job.HOW] == job.LAPSED and LAPSED or FAILED
   end

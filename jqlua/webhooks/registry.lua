@@ -109,7 +109,7 @@ function M.document(hook, is_told)
   local parts = { cmsgpack.pack("id", hook.i) }
   if hook.u then
     local ends = {}
-    for letter, name in pairs({ d = "done", e = "error", c = "cancelled" }) do
+    for letter, name in pairs({ d = "done", e = "error", c = "cancelled", n = "skipped" }) do
       ends[#ends + 1] = hook.o:find(letter, 1, true) and name or nil
     end
     table.sort(ends)

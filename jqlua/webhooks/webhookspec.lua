@@ -9,19 +9,19 @@ local worker = require "jqlua.pick.worker"
 local M = {}
 
 local FIELDS = "id url on secrets actor"
-local ENDS = { done = "d", error = "e", cancelled = "c" }
+local ENDS = { done = "d", error = "e", cancelled = "c", skipped = "n" }
 
 ---@return string? letters
 ---@return string? problem
 local function parse_on(on)
   if on == nil then
-    return "dec"
-  elseif not check.is_list(on, 1, 3) then
-    return nil, check.problem("on", "a list of done, error, cancelled", on)
+    return "decn"
+  elseif not check.is_list(on, 1, 4) then
+    return nil, check.problem("on", "a list of done, error, cancelled, skipped", on)
   end
   local problem = check.distinct(on, "on", function(name)
     return type(name) == "string" and ENDS[name] ~= nil
-  end, "done, error or cancelled")
+  end, "done, error, cancelled or skipped")
   local letters = ""
   for _, name in ipairs(problem and {} or on) do
     letters = letters .. ENDS[name]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jqmaster.app.app import JQ
     from jqmaster.app.calling import MessagePack
     from jqmaster.app.flow import Flow, Progress
-    from jqmaster.app.handle import Handle, JobCancelled, JobError, NoResult
+    from jqmaster.app.handle import Handle, JobCancelled, JobError, JobSkipped, NoResult
     from jqmaster.app.live import State
     from jqmaster.app.sealing import Encrypted
     from jqmaster.app.storing import Directory, Stored
@@ -42,6 +42,7 @@ __all__ = [
     "JobError",
     "JobFailed",
     "JobReleased",
+    "JobSkipped",
     "JobStopped",
     "MessagePack",
     "Move",
@@ -64,7 +65,7 @@ _NAMES = {
     "app.app": "JQ",
     "app.calling": "MessagePack",
     "app.flow": "Flow Progress",
-    "app.handle": "Handle JobCancelled JobError NoResult",
+    "app.handle": "Handle JobCancelled JobError JobSkipped NoResult",
     "app.live": "State",
     "app.sealing": "Encrypted",
     "app.storing": "Directory Stored",

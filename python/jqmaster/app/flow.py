@@ -12,7 +12,7 @@ from jqmaster.app.link import Link, plain
 from jqmaster.app.task import Call, Program
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import JobOptions
-from jqmaster.engine.replies import Document, Job
+from jqmaster.engine.replies import Document
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -29,8 +29,6 @@ class FlowIds(TypedDict):
 
 
 MOST = 1000  # jobs of a call that enqueues all or none
-ONLY_IF_FAILED = "jq-only-if-failed"
-"""A header: the job is called only when one that it depends on was not done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +39,12 @@ class Progress:
     done: int = 0
     failed: int = 0
     cancelled: int = 0
+    skipped: int = 0
 
     @property
     def ended(self) -> int:
         """However they ended."""
-        return self.done + self.failed + self.cancelled
+        return self.done + self.failed + self.cancelled + self.skipped
 
 
 class Flow(Generic[R_co]):
@@ -91,7 +90,7 @@ class Flow(Generic[R_co]):
     async def aprogress(self) -> Progress:
         """How many of its jobs have ended."""
         states = [one["status"] if one else "done" for one in await self._documents()]
-        return Progress(len(states), *(states.count(state) for state in ("done", "error", "cancelled")))
+        return Progress(len(states), *(states.count(state) for state in ("done", "error", "cancelled", "skipped")))
 
     async def acancel(self, *, force: bool = False) -> int:
         """Cancel all that has not ended, callbacks included, in one step; how many jobs that were. `force` as of
@@ -199,8 +198,7 @@ def _enqueued(
         jobs += level
     more = [_after(level, call, copies) for call in callbacks]
     if failed is not None:
-        headers = {**(failed.options.get("headers") or {}), ONLY_IF_FAILED: "1"}
-        more.append(_after([*jobs, *more], failed, copies, if_failed="run", headers=headers))
+        more.append(_after([*jobs, *more], failed, copies, if_failed="only"))
     if len(jobs) + len(more) > MOST:
         raise ValueError(f"expected at most {MOST} jobs, got {len(jobs) + len(more)}")
 
@@ -224,11 +222,3 @@ def _after(before: Sequence[Call[Any]], call: Call[Any], copies: dict[Call[Any],
     copy: Call[Any] = Call(call.task, call.argument, options)
     copies[call] = copy
     return copy
-
-
-async def is_for_nothing(link: Link, job: Job) -> bool:
-    """Whether a job is one for when another failed, and none did."""
-    if ONLY_IF_FAILED not in (job.headers or {}):
-        return False
-    found = await (await link.open()).engine.get(*(job.depends or ()))
-    return not any(one and one["status"] in ("error", "cancelled") for one in found)

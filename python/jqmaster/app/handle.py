@@ -71,6 +71,13 @@ class JobCancelled(Exception):
         return f"job {self.job_id} was cancelled"
 
 
+class JobSkipped(JobCancelled):
+    """The job was to run only if one that it depends on failed, and none did: it never began, and has no result."""
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} was not needed: none that it depends on failed"
+
+
 class NoResult(LookupError):
     """The job is done, but there is no result to read.
 
@@ -131,8 +138,8 @@ class Handle(Reference, Generic[R_co]):
     async def aresult(self, timeout: float | None = None, *, in_job: bool = False) -> R_co:
         """What the function returned, once it has; waits at most `timeout` seconds.
 
-        Raises TimeoutError; JobError; JobCancelled; NoResult, with a `reason`, also when the result was read
-        before (section 9 of docs/protocol.md: `result_grace`); NotFound when nothing is known of the job any
+        Raises TimeoutError; JobError; JobCancelled, JobSkipped; NoResult, with a `reason`, also when the result
+        was read before (section 9 of docs/protocol.md: `result_grace`); NotFound when nothing is known of the job any
         more; Unavailable when Redis or the master is away for long; RuntimeError where it would wait inside of a job,
         without `in_job`.
         """
@@ -140,6 +147,8 @@ class Handle(Reference, Generic[R_co]):
         state = await _wait(transport, self.id, timeout, in_job=in_job)
         if state == "cancelled":
             raise JobCancelled(self.id)
+        if state == "skipped":
+            raise JobSkipped(self.id)
         if state == "error":
             found = await document(transport, self.link.serializer, self.id)
             raise JobError(self.id, found.get("reason", "other"), found.get("message", ""), found.get("error"))
@@ -159,13 +168,13 @@ class Handle(Reference, Generic[R_co]):
         raise NoResult(self.id, "none")
 
     async def ajoin(self, timeout: float | None = None, *, in_job: bool = False) -> str:
-        """Wait for the end, however it is: `done`, `error` or `cancelled`. Raises TimeoutError, NotFound,
-        Unavailable; RuntimeError as `result`."""
+        """Wait for the end, however it is: `done`, `error`, `cancelled` or `skipped`. Raises TimeoutError,
+        NotFound, Unavailable; RuntimeError as `result`."""
         return await _wait(await self.link.open(), self.id, timeout, in_job=in_job)
 
     async def astatus(self) -> str:
-        """The state now: queued, scheduled, blocked, running, retrying, done, error or cancelled. Raises
-        NotFound."""
+        """The state now: queued, scheduled, blocked, running, retrying, done, error, cancelled or skipped.
+        Raises NotFound."""
         return str((await self.adocument())["status"])
 
     async def adocument(self) -> Document:
@@ -213,10 +222,10 @@ class Handle(Reference, Generic[R_co]):
         return self._found(state, "it is running; force=True cancels it all the same") not in ENDED
 
     async def aretry(self, *, queue: str | None = None) -> None:
-        """Have it run again, if it failed or was cancelled; `queue`: in another queue. Raises NotFound, Conflict,
-        Invalid."""
+        """Have it run again, if it failed, was cancelled or skipped; `queue`: in another queue. Raises NotFound,
+        Conflict, Invalid."""
         [state] = await (await self.link.open()).engine.retry([self.id], queue=queue)
-        self._found(state, "it has neither failed nor been cancelled, or its unique key is another's")
+        self._found(state, "it has neither failed nor been cancelled or skipped, or its unique key is another's")
 
     async def achange(self, **changes: Unpack[Changes]) -> str:
         """Change what it was enqueued with, while it waits; of one that runs or has ended only `tags`. Its
@@ -230,7 +239,7 @@ class Handle(Reference, Generic[R_co]):
         *,
         add: Iterable[str | Handle[Any]] | None = None,
         remove: Iterable[str | Handle[Any]] | None = None,
-        if_failed: Literal["wait", "fail", "run"] | None = None,
+        if_failed: Literal["wait", "fail", "run", "only"] | None = None,
     ) -> str:
         """Change what it waits for, if it was never started; its state. Raises NotFound, Conflict."""
         more, less = (None if one is None else ids_of(one) for one in (add, remove))

@@ -93,12 +93,16 @@ class Memory:
         """For plain code plain functions run right there, and others in a loop."""
         by_hand = _is_plain.get()
         document = self.engine.add(spec, call.argument)
-        others = await self.engine.get(*spec.get("depends", ())) if spec.get("if_failed") == "fail" else []
-        for other in others:
-            if other and other["status"] == "error":
-                document |= {"status": "error", "reason": "dependency"}
-                document["message"] = f"job {other['id']}, on which it depends, failed"
-                return Enqueued(document["id"], True)
+        policy = spec.get("if_failed")
+        others = await self.engine.get(*spec.get("depends", ())) if policy in ("fail", "only") else []
+        failed = [other for other in others if other and other["status"] == "error"]
+        if policy == "only" and not failed:
+            document["status"] = "skipped"
+            return Enqueued(document["id"], True)
+        if policy == "fail" and failed:
+            message = f"job {failed[0]['id']}, on which it depends, failed"
+            document |= {"status": "error", "reason": "dependency", "message": message}
+            return Enqueued(document["id"], True)
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")

@@ -20,8 +20,8 @@ LOOK_SELDOM_S = 5.0  # and others
 
 
 class State(NamedTuple):
-    """`status`: queued, scheduled, blocked, running, retrying, done, error or cancelled; `attempt`: 0 before the
-    first; `progress` and `message` as the function said last (`progress`)."""
+    """`status`: queued, scheduled, blocked, running, retrying, done, error, cancelled or skipped; `attempt`: 0 before
+    the first; `progress` and `message` as the function said last (`progress`)."""
 
     status: str
     attempt: int

@@ -30,7 +30,7 @@ class Transport(Protocol):
         """Up to 1000 `jobs`, prepared from `calls`, which only who runs them here needs: all or none."""
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
-        """The state once it is done, error or cancelled, or after so long. Raises NotFound."""
+        """The state once it has ended, however it did, or after so long. Raises NotFound."""
 
     async def result(self, job_id: str) -> bytes | None:
         """The result of a job that is done, None if it keeps none. Raises NotFound, and Expired when it is gone."""

@@ -16,7 +16,6 @@ import msgpack
 from jqmaster.app import calling
 from jqmaster.app.calling import Serializer
 from jqmaster.app.declared import bring
-from jqmaster.app.flow import is_for_nothing
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call, Task
 from jqmaster.engine.options import several
@@ -73,8 +72,6 @@ class Runner:
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {task.name}{task.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
-        if job.headers and await is_for_nothing(self._jq.link, job):
-            return None
         call: Callable[[], Awaitable[Any]] = partial(self._invoke, task, job, args, kwargs)
         for middleware in reversed(self._jq.middlewares):
             call = partial(middleware, job, call)

@@ -29,7 +29,7 @@ _CHANGES = "\n".join(option_of(field).partition(" (default")[0] for field in _CH
 
 _DONE = {"retry": "retried", "discard": "discarded", "cancel": "cancelled", "kick": "kicked", "change": "changed"}
 _CONFLICTS = {
-    "retry": "neither failed, cancelled nor waiting for a retry; or its unique key is another's",
+    "retry": "neither failed, cancelled, skipped nor waiting for a retry; or its unique key is another's",
     "discard": "it runs; cancel it first",
     "cancel": "it runs, and the settings protect running jobs; --force",
     "kick": "it does not run",

@@ -111,7 +111,7 @@ def _value(value: Any) -> str:
 print a job's result
 Looking at it here is not reading it: it stays for the program as long as it
 would. Prints the value as JSON (--raw: text and binary data as they are). Exit
-code 1 if the job failed or was cancelled, or has not ended; 3 if it keeps no
+code 1 if the job failed, was cancelled or skipped, or has not ended; 3 if it keeps no
 result; 6 if that was read, or its time is over.
 
 id ID
@@ -142,6 +142,8 @@ def outcome(client: Client, job_id: str) -> Any:
         raise Refused(f"job {job_id} has not ended, it is {status}; --wait waits for it", "CONFLICT")
     if status == "cancelled":
         raise Refused(f"job {job_id} was cancelled", "CANCELLED")
+    if status == "skipped":
+        raise Refused(f"job {job_id} was not needed: none that it depends on failed", "CANCELLED")
     if status == "error":
         why = show.one_line(document.get("message")) or document.get("reason") or "without a message"
         raise Refused(f"job {job_id} failed: {why}")
@@ -167,7 +169,7 @@ def _print_raw(value: Any) -> None:
 
 # -- what happened --------------------------------------------------------------------------------
 
-_EVENT_COLOURS = {"done": "green", "started": "cyan", "cancelled": "yellow", "released": "yellow"}
+_EVENT_COLOURS = {"done": "green", "started": "cyan", "cancelled": "yellow", "skipped": "dim", "released": "yellow"}
 _EVENT_COLOURS |= dict.fromkeys(("failed", "lapsed", "expired", "dependency"), "red")
 
 

@@ -66,7 +66,7 @@ def _list(client: Client, options: Options) -> Replies:
 def table(queues: list[dict[str, Any]]) -> show.Table:
     """The queues with how they do, as people see them."""
     columns = (
-        "QUEUE~1|QUEUED>|OLDEST>|EMPTY IN>|SCHED>|BLOCKED>|RETRY>|RUN>|DONE>|ERROR>|CANCEL>|IN/MIN>|DONE/MIN>|"
+        "QUEUE~1|QUEUED>|OLDEST>|EMPTY IN>|SCHED>|BLOCKED>|RETRY>|RUN>|DONE>|ERROR>|CANCEL>|SKIP>|IN/MIN>|DONE/MIN>|"
         "WHY~2:yellow"
     )
     made = show.Table(columns, empty="no queues yet; they come with their first job")

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-STATES = ("queued", "scheduled", "blocked", "retrying", "running", "done", "error", "cancelled")
-ENDED = ("done", "error", "cancelled")
+STATES = ("queued", "scheduled", "blocked", "retrying", "running", "done", "error", "cancelled", "skipped")
+ENDED = ("done", "error", "cancelled", "skipped")
 COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
 COLOURS |= {"dim": "2", "bold": "1", "inverse": "7"}
 OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green"}
-OF_STATE |= {"error": "red", "cancelled": "dim"}
+OF_STATE |= {"error": "red", "cancelled": "dim", "skipped": "dim"}
 _SPARKS = "▁▂▃▄▅▆▇█"
 _LEAST_COLUMN = 6
 _USEFUL = 14

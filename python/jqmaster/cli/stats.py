@@ -14,8 +14,8 @@ from jqmaster.cli.status import Refused
 _LENGTHS_S = {"minute": 60, "hour": 3600, "day": 86400}
 _DEFAULTS = {"minute": 30, "hour": 24, "day": 30}
 _FORMS = {"minute": "%H:%M", "hour": "%m-%d %H:%M", "day": "%Y-%m-%d"}
-_COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
-_COLUMNS = "IN>|DONE>|FAILED>|LAPSED>|ERROR>|CANCEL>|BACK>|MOVED>|WAIT>|WAIT99>|RUN>|RUN99>"
+_COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped")
+_COLUMNS = "IN>|DONE>|FAILED>|LAPSED>|ERROR>|CANCEL>|BACK>|MOVED>|SKIP>|WAIT>|WAIT99>|RUN>|RUN99>"
 _NOTHING = "nothing happened"
 
 

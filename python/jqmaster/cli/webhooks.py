@@ -28,7 +28,7 @@ URL: its secrets sign what jobs ask for themselves (enqueue --notify).
 id ID
 target URL?                             gets a POST for each end; http or https
 match MATCH?                            of which jobs: '{"name": "mail.*"}'
---on STATE...                           of this end: done, error or cancelled; may be given several times
+--on STATE...                           of this end: done, error, cancelled or skipped; may be given several times
 --secrets SECRETS $JQ_WEBHOOK_SECRETS   one or two, whsec_…, better as a variable: sign with each
 """)
 def _set(client: Client, options: Options) -> Replies:

@@ -19,7 +19,7 @@ from jqmaster.wire import packform
 
 T = TypeVar("T")
 
-ENDED = frozenset({"done", "error", "cancelled"})
+ENDED = frozenset({"done", "error", "cancelled", "skipped"})
 _VALUES = frozenset(("argument", "result", "error"))
 LOOK_EVERY_S = 5  # although nothing was said
 DEAF_S = 1  # the same without a subscription
@@ -28,7 +28,7 @@ STOP_TIMEOUT_S = 2.0
 
 
 class Ended:
-    """Tells those who wait when a job reaches `done`, `error` or `cancelled`.
+    """Tells those who wait when a job reaches `done`, `error`, `cancelled` or `skipped`.
 
     The subscription is made for the first who waits and kept. Whenever an announcement may have been missed
     everybody asks again; now and then as well, and at the end of their time.

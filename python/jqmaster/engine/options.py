@@ -62,7 +62,7 @@ class JobOptions(TypedDict, total=False):
     """What becomes of it when a job has the key; default: keep. docs/protocol.md, section 11."""
     depends: Sequence[str | Reference] | None
     """Runs when all of these are done. Ids, handles, or calls further ahead in the same `enqueue_many`."""
-    if_failed: Literal["wait", "fail", "run"] | None
+    if_failed: Literal["wait", "fail", "run", "only"] | None
     """What becomes of it when one that it depends on fails or is cancelled; default: wait."""
     retry_base: Seconds | None
     """The first retry comes after so long, each next one after twice that; default: the queue's setting, 1 s."""
@@ -148,7 +148,7 @@ class Limits(TypedDict, total=False):
 class Webhook(TypedDict, total=False):
     """What is told to whom (docs/protocol.md, section 21). `secrets`: one or two; those it has stay without."""
 
-    on: Sequence[Literal["done", "error", "cancelled"]] | None
+    on: Sequence[Literal["done", "error", "cancelled", "skipped"]] | None
     secrets: Sequence[str] | None
 
 

@@ -15,9 +15,9 @@ MINUTES, MOST_MINUTES = 15, 180
 COUNT, MOST_COUNT = 50, 1000
 MOST_LOOKED = 20_000
 PAGE = 1000
-_STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
+_STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
 _CAUSES = ("no worker", "unknown job", "constraint", "slow", "paused")
-_LEFT = ("done", "error", "cancelled", "moved")
+_LEFT = ("done", "error", "cancelled", "skipped", "moved")
 
 
 class Looked(NamedTuple):

@@ -134,7 +134,7 @@ def ends(one: Document) -> int:
 
 
 def _growth(one: Document) -> int:
-    return int(one["enqueued"] - one["done"] - one["error"] - one["cancelled"])
+    return int(one["enqueued"] - one["done"] - one["error"] - one["cancelled"] - one["skipped"])
 
 
 def _of(kind: str, one: Document) -> int:

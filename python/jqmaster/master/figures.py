@@ -30,7 +30,7 @@ from jqmaster.master.tally import Rest, Tally
 log = logging.getLogger("jqmaster.metrics")
 
 MOST_QUEUES = 100
-STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
+STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
 WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
 OTHERS = "*"  # no queue has this name
 

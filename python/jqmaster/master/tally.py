@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from jqmaster.engine.replies import Document
 
-EVENTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
+EVENTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped")
 TIMES = ("wait", "run")
 # Upper ends of the steps of waiting and running, in ms. The engine's own steps, a fifth apart, go into the
 # first of these that has room for all of them.

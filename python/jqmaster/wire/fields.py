@@ -193,6 +193,7 @@ FIELDS = (
             Word("wait", "wait on", "go on waiting, until that one was retried and is done"),
             Word("fail", "fail as well", "end as error, reason `dependency`"),
             Word("run", "run all the same", "take it as done"),
+            Word("only", "run only then", "run when the rest has ended, too; where none fails it is `skipped`"),
         ),
         meaning="what becomes of it when one that it depends on fails or is cancelled", label="If one of them fails",
     ),

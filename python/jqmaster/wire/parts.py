@@ -112,7 +112,7 @@ CHANGES = (*(_change(field) for field in FIELDS if field.changed), body("argumen
 LINKS = (
     body("add", Type("list", None, 100)),
     body("remove", Type("list", None, 100)),
-    body("if_failed", Type("text", choices=("wait", "fail", "run"), schema="IfFailed")),
+    body("if_failed", Type("text", choices=("wait", "fail", "run", "only"), schema="IfFailed")),
 )
 STEP = (
     body("ids", JOB_IDS),
@@ -196,7 +196,8 @@ STANDING = (
     query("held", Type("integer", 1, 1000), "With what holds so many of the first jobs that wait under constraints."),
 )
 ORDERS = (
-    "name", "queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "oldest", "cause",
+    "name", "queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped", "oldest",
+    "cause",
     "net", "empties", "wait", "run", "enqueued", "ended", "workers",
 )  # fmt: skip
 RANKED = (

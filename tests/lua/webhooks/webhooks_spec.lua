@@ -128,7 +128,7 @@ describe("webhooks", function()
 
   describe("of a namespace", function()
     it("are shown without their secrets", function()
-      assert.are.same({ id = "w", url = URL, match = { name = "*" }, on = { "cancelled", "done", "error" },
+      assert.are.same({ id = "w", url = URL, match = { name = "*" }, on = { "cancelled", "done", "error", "skipped" },
         secrets = 1 }, subscribe({ secrets = { SECRET } }))
       local documents = jq:call("webhooks", {})
       assert.are.equal(1, #documents)
@@ -253,7 +253,7 @@ describe("webhooks", function()
     jq:refuses('INVALID jobs[0].notify: expected an http or https URL of at most 2000 bytes, without user and #, got '
       .. '"http://***@h/?***"', "enqueue", { name = "a", notify = "http://u:p@h/?x=secret" }, msgpack.NIL)
     jq:refuses("INVALID match: expected one MessagePack map, got no bytes", "subscribe", { id = "w", url = URL })
-    jq:refuses('INVALID on[0]: expected done, error or cancelled, got "failed"', "subscribe",
+    jq:refuses('INVALID on[0]: expected done, error, cancelled or skipped, got "failed"', "subscribe",
       { id = "w", url = URL, on = { "failed" } }, msgpack.pack({ name = "a" }))
   end)
 end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app_support import jq, working
-from jqmaster import JQ, JobCancelled, JobError, Progress, ResumeAfter, current_job
+from jqmaster import JQ, JobCancelled, JobError, JobSkipped, Progress, ResumeAfter, current_job
 from jqmaster.errors import Invalid
 
 __all__ = ["jq"]
@@ -46,7 +46,14 @@ def test_a_group_has_the_results_of_all(jq: JQ) -> None:
     assert group.result(timeout=60) == [1, 2, 3]
     assert (group.progress(), group.progress().ended) == (Progress(3, done=3), 3)
     assert does.told == [("done", ["1", "2", "3"])]
-    assert [one.status() for one in group.callbacks] == ["done", "done"]
+    _, failed = group.callbacks
+    assert [one.join(timeout=60) for one in group.callbacks] == ["done", "skipped"]
+    assert failed.document()["attempt"] == 0
+    with pytest.raises(JobCancelled, match=f"job {failed.id} was not needed") as caught:
+        failed.result(timeout=60)
+    assert type(caught.value) is JobSkipped
+    [queue] = [one for one in jq.queues() if one["name"] == "tell"]
+    assert (queue["done"], queue["cancelled"], queue["skipped"]) == (1, 0, 1)
 
 
 def test_one_that_fails_is_told_once_all_have_ended(jq: JQ) -> None:

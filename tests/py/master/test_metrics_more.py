@@ -170,7 +170,7 @@ def test_an_hour_that_shrank_counts_anew() -> None:
     empty = {"count": 0, "mean": 0, "histogram": []}
 
     def hour(**counts: int) -> dict[str, Any]:
-        events = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
+        events = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped")
         return {"begin_ms": 0, **dict.fromkeys(events, 0), **counts, "wait": empty, "run": empty}
 
     tally = Tally()

@@ -121,6 +121,10 @@ def of_calls(scripts):
     yield invalid("retry", "a wrong where", "where.status", encode({"where": {"status": "x"}}))
     yield invalid("enqueue", "a long unknown field", "jobs[0]." + "x" * 40 + '"?(5000?bytes',
                   encode({"name": "a", "x" * 5000: 1}), BLOB)  # fmt: skip
+    yield invalid("enqueue", "only for nothing", "jobs[0].if_failed", encode({"name": "a", "if_failed": "only"}), BLOB)
+    resume = {"id": RUNNING, "token": HOLD, "type": "success", "resume": {"depends": [WAITING], "if_failed": "only"}}
+    yield invalid("finish", "only of what has begun", "outcomes[0].resume.if_failed",
+                  encode({"worker": "w"}), encode(resume), BLOB)  # fmt: skip
     yield invalid("finish", "the attempt's number", "outcomes[0].attempt",
                   encode({"worker": "w"}), encode({"id": RUNNING, "attempt": 1, "type": "success"}), BLOB,
                   says="did you mean token, which came with the job?")  # fmt: skip

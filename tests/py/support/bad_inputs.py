@@ -159,7 +159,7 @@ TARGETS = [
     Target("hold", "hold", {"id": "keyed", "by": "x", "seconds": 1}, of("hold", "id", "seconds",
            by=[[], ["x", "x"], {"a": 1}]), ["id", "seconds"]),
     Target("webhook", "subscribe", {"id": "new", "url": "http://h/"}, of("subscribe", "id", url=WEBHOOK_URLS,
-           on=[*LISTS, [], ["done"] * 4], secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3]),
+           on=[*LISTS, [], ["done"] * 5], secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3]),
            ["id", "url"], one_constraint),
     Target("webhooks", "webhooks", {}, {"secrets": BOOLEANS}),
     Target("schedule", "schedule", EVERY, of("schedule", "id", "every", "start", "end", "limit", "catch_up", "backlog",

@@ -12,7 +12,7 @@ from bad_values import HOLD, RUNNING, UNKNOWN, Raw, encode
 from jqmaster.wire.fields import FIELDS
 from jqmaster.wire.operation import Type
 
-STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
+STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
 NAMES = ("a", "b", "mail", "full", "limited", "x.y", "é", "a b", "[", "%s", "{jq}", "..", "0")
 TEXTS = ("", "*", "a*", "\0", "a\nb", "\x7f", "x" * 255, "x" * 256, "x" * 70_000, "\u202e", "\U0001f600", "1", "-1",
          "nil", "argument.a", "a.b.c", "__proto__", "'; DROP", "..%2f", "%00", "\\", '"', "]]", "%d%n")  # fmt: skip

@@ -17,7 +17,7 @@ from jqmaster.wire.operations import OPERATIONS
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 T = TypeVar("T")
-ENDED = frozenset(("done", "error", "cancelled"))
+ENDED = frozenset(("done", "error", "cancelled", "skipped"))
 _CANCEL = Translation(OPERATIONS["cancel.one"])
 _POLL = Translation(OPERATIONS["watch"])
 
@@ -191,7 +191,7 @@ async def cancel_job(master: Master, request: Request) -> Reply:
     if state == "CONFLICT":
         raise HttpError(409, "CONFLICT", "the job is running; ?force cancels it all the same")
     # Cancelling again what was cancelled is a repeated request, not a conflict.
-    if state in ENDED and state != "cancelled":
+    if state in ENDED and state not in ("cancelled", "skipped"):
         raise HttpError(409, "CONFLICT", f"the job has already ended: {state}")
     if state == "running":
         master.dispatch.poke()

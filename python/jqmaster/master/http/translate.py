@@ -22,7 +22,7 @@ _TRUTH = frozenset(("more",))
 _CONFLICTS = {
     "change": "the job runs or has ended; of such only the tags can be changed",
     "kick": "the job does not run",
-    "retry": "the job is neither error, cancelled nor retrying, or its unique key is another's by now",
+    "retry": "the job is neither error, cancelled, skipped nor retrying, or its unique key is another's by now",
     "discard": "the job is running",
 }
 # Of a worker that was quiet long polls got nothing, and nobody knows that they wait.

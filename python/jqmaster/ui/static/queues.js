@@ -17,7 +17,7 @@ export const MINUTES = 15;
 /** By how many jobs a minute it grows; null where nothing is counted. */
 export function netOf({ recent }) {
   if (!recent) return null;
-  const left = recent.done + recent.error + recent.cancelled + recent.moved;
+  const left = recent.done + recent.error + recent.cancelled + recent.skipped + recent.moved;
   return ((recent.enqueued - left) * 60000) / recent.span_ms;
 }
 
@@ -88,7 +88,7 @@ export function limit(queue) {
 export function purge(queue) {
   const counted = [
     ['queued,scheduled,blocked,retrying', WAITING],
-    ...['queued', 'scheduled', 'blocked', 'retrying', 'done', 'error', 'cancelled'].map((state) => [state, [state]]),
+    ...['queued', 'scheduled', 'blocked', 'retrying', 'done', 'error', 'cancelled', 'skipped'].map((state) => [state, [state]]),
   ].map(([states, list]) => [
     states,
     `${list.length > 1 ? 'All that wait' : list[0]} (${count(list.reduce((sum, state) => sum + queue[state], 0))})`,

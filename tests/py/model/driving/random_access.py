@@ -61,7 +61,7 @@ class AccessGenerator:
         if fields["id"] != "notify":
             fields |= {"url": self.rng.choice(URLS), "match": pack_matcher(self.matcher())}
             if self.chance(0.6):
-                fields["on"] = self.rng.sample(["done", "error", "cancelled"], self.rng.randint(1, 3))
+                fields["on"] = self.rng.sample(["done", "error", "cancelled", "skipped"], self.rng.randint(1, 4))
         if self.chance(0.4):
             fields["secrets"] = ["whsec_" + self.rng.choice("AB") * 32] * self.rng.randint(1, 2)
         return fields

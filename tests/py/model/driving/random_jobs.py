@@ -226,7 +226,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         return fields
 
     def cancel(self):
-        waiting, ended = ["queued", "scheduled", "blocked", "retrying"], ["done", "error", "cancelled"]
+        waiting, ended = ["queued", "scheduled", "blocked", "retrying"], ["done", "error", "cancelled", "skipped"]
         states = self.rng.choice((waiting, ["running"], ended))
         fields = {"ids": [self.job(*states)[0] for _ in range(self.rng.randint(1, 3))]}
         if self.chance(0.3):
@@ -329,7 +329,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         for job in model.jobs.values():
             yield from filter(None, (job.due_ms, job.expires_ms, job.result_until_ms))
             if job.ended_ms:
-                yield job.ended_ms + model.settings[job.status + "_ttl"] * 1000
+                yield job.ended_ms + model.queues.kept(job.queue, job.status, "ttl") * 1000
         for worker in model.workers.registered.values():
             yield from (worker.seen_ms + model.settings["worker_ttl"] * 1000, worker.resting_until_ms)
         for until_ms, _ in model.work.requests.values():

@@ -22,7 +22,7 @@ MATCHERS = [
     {"tags": "t1"}, {"priority": {"ge": 0}}, {"name": "*a*"}, {"not": {"argument.c": {"exists": True}}},
     {"any": [{"queue": "a"}, {"argument.to.k.1": 2}]},
 ]  # fmt: skip
-STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled"]
+STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped"]
 
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
@@ -93,7 +93,9 @@ class MoreGenerator:
         if self.has("depends", 0.35) and spec.get("if_exists") != "latest":
             spec["depends"] = self.dependencies(before)
             if self.chance(0.7):
-                spec["if_failed"] = self.rng.choice(("wait", "fail", "run"))
+                spec["if_failed"] = self.rng.choice(self.policies)
+                if spec["if_failed"] == "only" and self.chance(0.7):  # of several one fails, mostly
+                    spec["depends"] = [self.job("running", "done", "queued", "error", "skipped")[0]]
         if self.has("limits", 0.4):
             spec["max_runtime"] = self.rng.choice((0.001, 2, 10, 60, 4000000))
         if self.has("limits", 0.3):
@@ -186,7 +188,7 @@ class MoreGenerator:
             fields["remove"] = [self.label(id, "job") for id in some]
             fields["add"] = [id for id in fields.get("add", ()) if id not in fields["remove"]]
         if self.chance(0.4):
-            fields["if_failed"] = self.rng.choice(("wait", "fail", "run"))
+            fields["if_failed"] = self.rng.choice(self.policies)
         return {field: value for field, value in fields.items() if value}
 
     def change(self):
@@ -257,11 +259,11 @@ class MoreGenerator:
         return fields
 
     def retry(self):
-        fields = self.found_or_named("error", "cancelled", "retrying")
+        fields = self.found_or_named("error", "cancelled", "skipped", "retrying")
         return fields | ({"queue": self.rng.choice(self.queues_used)} if self.chance(0.3) else {})
 
     def discard(self):
-        return self.found_or_named("error", "cancelled", "done", "queued")
+        return self.found_or_named("error", "cancelled", "skipped", "done", "queued")
 
     def cancel_more(self, fields):
         if self.has("depends", 0.6):

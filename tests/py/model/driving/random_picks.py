@@ -11,6 +11,9 @@ CHANNELS = {
 class PickGenerator:
     """Needs what random_jobs.Generator has."""
 
+    refuses = True
+    policies = ("wait", "fail", "run", "only", "only")  # of `if_failed`
+
     def pick(self):
         return {"worker": self.worker(), **self.pick_spec()}
 
@@ -39,7 +42,7 @@ class PickGenerator:
             fields["count"] = self.rng.choice((1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2))
         if self.chance(0.4):
             fields["order"] = self.rng.choice(("priority", "ordered", "round_robin", "shuffled"))
-        if self.chance(0.15):
+        if self.refuses and self.chance(0.15):
             fields["without"] = self.rng.sample(NAMES, self.rng.choice((1, 2, 4)))
         if self.chance(0.1):
             moment_ms = self.driver.model.now - self.rng.choice((0, 1, 1000, 10000))
@@ -47,7 +50,7 @@ class PickGenerator:
         if self.chance(0.25):
             fields["request"] = self.token()
         if self.chance(0.35):
-            channel = self.rng.choice(list(CHANNELS))
+            channel = self.rng.choice([name for name in CHANNELS if self.refuses or "without" not in CHANNELS[name]])
             wait = {"on": channel, "ms": self.rng.choice((1, 1000, 1000, 5000, 60000))}
             fields = {name: value for name, value in fields.items() if name != "without"} | CHANNELS[channel]
             fields["wait"] = wait

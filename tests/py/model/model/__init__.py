@@ -20,6 +20,7 @@ from model.limit_documents import LimitDocuments
 from model.limits import Limits
 from model.links import Links
 from model.marks import Marks
+from model.needs import Needs
 from model.order import Order
 from model.outcomes import Outcomes
 from model.part import Part
@@ -55,6 +56,7 @@ class Model:
         self.queues = Queues(self)
         self.arrival = Arrival(self)
         self.links = Links(self)
+        self.needs = Needs(self)
         self.outcomes = Outcomes(self)
         self.work = Work(self)
         self.finding = Finding(self)

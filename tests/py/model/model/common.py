@@ -3,8 +3,8 @@
 from collections import namedtuple
 from fnmatch import fnmatchcase
 
-STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
-ENDED = ("done", "error", "cancelled")
+STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
+ENDED = ("done", "error", "cancelled", "skipped")
 WAITING = ("queued", "scheduled", "blocked", "retrying")
 DEFAULTS = {
     "retry_base": 1, "retry_cap": 3600, "retry_jitter": 0.1, "result_ttl": 3600, "result_grace": 60,

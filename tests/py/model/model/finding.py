@@ -25,7 +25,7 @@ from model.common import (
 from model.matcher import Pairs, decode, key_part, kind, matches_job, pack
 from model.part import Part
 
-RETRIED = ("error", "cancelled", "retrying")
+RETRIED = ("error", "cancelled", "skipped", "retrying")
 
 
 def is_in(state, wanted):
@@ -186,10 +186,12 @@ class Finding(Part):
         named = [job for job in map(self.model.jobs.get, ids or ()) if job and job.status in RETRIED]
         full = [("FULL", "queue")] if queue is not None and self.model.bounds.no_queue(queue) else []
         refuse(reply, *full, *self.model.bounds.matching(reply, named, "ids", queue))
-        self.each("retry", self.retry_one, reply, ids, where, queue=queue)
+        is_asked = where is None or "status" in where
+        self.each("retry", self.retry_one, reply, ids, where, queue=queue, is_asked=is_asked)
 
-    def retry_one(self, job, answer, queue=None):
-        if job.status not in RETRIED:
+    def retry_one(self, job, answer, queue=None, is_asked=True):
+        """`is_asked`: what was skipped is retried only by who says so."""
+        if job.status not in RETRIED or (job.status == "skipped" and not is_asked):
             return "CONFLICT"
         if job.status in ENDED and job.unique is not None and job.unique_within is None:
             refused = answer == "CONFLICT" or (not answer and (self.model.look(job.id) or {}).get("status") != "queued")

@@ -190,7 +190,7 @@ class Life(Part):
             self.watched.discard(job.id)
             self.published.append((job.id, state))
         job.goes_at_once = not self.model.queues.most_kept(job.queue, state) and job.result is None
-        self.model.transition(job, was, EVENTS.get(by) or ("cancelled" if state == "cancelled" else job.reason))
+        self.model.transition(job, was, EVENTS.get(by) or (state if state in ("cancelled", "skipped") else job.reason))
         self.model.limits.ended(job)
 
     def has_result(self, job):
@@ -204,7 +204,7 @@ class Life(Part):
                 ended.setdefault((job.status, job.queue), []).append(job)
         for state in ENDED:
             for queue in self.model.queues.records:
-                ttl, most = (self.model.queues.setting(queue, state + limit) for limit in ("_ttl", "_max"))
+                ttl, most = (self.model.queues.kept(queue, state, limit) for limit in ("ttl", "max"))
                 jobs = ended.get((state, queue), ())
                 jobs = sorted((j for j in jobs if not self.has_result(j)), key=lambda j: (j.ended_ms, j.id))
                 excess = len(jobs) - most

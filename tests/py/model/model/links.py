@@ -4,18 +4,12 @@ Records of ended jobs go when the engine gets there, and of a job whose record i
 it ended. So there may be several things that the engine may do with a blocked job; then the model follows.
 """
 
-from model.common import (
-    ENDED,
-    ErrorReply,
-    Refused,
-    accepted,
-    expect,
-    refuse,
-    same,
-)
+from model.common import ENDED, ErrorReply, Refused, accepted, expect, refuse, same
+from model.needs import OVER, SAYS
 from model.part import Part
 
 MOST = 100  # dependencies of a job
+PASSES = {"go", "need"}
 NEVER = "f"  # no id begins with it before the year 2500
 
 
@@ -81,21 +75,21 @@ class Links(Part):
 
     def says_of(self, job, state):
         """What it may still mean that a job had ended in this state, which was made to run again."""
-        if state is None or job.if_failed == "wait":
-            return set()
-        return {"go"} if job.if_failed == "run" else {"fail"}
+        if state in OVER:
+            return {"go"}
+        return set() if state is None else {SAYS[job.if_failed]} - {"wait"}
 
     def says(self, job, id):
-        """What a dependency may mean for who waits for it: `wait`, `go` or `fail`."""
+        """What a dependency may mean for who waits for it: `wait`, `go`, `fail`, or `need`: it goes on, and runs."""
         other = self.model.jobs.get(id)
         if other and other.status not in ENDED:
             return {"wait"} | self.says_of(job, self.ran_again.get(id))
         state = other.status if other else self.ended_as.get(id, "done")
-        if job.if_failed_changed and state != "done" and (not other or other.may_be_gone):
-            return {"go", "wait", "fail"} if job.if_failed == "fail" else {"go", "wait"}
-        if state == "done" or job.if_failed == "run":
+        told = SAYS[job.if_failed]
+        if job.if_failed_changed and state not in OVER and (not other or other.may_be_gone):
+            return {"go", "wait", told}
+        if state in OVER or job.if_failed == "run":
             return {"go"}
-        told = {"wait": "wait", "fail": "fail"}[job.if_failed]
         return {told} if other and not other.may_be_gone else {told, "go"}
 
     def is_going(self, id):
@@ -134,13 +128,17 @@ class Links(Part):
         if job.waits_for & self.dooming:
             job.is_doomed = job.is_doomed or None  # what is sure already stays so
         may = self.may_do(job) - {"cancel"}
-        if not event or may != {"wait"} or any("go" in self.says(job, id) for id in job.waits_for):
+        if not event or may != {"wait"} or any(PASSES & self.says(job, id) for id in job.waits_for):
             doc = self.model.look(job.id)
-            # That it fails is for a sweep, perhaps of this very call, when all else of it is done.
+            # That it fails, or is needed, is for a sweep, perhaps of this very call, when all else of it is done.
             shown = "wait" if not doc or doc["status"] in ("blocked", "error") else "go"
             later = {"wait"} if "fail" in may or not event else set()
+            if job.if_failed == "only":
+                later, shown = {"wait"}, self.model.needs.comes_to(job, doc)
             expect(shown in may | later, "depends", job, doc, may)
             if shown == "go":
+                if job.if_failed == "only" and was in (None, "blocked"):
+                    return self.model.needs.skip_at_once(job, was, event)
                 job.status, job.due_ms, job.waits_for = was, due_ms, set()
                 if was == "queued":
                     job.ready_ms = ready_ms
@@ -218,14 +216,11 @@ class Links(Part):
 
     def unblock(self, job):
         doc = self.model.look(job.id) or {}
+        if job.if_failed == "only" and self.model.needs.skips(job, doc):
+            return None
         job.ready_ms = doc.get("ready_ms")
-        least = min(job.created_ms, self.model.now)
-        expect(
-            job.ready_ms is None or least <= job.ready_ms <= max(self.model.latest, job.may_start_ms),
-            "ready_ms",
-            job,
-            doc,
-        )
+        least, most = min(job.created_ms, self.model.now), max(self.model.latest, job.may_start_ms)
+        expect(job.ready_ms is None or least <= job.ready_ms <= most, "ready_ms", job, doc)
         job.waits_for = set()
         self.model.life.requeue(job, job.may_start_ms)
 
@@ -236,8 +231,9 @@ class Links(Part):
             if job.status == "blocked":
                 if not left_some:
                     job.is_doomed = False
-                over = {id for id in job.waits_for if self.says(job, id) == {"go"}}
-                unsure = {id for id in job.waits_for if "go" in self.says(job, id)}
+                said = {id: self.says(job, id) for id in job.waits_for}
+                over = {id for id in job.waits_for if said[id] <= PASSES}
+                unsure = {id for id in job.waits_for if said[id] & PASSES}
                 if (over and left_some) or unsure > over:
                     shown = set((self.model.look(job.id) or {}).get("waits_for", ()))
                     least = job.waits_for - unsure if left_some else job.waits_for - over - unsure
@@ -245,6 +241,7 @@ class Links(Part):
                     job.waits_for = shown
                 else:
                     job.waits_for -= over
+                self.model.needs.note(job, [said[id] for id in said.keys() - job.waits_for])
         if not left_some:
             self.ran_again.clear()
 

@@ -38,7 +38,11 @@ class Queues(Part):
 
     def most_kept(self, queue, state):
         """Of how many jobs that end so the records are kept."""
-        return self.setting(queue, state + "_max") if self.setting(queue, state + "_ttl") else 0
+        return self.kept(queue, state, "max") if self.kept(queue, state, "ttl") else 0
+
+    def kept(self, queue, state, limit):
+        """Of retention; for skipped jobs that of cancelled ones holds."""
+        return self.setting(queue, f"{'cancelled' if state == 'skipped' else state}_{limit}")
 
     def setting(self, queue, name):
         own = self.own_settings.get(queue, {})
@@ -101,7 +105,7 @@ class Queues(Part):
         recent, active = doc.pop("recent", None), False
         if self.model.settings["stats"]:
             active = self.model.statistics.check_recent(dict(recent), name, minutes)
-            left = sum(recent[kind] for kind in ("done", "error", "cancelled", "moved")) - recent["enqueued"]
+            left = sum(recent[kind] for kind in ("done", "error", "cancelled", "skipped", "moved")) - recent["enqueued"]
             empties_ms = len(queued) * recent["span_ms"] / left if left > 0 and queued else None
             same(doc.pop("empties_ms", None), empties_ms, "empties_ms")
         else:

@@ -13,7 +13,7 @@ from model.part import Part
 HOUR_MS = 3_600_000
 SIZES_MS = {"minute": 60_000, "hour": HOUR_MS, "day": 24 * HOUR_MS}
 KEPT_MS = {"minute": 3 * HOUR_MS, "hour": 8 * 24 * HOUR_MS, "day": 400 * 24 * HOUR_MS}
-COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
+COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped")
 TIMES = ("wait", "run")
 MOST = 1000  # documents of a reply
 STEP = 1.2

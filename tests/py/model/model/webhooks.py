@@ -6,7 +6,7 @@ from model.matcher import decode, matches_job
 from model.part import Part
 
 OWN = "notify"
-ENDS = ["cancelled", "done", "error"]
+ENDS = ["cancelled", "done", "error", "skipped"]
 TOLD_BYTES = 200  # of a message
 
 

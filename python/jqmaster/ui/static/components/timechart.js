@@ -10,7 +10,7 @@ sheet.rel = 'stylesheet';
 sheet.href = new URL('../vendor/uplot.css', import.meta.url).pathname;
 document.head.append(sheet);
 
-const KINDS = ['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled'];
+const KINDS = ['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled', 'skipped'];
 // For series that are no states, such as queues: told apart by colour and by their order in the legend.
 const OTHERS = ['queued', 'running', 'retrying', 'scheduled', 'done', 'error', 'blocked'];
 // Names of marks that would cover each other stand below each other; what is more has its line alone.

@@ -156,6 +156,7 @@ export const FIELDS = [
       ['', 'wait on (usual)'],
       ['fail', 'fail as well'],
       ['run', 'run all the same'],
+      ['only', 'run only then'],
     ],
     shown: true,
     again: false,

@@ -13,6 +13,7 @@ const KIND = {
   moved: 'scheduled',
   blocked: 'blocked',
   cancelled: 'cancelled',
+  skipped: 'cancelled',
 };
 const WORDS = {
   done: 'done',
@@ -22,6 +23,7 @@ const WORDS = {
   moved: 'went on elsewhere',
   blocked: 'waits for others',
   cancelled: 'cancelled',
+  skipped: 'not needed: no job that it waited for failed',
   expired: 'expired before it started',
   dependency: 'ended, because a job it waited for failed',
 };

@@ -4,7 +4,7 @@ import { duration, moment, now } from '../format.js';
 import { whereOfLine } from './queryline.js';
 
 export const WAITING = ['queued', 'scheduled', 'blocked', 'retrying'];
-export const ENDED = ['done', 'error', 'cancelled'];
+export const ENDED = ['done', 'error', 'cancelled', 'skipped'];
 export const FILTERS = [
   'q',
   'status',
