@@ -274,13 +274,9 @@ class Registry(OperationMethods, FlowMethods):
         return Handle(self.link, job_id)
 
     async def agather(
-        self,
-        jobs: Iterable[Handle[R]],
-        timeout: float | None = None,
-        *,
-        return_errors: bool = False,
+        self, jobs: Iterable[Handle[R]], timeout: float | None = None, *, return_errors: bool = False,
         in_job: bool = False,
-    ) -> list[R]:
+    ) -> list[R]:  # fmt: skip
         """The results of many jobs in order, as `result` of each, within `timeout` seconds in all.
 
         Raises what the first that goes wrong raises; with `return_errors` these stand among the results. In a job
