@@ -78,7 +78,7 @@ if token then
     if remembered.digest ~= arguments_digest then
       return redis.error_reply("CONFLICT request: this token was used with other arguments")
     end
-    return coming.flat(remembered.reply)
+    return remembered.reply
   end
 end
 local owners

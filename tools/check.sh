@@ -75,7 +75,7 @@ side_by_side() {
 other_server() { # other_server <server>
     JQ_REDIS_SERVER=$1 JQ_FORM="functions scripts" tests/lua/run &&
         JQ_REDIS_SERVER=$1 $bin/python -m pytest -q -n 4 --dist loadfile tests/py/connection \
-            $(printf 'tests/py/engine/test_%s.py ' forms migrate export subscriptions waiting)
+            $(printf 'tests/py/engine/test_%s.py ' forms export subscriptions waiting)
 }
 
 for name in $(echo " $* " | sed -e 's/ lint / ruff mypy format biome luacheck /' \

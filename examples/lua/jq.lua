@@ -123,7 +123,7 @@ function JQ:call(operation, ...)
     end
     local code = tostring(reply):match("^(%u+) ")
     if code == "VERSION" and not is_renewed then
-      -- The namespace may have been migrated: its manifest names scripts that know the new schema.
+      -- Another version may have set the namespace up since: its manifest names scripts that know the schema.
       self.named[operation], is_renewed = nil, true
     elseif not (PASSES[code] or self.is_lost) or socket.gettime() > deadline then
       error(reply, 0)

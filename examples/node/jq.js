@@ -62,7 +62,7 @@ export class JQ {
       if (!(error instanceof ErrorReply)) throw error;
       if (!error.message.startsWith('VERSION ')) throw new JQError(error.message);
     }
-    // The namespace may have been migrated: its manifest names scripts that know the new schema.
+    // Another version may have set the namespace up since: its manifest names scripts that know the schema.
     this.named.delete(operation);
     return this.evaluate(operation, parts).catch((error) => {
       throw new JQError(error.message);

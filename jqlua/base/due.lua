@@ -24,7 +24,6 @@ M.SCHEDULE = "c" -- the next moment of a schedule: its id
 M.KEYS = "O" -- keys of constraints that open by time (module limits.keyrecord)
 M.EXPIRY = "x" -- the end of a constraint that has one: its id
 M.CONSTRAINTS = "p" -- changes of constraints (module limits.rollout)
-M.MIGRATION = "m" -- what an older schema stored
 
 -- A moment that has come, also after the clock went back.
 M.AT_ONCE = 0

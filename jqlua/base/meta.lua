@@ -10,7 +10,7 @@ local server = require "jqlua.base.server"
 
 local M = {}
 
-M.SCHEMA = 4
+M.SCHEMA = 5
 M.FORMAT = ">I2I2BdI4I4Bc8"
 M.HEADER_SIZE = 30
 local SLEEPERS_OFFSET = 2
@@ -31,8 +31,7 @@ M.NO_CANCELLED = 4
 M.HAS_EVENTS = 8 -- events are written
 M.UNCOUNTED = 16 -- statistics are off
 M.HAS_OWN = 32 -- a queue has, or had, settings of its own
-M.MIGRATING = 64 -- jobs that an older schema stored are not all in the indexes yet (module upkeep.migration)
-M.HAS_WEBHOOKS = 128 -- ends of some jobs are told (module webhooks.registry)
+M.HAS_WEBHOOKS = 64 -- ends of some jobs are told (module webhooks.registry)
 local DROPS = 8 -- of those that leave no record
 
 -- What this call knows of the namespace: a list of these.
@@ -75,9 +74,7 @@ local function refusal(raw, schema)
     return "VERSION namespace " .. KEYS[1] .. " is not set up: load the scripts, or run setup"
   end
   return "VERSION namespace " .. KEYS[1] .. " holds data of schema " .. tostring(schema)
-    .. ", these scripts know " .. M.SCHEMA .. ": "
-    .. ((tonumber(schema) or M.SCHEMA) < M.SCHEMA and "migrate it (jqmaster load --migrate) or " or "")
-    .. "use scripts of its version"
+    .. ", these scripts know " .. M.SCHEMA .. ": use scripts of its version"
 end
 
 ---@cold

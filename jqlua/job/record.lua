@@ -22,7 +22,7 @@ M.PRIORITY = 10
 M.MAX_RETRY = 11
 M.TIMEOUT_MS = 12
 M.OPTIONS = 13 -- MessagePack map of what few jobs have, or empty
-M.RANDOM = 14 -- digits of the last token; blanks where there are none, as schema 3 gave none
+M.RANDOM = 14 -- digits of the last token
 M.WORKER = 15 -- who ran it last
 M.ID = 16
 M.UNITS = 17 -- section of the lane, or empty
@@ -51,12 +51,10 @@ M.LANED = 128 -- has a section of its lane
 -- In front stands what changes from start to start: of a job that never started flags and state, of others an
 -- attempt's facts, too. Behind it what hardly ever changes: name, queue, ..., options, then units.
 local NEVER_STARTED = ">Bc1"
-local STARTED = ">Bc1c1I4I4ddBc12Bc0" -- the byte in front of the digits is 0
+local STARTED = ">Bc1c1I4I4ddc12Bc0"
 local REST = ">Bc0Bc0i4I4I4I2c0"
 local REST_OF_NEVER_STARTED = 3 -- where it begins
--- Schema 3 had the worker behind the options, and no digits; there the rest begins with the length of a name, never 0.
-local MARK = 28
-M.NO_DIGITS = "            "
+local DIGITS = 28 -- where the digits of a started record begin, behind its moments
 
 -- Jobs this call has looked at, by id; what became of one as bytes, if that was enough.
 local open = {}
@@ -82,14 +80,6 @@ local function decode_rest(bytes)
   })
 end
 
----@cold
---- A started record of schema 3 in the form of this one.
-local function renew(raw)
-  local _, _, _, _, _, _, size, after = struct.unpack(REST .. "B", raw, MARK)
-  return raw:sub(1, MARK - 1) .. "\0" .. M.NO_DIGITS .. string.char(size) .. raw:sub(after, after + size - 1)
-    .. raw:sub(MARK, after - 2) .. raw:sub(after + size)
-end
-
 ---@param raw string
 ---@return table job
 function M.decode(id, raw)
@@ -101,11 +91,7 @@ function M.decode(id, raw)
       id, rest[7], rest,
     }
   end
-  if raw:byte(MARK) ~= 0 then
-    raw = renew(raw)
-  end
-  local flags, state, how, attempt, failures, started_ms, ended_ms, _, random, worker, after =
-    struct.unpack(STARTED, raw)
+  local flags, state, how, attempt, failures, started_ms, ended_ms, random, worker, after = struct.unpack(STARTED, raw)
   local bytes = raw:sub(after)
   local rest = rests[bytes] or decode_rest(bytes)
   return {
@@ -186,7 +172,7 @@ end
 
 ---@return string run part of a record
 function M.run(started_ms, ended_ms, digits, worker)
-  return struct.pack(">ddBc12Bc0", started_ms, ended_ms, 0, digits, #worker, worker)
+  return struct.pack(">ddc12Bc0", started_ms, ended_ms, digits, #worker, worker)
 end
 
 ---@return string record
@@ -255,8 +241,8 @@ end
 --- What presents the running attempt, or the last one.
 ---@return string token "<attempt>-<digits>"
 function M.token(job)
-  local attempt, digits = job[M.ATTEMPT], job[M.RANDOM]
-  return (attempt == 1 and "1" or attempt) .. "-" .. (digits == M.NO_DIGITS and "" or digits)
+  local attempt = job[M.ATTEMPT]
+  return (attempt == 1 and "1" or attempt) .. "-" .. job[M.RANDOM]
 end
 
 local FIRST_ATTEMPT = "\167attempt\206\0\0\0\1\171retry_count\206\0\0\0\0"
@@ -294,10 +280,10 @@ end
 ---@return number? started_ms
 ---@return table? rest {name, queue, ...}, with its units at UNITS_OF_REST
 function M.plain_run(raw)
-  if not raw or raw:byte() % M.LANED ~= M.STARTED or raw:sub(2, 7) ~= "r-\0\0\0\1" or raw:byte(MARK) ~= 0 then
+  if not raw or raw:byte() % M.LANED ~= M.STARTED or raw:sub(2, 7) ~= "r-\0\0\0\1" then
     return nil
   end
-  local started_ms, _, _, digits, _, after = struct.unpack(">ddBc12Bc0", raw, 12)
+  local started_ms, _, digits, _, after = struct.unpack(">ddc12Bc0", raw, 12)
   local bytes = raw:sub(after)
   local rest = rests[bytes] or decode_rest(bytes)
   if rest[6] == "" then
@@ -310,7 +296,7 @@ end
 ---@param section string its units
 ---@return string record
 function M.succeeded(raw, section, ended_ms)
-  return "\2ds" .. raw:sub(4, 19) .. struct.pack(">d", ended_ms) .. raw:sub(MARK, -1 - #section)
+  return "\2ds" .. raw:sub(4, 19) .. struct.pack(">d", ended_ms) .. raw:sub(DIGITS, -1 - #section)
 end
 
 --- Has it written at the next flush.

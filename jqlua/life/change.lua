@@ -103,9 +103,6 @@ local function set_time(of, due_ms)
       lineup.enter(of)
     end
   elseif state == states.SCHEDULED or state == states.RETRYING then
-    if meta.has(meta.MIGRATING) then
-      tagindex.enter(owner, of) -- it may pass the place up to which its set was looked through
-    end
     batch.add(queue.key(owner, state), due_ms, of[job.ID])
     queue.note_due(owner, queue.DUE_WAITING, due_ms)
   else

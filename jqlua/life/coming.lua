@@ -59,19 +59,6 @@ function M.digest()
 end
 
 ---@cold
---- A reply that was remembered: schema 3 wrote it in pairs.
-function M.flat(reply)
-  if type(reply[1]) == "string" then
-    return reply
-  end
-  local flat = {}
-  for i, pair in ipairs(reply) do
-    flat[2 * i - 1], flat[2 * i] = pair[1], pair[2]
-  end
-  return flat
-end
-
----@cold
 --- Whether a job with a unique key will not be created.
 ---@param seen table keys of jobs that are created before it in the call
 local function is_there(new, seen)

@@ -22,16 +22,6 @@ function M.remember(operation, token, entries)
   request.remember(operation, token, meta.random() .. table.concat(entries))
 end
 
---- What versions before this one remembered: {id, token, ...}; schema 3 knew of an attempt its number.
-local function renew(remembered)
-  local digits = tostring(remembered[2]):match("%-(%x+)$") or job.NO_DIGITS
-  local entries = {}
-  for i = 1, #remembered, 2 do
-    entries[#entries + 1] = M.entry(remembered[i], tonumber(tostring(remembered[i + 1]):match("^%d+")))
-  end
-  return digits .. table.concat(entries)
-end
-
 --- The jobs that this request started before, as far as their attempts still run: their leases begin anew, nobody had
 --- them yet. For the same reason those that lapsed meanwhile have spent no retry, and those that ran for as long as
 --- they may go back.
@@ -40,8 +30,6 @@ function M.recall(operation, token)
   local remembered = request.recall(operation, token)
   if not remembered then
     return nil
-  elseif type(remembered) == "table" then
-    remembered = renew(remembered)
   end
   local digits = remembered:sub(1, DIGITS)
   local running = {}

@@ -11,7 +11,6 @@ local ending = require "jqlua.limits.ending"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
-local migration = require "jqlua.upkeep.migration"
 local removal = require "jqlua.job.removal"
 local readers = require "jqlua.links.readers"
 local parking = require "jqlua.limits.parking"
@@ -274,8 +273,6 @@ local function step(kind, name, limit)
     return steps
   elseif kind == due.PLACING then
     return walk(name, limit)
-  elseif kind == due.MIGRATION then
-    return migration.step(limit)
   elseif kind == due.DEPENDENTS then
     return dependents.sweep(name, limit)
   elseif kind == due.UNIQUE then

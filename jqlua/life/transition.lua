@@ -164,9 +164,6 @@ local function leave_ties(moved, from, to, is_popped, owner)
     if to ~= states.QUEUED and to ~= states.IN_LANE then
       leave_options(moved, from, to)
     end
-    if meta.has(meta.MIGRATING) then
-      tagindex.enter(owner, moved) -- the sets it comes from may not have been looked through
-    end
   end
   moved[job.STATE] = to
   note_event(moved, from, to)

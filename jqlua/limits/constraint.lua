@@ -171,7 +171,7 @@ end
 --- The definitions that may match, as they were stored.
 ---@param raw string
 local function decode(raw)
-  local list = #raw > 4 and cmsgpack.unpack(raw:sub(8 + struct.unpack(">I2", raw, 6))) or {}
+  local list = #raw > 4 and cmsgpack.unpack(raw:sub(5)) or {}
   list.version = struct.unpack(">I4", raw)
   return memory.keep(known, raw, list)
 end
@@ -213,9 +213,8 @@ function M.matching(queue_name, name, stores)
     list = list or look_up(queue_name, name)
     list.is_new = stores == false
     if stores ~= false then
-      -- Behind the version stands a text with what schema 3 knew besides: none, now.
       call("SET", keys.MATCHING .. pair,
-        struct.pack(">I4", version) .. (list[1] and "\0\0\0" .. cmsgpack.pack({ unpack(list) }) or ""))
+        struct.pack(">I4", version) .. (list[1] and cmsgpack.pack({ unpack(list) }) or ""))
     end
   end
   opened.found[pair] = list

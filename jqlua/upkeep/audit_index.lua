@@ -1,7 +1,6 @@
 ---@lazy
 -- The part of the audit that is about the indexes of tags and of failures, against the job records and back.
 local keys = require "jqlua.base.keys"
-local meta = require "jqlua.base.meta"
 local failgroups = require "jqlua.job.failed"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
@@ -29,9 +28,6 @@ end
 --- What must be there for a job.
 ---@param of table
 function M.check_job(of, problems)
-  if meta.has(meta.MIGRATING) then
-    return -- it will be
-  end
   local id = of[job.ID]
   local tags = tags_of(of)
   for _, tag in ipairs(tags) do

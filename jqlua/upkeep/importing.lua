@@ -14,7 +14,6 @@ local call = redis.call
 -- For so long the last call may be repeated.
 local REMEMBERED_S = 60
 local MOST_TTL_MS = 1e14
-local LEAST_SCHEMA = 2
 local CHUNK = 4000
 local MOST_TEXTS = 20000
 
@@ -93,7 +92,7 @@ local function decode(i, blob)
     return nil, "INVALID " .. path .. ": expected " .. WHAT
   end
   local schema = record[1] == "begin" and record[2] or record[1] == "end" and struct.unpack(">I2", record[3])
-  if schema and (schema > meta.SCHEMA or schema < LEAST_SCHEMA) then
+  if schema and schema ~= meta.SCHEMA then
     return nil, "VERSION the export is of schema " .. schema .. ", these scripts know " .. meta.SCHEMA
       .. ": use scripts of its version"
   end

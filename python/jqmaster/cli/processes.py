@@ -15,9 +15,6 @@ from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
 from jqmaster.errors import JQError, brought_by
 
-_MIGRATE = """\
---migrate $JQ_MIGRATE  bring data of an older schema up to this one; older scripts refuse it from then on
-"""
 _RECREATE = """\
 --recreate $JQ_RECREATE  set the namespace up again, empty, when it vanishes from Redis; else stop until it is back
 """
@@ -29,7 +26,7 @@ run a JQ master
 Without --redis it starts its own Redis, with data in --data-dir. --push-to
 takes networks and hosts with commas between, * for any.
 
-{REDIS}{_MIGRATE}{_RECREATE}
+{REDIS}{_RECREATE}
 --host HOST=127.0.0.1 $JQ_HOST               listen there
 --port PORT=8400 $JQ_PORT                    0 for any free one
 --unix PATH $JQ_UNIX                         listen on this unix socket instead
@@ -61,7 +58,7 @@ def _serve(options: Options) -> int:
 
     joblog.configure(options.log_format, verbose=options.verbose)
     same = (
-        "host port unix data_dir migrate recreate access_log metrics_queues insecure tls_cert tls_key "
+        "host port unix data_dir recreate access_log metrics_queues insecure tls_cert tls_key "
         "push_to environment_color"
     ).split()
     user_header, roles_header = options.proxy_user_header.lower(), options.proxy_roles_header.lower()
@@ -89,7 +86,7 @@ def _redis_given(options: Options) -> dict[str, Any]:
     f"""load
 load the scripts into Redis and set the namespace up
 
-{REDIS}{_MIGRATE}
+{REDIS}
 --keep N $JQ_KEEP  versions of the scripts that stay, this one included (default: as said last, or 2)
 """
 )
@@ -105,7 +102,7 @@ def _load(options: Options) -> int:
 
     async def load() -> tuple[str, Any]:
         async with connect(options.redis) as client:
-            version = await scripts.load(client, **given, migrate=options.migrate, keep=options.keep)
+            version = await scripts.load(client, **given, keep=options.keep)
             return version, await client.hget(f"{given['namespace']}:manifest", "library")
 
     try:

@@ -201,7 +201,7 @@ def _namespace(server: Server) -> Iterator[Found]:
 @check("scripts")
 def _scripts(server: Server) -> Iterator[Found]:
     if server.trouble:
-        do = "`jqmaster load` sets a namespace up; with --migrate it brings an older one up to date."
+        do = "`jqmaster load` sets up one that is missing; data of another schema needs the version that wrote it."
         yield "problem", "the scripts refuse this namespace", server.trouble, do
     elif server.current is None:
         means = "Clients in other languages find none."

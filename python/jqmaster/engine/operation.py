@@ -156,10 +156,6 @@ class OperationCalls(Calling):
         """Create the namespace if it is not there; its schema version."""
         return int(await self.call("setup"))
 
-    async def migrate(self) -> int:
-        """Bring a namespace of an older schema up to this one; its schema version."""
-        return int(await self.call("migrate"))
-
     async def audit(self, cursor: str = "0", count: int | None = None) -> Audited:
         """Recount one step of the indexes against the job records."""
         reply = await self._ask("audit", cursor=cursor, count=count)

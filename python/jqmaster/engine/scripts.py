@@ -101,7 +101,6 @@ async def load(
     scripts: Mapping[str, Script] | None = None,
     *,
     make_current: bool = True,
-    migrate: bool = False,
     form: Form = "auto",
     keep: int | None = None,
 ) -> str:
@@ -111,7 +110,6 @@ async def load(
     is loaded when it is first called. ``keep`` versions stay, the current one included (default: as said last, or
     2); clients of others get Version once Redis has lost what they call. Safe to repeat.
     With ``make_current=False`` the namespace's current version stays what it is, and these scripts stand beside it.
-    With ``migrate`` a namespace of an older schema is brought up to this one.
     Raises ValueError (namespace, keep), UnsuitableServer, Version (data of another schema: the manifest is left
     alone), Conflict (an import has begun), Unavailable.
     """
@@ -121,9 +119,7 @@ async def load(
         raise ValueError(f"keep: expected a whole number from 1, got {keep!r}")
 
     async def work() -> str:
-        return await install(
-            client, namespace, scripts, make_current=make_current, migrate=migrate, form=form, keep=keep
-        )
+        return await install(client, namespace, scripts, make_current=make_current, form=form, keep=keep)
 
     return await patiently(work)
 
@@ -138,31 +134,18 @@ async def _check_key(client: Redis, namespace: str) -> None:
         raise UnsuitableServer(f"there is a key named {namespace}, which no namespace may have: remove it")
 
 
-async def _migrate(client: Redis, namespace: str, script: Script) -> None:
-    """Older scripts answer VERSION from then on; what is not set up is left alone."""
-    meta = f"{namespace}:meta"
-    try:
-        if await client.exists(meta):
-            await manifest.run(client, script.source, namespace, meta)
-    except redis.exceptions.RedisError as problem:
-        raise from_redis(problem) from problem
-
-
 async def install(
     client: Redis,
     namespace: str,
     scripts: Mapping[str, Script],
     *,
     make_current: bool,
-    migrate: bool = False,
     form: Form = "auto",
     keep: int | None = None,
 ) -> str:
     """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here."""
     await check_server(client)
     await _check_key(client, namespace)
-    if migrate:
-        await _migrate(client, namespace, scripts["migrate"])
     library = library_of(scripts)
     try:
         await manifest.run(client, scripts["setup"].source, namespace, f"{namespace}:meta")

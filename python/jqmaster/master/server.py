@@ -76,7 +76,6 @@ class ServeOptions:
     max_memory: int | None = None  # of an own Redis, in bytes; 0: any. None: half of what is available
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
-    migrate: bool = False  # data of an older schema
     recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request and delivery
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
@@ -233,7 +232,7 @@ class Server:
         """The engine, and the parts that ask Redis beside it."""
         options = self.options
         self._redis = connect(self.redis_url)
-        await scripts.load(self._redis, options.namespace, migrate=options.migrate, form=options.form)
+        await scripts.load(self._redis, options.namespace, form=options.form)
         engine = Engine(self._redis, options.namespace, form=options.form, recreate=options.recreate)
         self._keyring = await self._keys(engine)
         self._waiting = Waiting(engine, self._redis)

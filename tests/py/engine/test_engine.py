@@ -135,7 +135,7 @@ class TestCalls:
     async def test_settings_and_set_up(self, engine: Engine) -> None:
         assert (await engine.config())["retry_cap"] == 3600
         assert (await engine.config({"retry_cap": 0.5}))["retry_cap"] == 0.5
-        assert await engine.setup() == 4
+        assert await engine.setup() == 5
 
     async def test_time_can_be_set(self, settable: SettableEngine) -> None:
         await settable.enqueue([({"name": "a", "delay": 60}, NIL)])

@@ -159,4 +159,4 @@ async def test_a_copy(engine: Engine) -> None:
         if not cursor:
             break
     assert None not in await copy.get(*ids)
-    assert await copy.migrate() == await engine.setup()
+    assert await copy.setup() == await engine.setup()

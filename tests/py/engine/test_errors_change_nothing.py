@@ -99,7 +99,7 @@ SCRIPTS = sorted({case.script for case in CASES})
 VALID = {
     **{target.script: target.wrap(encode(target.base)) for target in reversed(TARGETS) if not target.is_nested},
     **{one.script: [WAITING] for one in OPERATIONS.values() if one.bare},
-    **{"setup": [], "migrate": [], "import": [encode(["key", "seq", "string", 0, 0, ["1"]])]},
+    **{"setup": [], "import": [encode(["key", "seq", "string", 0, 0, ["1"]])]},
 }
 
 

@@ -28,7 +28,6 @@ INSIDE = {
     "refuse": "masters give back what such a worker did not take",
     "tick": "whoever picks does what is due",
     "setup": "who connects does it",
-    "migrate": "an upgrade, for who can reach Redis",
     "audit": "a check of the indexes, for who can reach Redis",
     "head": "who works for several namespaces compares them by it",
     "touch": "masters note when keys were used",

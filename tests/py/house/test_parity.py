@@ -76,7 +76,7 @@ NOT_REACHED = {
     "setup": "`load` and whoever enqueues run it as a part of more",
     "track": "of who watches live: a page, a program",
 }  # fmt: skip
-INSIDE = {"assign", "refuse", "tick", "migrate", "touch"}  # of masters, and of `load --migrate`
+INSIDE = {"assign", "refuse", "tick", "touch"}  # of masters
 
 
 PARSERS = dict(parsers(build()))

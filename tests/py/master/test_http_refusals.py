@@ -29,8 +29,8 @@ from jqmaster.master.master import Master
 
 # No request calls them, or none with a map, one wrong id or anything; of a key the master makes a part.
 NOT_ASKED = {
-    "assign", "audit", "bulks", "export", "get", "grant", "head", "import", "migrate", "refuse", "setup", "tick",
-    "touch", "watch", "webhooks",
+    "assign", "audit", "bulks", "export", "get", "grant", "head", "import", "refuse", "setup", "tick", "touch",
+    "watch", "webhooks",
 }  # fmt: skip
 SCRIPTS = sorted(BY_SCRIPT.keys() - NOT_ASKED)
 WITH_A_SHORT_PATH = {route.operation.script for route in ROUTES if route.hot}

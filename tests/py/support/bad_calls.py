@@ -195,7 +195,6 @@ def of_calls(scripts):
             yield invalid(script, f"second of {field} {show(name)}", f"{field}[1]", encode({field: ["a", name]}))
     yield invalid("queues", "names and count", "names", encode({"names": ["a"], "count": 1}))
     yield invalid("setup", "an argument", "arguments", encode({}))
-    yield invalid("migrate", "an argument", "arguments", encode({}))
 
     unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, HOLD]]}, "unregister": {},
                "refuse": {"jobs": [[RUNNING, HOLD]], "why": "unknown"},

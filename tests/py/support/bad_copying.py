@@ -2,6 +2,7 @@
 
 import msgpack
 
+SCHEMA = 5  # of meta.lua
 KEY = ["key", "seq", "string", 0, 0, ["1"]]
 
 
@@ -12,8 +13,8 @@ def _key(suffix="seq", kind="string", ttl_ms=0, at=0, content=("1",)):
 # Those that are wrong by themselves.
 RECORDS = {
     "no list": 5, "a map": {"a": 1}, "empty": [], "unknown": ["other", 1], "a key alone": ["key"],
-    "a schema that is none": ["begin", "3", "0" * 16], "no name": ["begin", 3],
-    "a second beginning": ["begin", 3, "1" * 16], "meta too short": ["end", "0" * 16, b"\0\3"],
+    "a schema that is none": ["begin", "3", "0" * 16], "no name": ["begin", SCHEMA],
+    "a second beginning": ["begin", SCHEMA, "1" * 16], "meta too short": ["end", "0" * 16, b"\0\3"],
     "meta as a key": _key("meta"), "the manifest": _key("manifest"), "the import's own": _key("import"),
     "no suffix": _key(""), "a number as suffix": _key(5), "an unknown type": _key(kind="json"),
     "a type that is none": _key(kind=5), "a negative ttl": _key(ttl_ms=-1),
@@ -46,7 +47,8 @@ def of_copying(invalid, case):
         yield invalid("import", what, "records[1]", good, pack(record))
     for blob in BYTES:
         yield invalid("import", f"{len(blob)} bytes {blob[:8]!r}", "records[1]", good, blob)
-    yield invalid("import", "more behind the end", "records[0]", pack(["end", "0" * 16, "\0\3" + "\0" * 200]), good)
+    end = pack(["end", "0" * 16, f"\0{SCHEMA:c}" + "\0" * 200])
+    yield invalid("import", "more behind the end", "records[0]", end, good)
     yield case("import: into what is set up", "import", [good], "CONFLICT", None)
-    newer = pack(["begin", 5, "0" * 16])
-    yield case("import: a newer schema", "import", [newer], "VERSION", None)
+    for what, schema in (("an older", SCHEMA - 1), ("a newer", SCHEMA + 1)):
+        yield case(f"import: {what} schema", "import", [pack(["begin", schema, "0" * 16])], "VERSION", None)

@@ -134,7 +134,7 @@ class ScriptFuzzer:
         return script, keys, arguments
 
     def arguments(self, script: str) -> list[Any]:
-        if script in ("setup", "migrate"):
+        if script == "setup":
             return []
         if script in BARE:
             several = self.random.randint(1, 3) if script in ("get", "watch") else 1

@@ -1,8 +1,4 @@
-"""A namespace that has something of everything: what migrate and export must carry over.
-
-``fill`` fits the fixtures too, which each schema's own version of it wrote (data/README.md). What came later
-is in ``fill_newer``.
-"""
+"""A namespace that has something of everything: what export must carry over."""
 
 from __future__ import annotations
 
@@ -44,18 +40,14 @@ class Space:
         self.tokens |= {job["id"]: job["token"] for job in jobs}
         return [job["id"] for job in jobs]
 
-    def token(self, job: str, attempt: int = 1) -> str:
-        """What it was picked with; an attempt that schema 3 started has no more than its number."""
-        return self.tokens.get(job, f"{attempt}-")
-
-    async def finish(self, job: str, attempt: int = 1, blob: Any = "result", **fields: Any) -> str:
-        outcome = {"id": job, "token": self.token(job, attempt), "type": "success", **fields}
+    async def finish(self, job: str, blob: Any = "result", **fields: Any) -> str:
+        outcome = {"id": job, "token": self.tokens[job], "type": "success", **fields}
         [state] = await self.engine.call("finish", pack({"worker": "picker"}), pack(outcome), pack(blob))
         return str(state.decode())
 
-    async def fail(self, job: str, attempt: int = 1, **fields: Any) -> str:
+    async def fail(self, job: str, **fields: Any) -> str:
         outcome = {"type": "failure", "reason": "other", "message": "it broke", **fields}
-        return await self.finish(job, attempt, {"trace": [1, 2]}, **outcome)
+        return await self.finish(job, {"trace": [1, 2]}, **outcome)
 
 
 async def fill(engine: SettableEngine) -> Space:
@@ -198,7 +190,7 @@ async def _patterns_and_tokens(space: Space) -> None:
 
 
 async def fill_newer(space: Space) -> None:
-    """What came with schema 3: unique keys, dependencies, schedules, events, settings of queues."""
+    """Unique keys, dependencies, schedules, events, settings of queues."""
     await space.call("config", set={"events_max": 1000, "lease_grace": 1})
     await space.call("queue", name="own", set={"done_max": 3, "retry_base": 7})
     await _unique(space)
@@ -209,7 +201,7 @@ async def fill_newer(space: Space) -> None:
     await space.engine.advance(301)
     await space.call("tick", limit=1000)
     [scheduled] = await space.pick("regular")
-    held = [scheduled, space.token(scheduled), {"progress": 0.5, "message": "half", "argument": 0}]
+    held = [scheduled, space.tokens[scheduled], {"progress": 0.5, "message": "half", "argument": 0}]
     beat = pack({"worker": "picker", "jobs": [held]})
     await space.engine.call("heartbeat", beat, pack("checkpoint"))
     await space.call("worker", worker=space.workers["pulling"], request="quiet")
@@ -243,5 +235,5 @@ async def _linked(space: Space) -> None:
     await space.add("moved", name="step")
     await space.pick("step", count=2)
     job = space.jobs["moved"]
-    outcome = {"id": job, "token": space.token(job), "type": "success", "move": {"name": "step two"}}
+    outcome = {"id": job, "token": space.tokens[job], "type": "success", "move": {"name": "step two"}}
     await space.engine.call("finish", pack({"worker": "picker"}), pack(outcome), pack("next"))
