@@ -7,6 +7,7 @@
 -- leave   none does any more
 -- ended   this job, of the sender, which you follow, ended
 -- enqueue make this job, which belongs to you (module links.onward)
+local awaited = require "jqlua.job.awaited"
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
 local elsewhere = require "jqlua.links.elsewhere"
@@ -201,7 +202,7 @@ local function follow(letter)
   end
   local state = of[job.STATE]
   call("ZADD", keys.READERS .. id, "GT", string.format("%.0f", letter.at), follower)
-  job.note_awaited(of)
+  awaited.note(of)
   if state == states.KEPT or state == states.DONE then
     mail.put(letter.from, states.DONE .. id)
     return states.name(state)
