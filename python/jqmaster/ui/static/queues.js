@@ -88,7 +88,10 @@ export function limit(queue) {
 export function purge(queue) {
   const counted = [
     ['queued,scheduled,blocked,retrying', WAITING],
-    ...['queued', 'scheduled', 'blocked', 'retrying', 'done', 'error', 'cancelled', 'skipped'].map((state) => [state, [state]]),
+    ...['queued', 'scheduled', 'blocked', 'retrying', 'done', 'error', 'cancelled', 'skipped'].map((state) => [
+      state,
+      [state],
+    ]),
   ].map(([states, list]) => [
     states,
     `${list.length > 1 ? 'All that wait' : list[0]} (${count(list.reduce((sum, state) => sum + queue[state], 0))})`,

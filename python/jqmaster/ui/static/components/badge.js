@@ -27,7 +27,17 @@ const WORDS = new Set([
   'note',
   'ok',
 ]);
-export const STATES = ['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled', 'skipped'];
+export const STATES = [
+  'queued',
+  'scheduled',
+  'blocked',
+  'running',
+  'retrying',
+  'done',
+  'error',
+  'cancelled',
+  'skipped',
+];
 
 /** <Badge word="running" title="…" kind="…" />; kind: the colour, where the word is not one of the above. */
 export const Badge = ({ word, title, kind = word }) =>
