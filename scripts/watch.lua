@@ -4,6 +4,7 @@
 -- Reply  for each job its state, or nil
 -- Errors INVALID ids[i]
 -- Flags: drain
+local awaited = require "jqlua.job.awaited"
 local arguments = require "jqlua.base.arguments"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
@@ -18,7 +19,7 @@ for i, id in ipairs(ARGV) do
   local of = job.read(id)
   found[i] = of and states.name(of[job.STATE]) or false
   if of and states.is_of(of[job.STATE], states.UNENDED) then
-    job.note_awaited(of)
+    awaited.note(of)
   end
 end
 batch.flush()

@@ -43,7 +43,7 @@ local never = queue:enqueue("lua.never")
 local long = queue:enqueue("lua.long")
 
 other:command("SCRIPT", "FLUSH") -- as a restart or a failover would
-local ended = { done = true, error = true, cancelled = true }
+local ended = { done = true, error = true, cancelled = true, skipped = true }
 queue:work(handlers, {
   is_over = function()
     for _, id in ipairs({ sum, document, never, long }) do

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { decode, encode } from '@msgpack/msgpack';
 import { createClient, ErrorReply, RESP_TYPES } from 'redis';
 
-const ENDED = new Set(['done', 'error', 'cancelled']);
+const ENDED = new Set(['done', 'error', 'cancelled', 'skipped']);
 const PASSES = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY) /; // a restart, a failover
 const REPEAT_FOR_MS = 30_000;
 

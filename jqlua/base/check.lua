@@ -237,11 +237,10 @@ end
 function M.distinct(list, path, is_one, one, noun)
   local seen = {}
   for i, entry in ipairs(list) do
-    local place = path .. "[" .. i - 1 .. "]"
     if not is_one(entry) then
-      return M.problem(place, one, entry)
+      return M.problem(path .. "[" .. i - 1 .. "]", one, entry)
     elseif seen[entry] then
-      return "INVALID " .. place .. ": " .. (noun or "") .. M.show(entry) .. " is there already"
+      return "INVALID " .. path .. "[" .. i - 1 .. "]: " .. (noun or "") .. M.show(entry) .. " is there already"
     end
     seen[entry] = true
   end

@@ -53,6 +53,7 @@ M.LANED = 128 -- has a section of its lane
 local NEVER_STARTED = ">Bc1"
 local STARTED = ">Bc1c1I4I4ddc12Bc0"
 local REST = ">Bc0Bc0i4I4I4I2c0"
+local LONG = 65535 -- as size of the options: theirs stands in front of them, in 4 bytes
 local REST_OF_NEVER_STARTED = 3 -- where it begins
 local DIGITS = 28 -- where the digits of a started record begin, behind its moments
 
@@ -72,6 +73,9 @@ local GIVEN = 11 -- options, decoded
 
 local function decode_rest(bytes)
   local name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(REST, bytes)
+  if #options == LONG then
+    options, after = struct.unpack(">I4c0", bytes, after - LONG)
+  end
   if queue == "" then
     queue = name
   end
@@ -154,12 +158,17 @@ local function rest_of(job)
     bytes = rest[BYTES]:sub(1, -1 - #rest[7]) .. job[M.UNITS]
   else
     local own_queue = queue == name and "" or queue
+    local size, more = #options, ""
+    if size >= LONG then
+      local long = struct.pack(">I4", size) .. options
+      size, options, more = LONG, long:sub(1, LONG), long:sub(LONG + 1)
+    end
     bytes = struct.pack(REST, #name, name, #own_queue, own_queue, job[M.PRIORITY], job[M.MAX_RETRY],
-      job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
+      job[M.TIMEOUT_MS], size, options) .. more .. job[M.UNITS]
   end
   rest = rests[bytes] or memory.keep(rests, bytes, {
-    name, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS], options, job[M.UNITS], bytes, false, false,
-    false,
+    name, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS], job[M.OPTIONS], job[M.UNITS], bytes, false,
+    false, false,
   })
   job[M.REST] = rest
   return rest
@@ -365,15 +374,6 @@ end
 function M.clear(job, flag)
   if M.has(job, flag) then
     job[M.FLAGS] = job[M.FLAGS] - flag
-  end
-end
-
----@cold
---- Somebody waits for its end, or its result, from now on.
-function M.note_awaited(job)
-  if not M.has(job, M.AWAITED) then
-    M.set(job, M.AWAITED)
-    M.save(job)
   end
 end
 

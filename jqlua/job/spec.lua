@@ -20,7 +20,7 @@ M.RECORD = 25 -- of such a job that waits in its queue's plain set, once it was 
 local MOST_TAGS = 32
 local MOST_HEADERS = 16
 local MOST_HEADER_BYTES = 1024 -- names and texts of a job
-M.MOST_DEPENDS = 100
+M.MOST_DEPENDS = 10100 -- 10,000 parts of a flow, and what goes with them
 
 -- Made from wire/fields.py by `make generate`, as all between such marks. fields.py: names
 local FIELDS = "name queue priority delay run_at expires_in max_retry max_lapses timeout max_runtime keep_result "

@@ -1,6 +1,7 @@
 ---@lazy
 -- Jobs that come in one by one, because there is more to them than to be put into a set: unique keys, dependencies,
 -- jobs that follow another, jobs of schedules.
+local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.writes"
 local change = require "jqlua.life.change"
@@ -19,6 +20,9 @@ local unique = require "jqlua.job.unique"
 local M = {}
 
 local call = redis.call
+
+-- What the jobs of one call may depend on, all together.
+local MOST_LINKS = 100000
 
 --- Whether the queue takes another job that waits.
 ---@return boolean
@@ -51,9 +55,14 @@ end
 ---@param list string as errors name it
 ---@return string? problem
 function M.check(jobs, list)
-  local last = call("GET", keys.SEQ) or ""
+  local last, count = call("GET", keys.SEQ) or "", 0
   for i, new in ipairs(jobs) do
     local depends = new[jobspec.IS_LINKED] and job.options(new).depends
+    count = count + #(depends or {})
+    if count > MOST_LINKS then
+      return "INVALID " .. list .. "[" .. i - 1 .. "].depends: the jobs of one call depend on more than " .. MOST_LINKS
+        .. ": take fewer at once"
+    end
     local problem = depends and M.check_given(depends, list .. "[" .. i - 1 .. "].depends", last)
     if problem then
       return problem
@@ -101,16 +110,17 @@ end
 ---@param made string[] ids of the jobs before it in its list
 ---@return boolean blocked
 local function link(id, options, made)
-  local is_blocked = false
+  local others = {}
   options.depends = M.ids(options.depends, made)
+  awaited.fetch(options.depends)
   for _, other_id in ipairs(options.depends) do
     if dependents.must_wait(other_id, options.if_failed) then
-      dependents.link(id, other_id)
-      is_blocked = true
+      others[#others + 1] = other_id
     end
   end
+  dependents.link_all(id, others)
   readers.enter(id, options.depends)
-  return is_blocked
+  return others[1] ~= nil
 end
 
 --- Creates a job, unless its unique key is another's.

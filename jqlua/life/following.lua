@@ -226,9 +226,7 @@ function M.resume(of, said, blob)
     of[job.ENDED_MS] = meta.state[meta.NOW_MS] -- since when it waits
     transition.move(of, lineup.place(of, owner), of[job.PRIORITY])
   end
-  for _, other_id in ipairs(others) do
-    dependents.link(of[job.ID], other_id)
-  end
+  dependents.link_all(of[job.ID], others)
   depend_on(of, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
   job.save(of)
   batch.flush() -- it may have changed jobs that a pick of this call reads and starts

@@ -13,11 +13,12 @@ local serial = require "jqlua.base.serial"
 local M = {}
 
 local MOST_LOOKS = 1000
+local MOST_CHANGED = 100
 
 ---@return string? problem
 local function check_ids(value, field)
-  if not check.is_list(value, 0, jobspec.MOST_DEPENDS) then
-    return check.problem(field, "a list of at most " .. jobspec.MOST_DEPENDS .. " job ids", value)
+  if not check.is_list(value, 0, MOST_CHANGED) then
+    return check.problem(field, "a list of at most " .. MOST_CHANGED .. " job ids", value)
   end
   return check.distinct(value, field, check.is_id, check.ID)
 end

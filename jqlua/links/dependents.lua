@@ -32,13 +32,16 @@ function M.must_wait(other_id, if_failed)
   return true
 end
 
---- A job waits for another from now on. If that failed already, the next sweep sees to it.
-function M.link(id, other_id)
-  local other = job.read(other_id)
-  links.join(id, other_id, other)
-  local state = other and other[job.STATE]
-  if state == states.ERROR or state == states.CANCELLED then
-    due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
+--- A job waits for others from now on. If one failed already, the next sweep sees to it.
+---@param others string[] ids
+function M.link_all(id, others)
+  links.join(id, others)
+  for _, other_id in ipairs(others) do
+    local other = job.read(other_id)
+    local state = other and other[job.STATE]
+    if state == states.ERROR or state == states.CANCELLED then
+      due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
+    end
   end
 end
 
@@ -108,7 +111,9 @@ function M.sweep(name, limit)
       links.cut(dependent, id)
     end
     looked = looked + 1
-    if not budget.pay(of and budget.of_job(of) or budget.LOOK) then
+    -- One that waits for more only lost a link, however much it carries.
+    local waits = not of or of[job.STATE] == states.BLOCKED
+    if not budget.pay(waits and budget.STEP or budget.of_job(of)) then
       break
     end
   end
@@ -138,9 +143,7 @@ function M.change(of, added, removed, has_new_policy)
       end
     end
   end
-  for _, other_id in ipairs(added) do
-    M.link(id, other_id)
-  end
+  M.link_all(id, added)
   for _, other_id in ipairs(removed) do
     links.cut(id, other_id)
   end

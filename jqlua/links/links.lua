@@ -5,6 +5,7 @@
 --
 -- How it ended: d done or skipped, e error, c cancelled, a cancelled with all its dependents (which comes before the
 -- others).
+local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
@@ -15,17 +16,27 @@ local M = {}
 local call = redis.call
 
 local MOST_NAMED = 10
+local CHUNK = 1000
 
 M.ALL_CANCELLED = "a" -- how a job ended whose dependents go with it
 M.tree = {} -- [1]: what this call cancels takes its dependents along
 
---- A job comes to wait for another, which has not ended.
----@param other? table nil when its record is gone
-function M.join(id, other_id, other)
-  call("ZADD", keys.WAITS_FOR .. id, 0, other_id)
-  call("ZADD", keys.DEPENDENTS .. other_id, 0, id)
-  if other then
-    job.note_awaited(other)
+--- A job comes to wait for others, which have not ended.
+---@param others string[] ids
+function M.join(id, others)
+  for first = 1, #others, CHUNK do
+    local members = {}
+    for i = first, math.min(first + CHUNK - 1, #others) do
+      members[#members + 1], members[#members + 2] = 0, others[i]
+    end
+    call("ZADD", keys.WAITS_FOR .. id, unpack(members))
+  end
+  for _, other_id in ipairs(others) do
+    call("ZADD", keys.DEPENDENTS .. other_id, 0, id)
+    local other = job.read(other_id)
+    if other then -- else its record is gone
+      awaited.note(other)
+    end
   end
 end
 

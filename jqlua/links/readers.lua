@@ -1,6 +1,7 @@
 ---@lazy
 -- Whose results are wanted: of a job that keeps its result, those that depend on it and have not ended. As long as
 -- there is one, the result stays; if its time is over meanwhile it is held, and goes when the last of them has ended.
+local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
@@ -44,7 +45,7 @@ function M.enter(id, depends)
     local other = job.read(other_id)
     if other and may_be_read(other) then
       call("ZADD", keys.READERS .. other_id, 0, id)
-      job.note_awaited(other)
+      awaited.note(other)
     end
   end
 end
@@ -65,6 +66,7 @@ end
 ---@param depends string[] ids
 function M.leave(id, depends)
   budget.pay(budget.LOOK * #depends)
+  awaited.fetch(depends)
   for _, other_id in ipairs(depends) do
     leave_one(id, other_id)
   end

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypedDict, TypeVar
 
 from jqmaster.app import handle as handles
 from jqmaster.app.handle import Handle, JobCancelled, JobError
 from jqmaster.app.link import Link, plain
+from jqmaster.app.listing import batched
 from jqmaster.app.task import Call, Program
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import JobOptions
@@ -18,6 +20,10 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 Step = Call[Any] | Iterable[Call[Any]]
 
+MOST = 10_000  # calls side by side
+MOST_JOBS = 10_050  # of a flow, without its callbacks
+MOST_LINKS = 100_000  # what they depend on, all together
+
 
 class FlowIds(TypedDict):
     """Which jobs a flow has: their ids, each with its job's name; whose results are its own."""
@@ -26,9 +32,6 @@ class FlowIds(TypedDict):
     callbacks: list[tuple[str, str]]
     ends: int
     is_list: bool
-
-
-MOST = 1000  # jobs of a call that enqueues all or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +96,11 @@ class Flow(Generic[R_co]):
         return Progress(len(states), *(states.count(state) for state in ("done", "error", "cancelled", "skipped")))
 
     async def acancel(self, *, force: bool = False) -> int:
-        """Cancel all that has not ended, callbacks included, in one step; how many jobs that were. `force` as of
-        `Handle.cancel`."""
-        ids = [one.id for one in (*self.jobs, *self.callbacks)]
+        """Cancel all that has not ended, callbacks included; how many jobs that were. `force` as of `Handle.cancel`.
+        Of more than 1000 jobs in steps, those behind others first."""
+        ids = [one.id for one in reversed((*self.jobs, *self.callbacks))]
         transport = await self.link.open()
-        states = await transport.engine.cancel(ids, force=force or None)
+        states = await batched(partial(transport.engine.cancel, force=force or None), ids)
         return sum(state not in ENDED and not state.isupper() for state in states)
 
     result, progress, cancel = plain(aresult), plain(aprogress), plain(acancel)
@@ -111,7 +114,8 @@ class Flow(Generic[R_co]):
         return {"jobs": jobs, "callbacks": callbacks, "ends": len(self._ends), "is_list": self._is_list}
 
     async def _documents(self) -> list[Document | None]:
-        return await (await self.link.open()).engine.get(*(one.id for one in self.jobs))
+        engine = (await self.link.open()).engine
+        return await batched(lambda ids: engine.get(*ids), self.jobs)
 
     async def _cause(self) -> Exception | None:
         """What the first job has to say that went wrong by itself."""
@@ -134,15 +138,16 @@ class FlowMethods:
         failed: Call[Any] | None = None,
         request: str | None = None,
     ) -> Coroutine[Any, Any, Flow[R]]:
-        """Enqueue calls of which each depends on the one before, all or none; at most 1000. A step may be a list of
-        calls, which run side by side; the last is one call, and its result that of the flow.
+        """Enqueue calls of which each depends on the one before; at most 10,050. A step may be a list of calls, which
+        run side by side, up to 10,000, or empty; the last is one call, and its result that of the flow.
 
         A job finds the results of the step before by `dependency_results`. When one fails or is cancelled, those
         behind it end as errors, unless their `if_failed` says otherwise. `failed`: a call for when all have ended,
-        and not all are done. `request` as of `enqueue_many`. A step has at most 100 calls, and with `failed` there
-        are at most 100 jobs. Raises ValueError for a step without calls.
+        and not all are done. `request` as of `enqueue_many`. Up to 1000 jobs, callbacks included, are enqueued all or
+        none, more in batches of which the last has the end: a repeat with the same `request` completes what was
+        broken off. Raises ValueError for more jobs, or where they depend on more than 100,000 all together.
         """
-        return _enqueued(self, steps, [], failed, request, is_list=False)
+        return _enqueued(self, "chain", steps, [], failed, request)
 
     def achord(
         self: Program,
@@ -153,7 +158,7 @@ class FlowMethods:
         request: str | None = None,
     ) -> Coroutine[Any, Any, Flow[R]]:
         """`chain` of two steps: `calls` side by side, then one that finds their results."""
-        return _enqueued(self, [calls, then], [], failed, request, is_list=False)
+        return _enqueued(self, "chord", [calls, then], [], failed, request)
 
     def agroup(
         self: Program,
@@ -163,9 +168,9 @@ class FlowMethods:
         failed: Call[Any] | None = None,
         request: str | None = None,
     ) -> Coroutine[Any, Any, Flow[list[R]]]:
-        """Enqueue calls that run side by side, all or none; their results in order are that of the flow. `done`: a
-        call for when all are done; it finds the results. All else as of `chain`."""
-        return _enqueued(self, [calls], [] if done is None else [done], failed, request, is_list=True)
+        """Enqueue calls that run side by side; their results in order are that of the flow. `done`: a call for when
+        all are done; it finds the results. All else as of `chain`."""
+        return _enqueued(self, "group", [calls], [] if done is None else [done], failed, request)
 
     chain, chord, group = plain(achain), plain(achord), plain(agroup)
 
@@ -181,30 +186,33 @@ class FlowMethods:
 
 def _enqueued(
     jq: Program,
+    what: str,
     steps: Sequence[Step],
     callbacks: Sequence[Call[Any]],
     failed: Call[Any] | None,
     request: str | None,
-    *,
-    is_list: bool,
 ) -> Coroutine[Any, Any, Flow[Any]]:
     copies: dict[Call[Any], Call[Any]] = {}
     jobs: list[Call[Any]] = []
     level: list[Call[Any]] = []
+    links = 0
     for step in steps:
-        level = [_after(level, call, copies) for call in ([step] if isinstance(step, Call) else list(step))]
-        if not level:
-            raise ValueError("expected a call, or several, in each step")
-        jobs += level
+        calls = [step] if isinstance(step, Call) else list(step)
+        links += len(calls) * len(level)
+        if len(calls) > MOST:
+            raise ValueError(f"a {what} with {len(calls):,} parts: expected at most {MOST:,} side by side")
+        if len(jobs) + len(calls) > MOST_JOBS or links > MOST_LINKS:
+            problem = f"a {what} of {len(jobs) + len(calls):,} jobs that depend on {links:,} others all together"
+            raise ValueError(f"{problem}: expected at most {MOST_JOBS:,} jobs, and {MOST_LINKS:,}")
+        level = [_after(level, call, copies) for call in calls] or level
+        jobs += level if calls else []
     more = [_after(level, call, copies) for call in callbacks]
-    if failed is not None:
+    if failed is not None and (jobs or more):  # of nothing none can fail
         more.append(_after([*jobs, *more], failed, copies, if_failed="only"))
-    if len(jobs) + len(more) > MOST:
-        raise ValueError(f"expected at most {MOST} jobs, got {len(jobs) + len(more)}")
 
     async def enqueue() -> Flow[Any]:
-        made = await jq.aenqueue_many([*jobs, *more], request=request)
-        return Flow(jq.link, made[: len(jobs)], made[len(jobs) :], len(level), is_list)
+        made = await jq.aenqueue_many([*jobs, *more], request=request) if jobs or more else []
+        return Flow(jq.link, made[: len(jobs)], made[len(jobs) :], len(level), what == "group")
 
     return enqueue()
 

@@ -182,7 +182,7 @@ FIELDS = (
         python="[protocol.md](protocol.md), section 11", label="If the key is taken",
     ),
     Field(
-        name="depends", kind="jobs", least=1, most=100, told=True, metavar="ID",
+        name="depends", kind="jobs", least=1, most=10100, told=True, metavar="ID",
         meaning="runs when all of these are done", protocol="`blocked` until then (section 12)",
         python="Ids, handles, or calls further ahead in the same `enqueue_many`",
         label="Waits for the jobs", hint="Ids, with commas between.",

@@ -342,7 +342,7 @@ describe("dependencies", function()
     local function refused(expected, depends)
       jq:refuses(expected, "enqueue", { name = "a" }, msgpack.NIL, { name = "a", depends = depends }, msgpack.NIL)
     end
-    refused("INVALID jobs[1].depends: expected a list of 1 to 100", "x")
+    refused("INVALID jobs[1].depends: expected a list of 1 to 10100", "x")
     refused("INVALID jobs[1].depends[0]: expected a job id, or the index of an earlier job of this call, got 1", { 1 })
     refused("INVALID jobs[1].depends[0]: expected a job id", { -1 })
     refused("INVALID jobs[1].depends[1]: 0 is there already", { 0, 0 })

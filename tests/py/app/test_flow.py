@@ -134,17 +134,42 @@ def test_all_is_enqueued_or_nothing(jq: JQ) -> None:
     does = Functions(jq)
     with pytest.raises(Invalid, match=r"jobs\[1\]"):
         jq.chord([does.add.job(1, 1), does.add.options(queue="*").job(2, 2)], does.total.job())
-    with pytest.raises(ValueError, match="in each step"):
-        jq.chain([], does.total.job())
-    with pytest.raises(ValueError, match="at most 1000 jobs, got 1001"):
-        jq.group([does.add.job(1, 1)] * 1000, done=does.tell.job("done"))
-    with pytest.raises(Invalid, match="1 to 100 job ids"):
-        jq.chord([does.add.job(1, 1)] * 100, does.total.job(), failed=does.tell.job("failed"))
+    with pytest.raises(ValueError, match="a chord with 10,001 parts: expected at most 10,000"):
+        jq.chord([does.add.job(1, 1)] * 10_001, does.total.job())
+    with pytest.raises(ValueError, match="a chain of 10,051 jobs"):
+        jq.chain(*[does.add.job(1, 1)] * 10_051)
+    with pytest.raises(ValueError, match="a chain of 1,000 jobs that depend on 250,000 others"):
+        jq.chain([does.add.job(1, 1)] * 500, [does.add.job(1, 1)] * 500, does.total.job())
     assert [one for one in jq.queues() if one["queued"]] == []
     assert jq.chord([does.add.job(1, 1)] * 99, does.total.job(), failed=does.tell.job("failed")).cancel() == 101
     calls = [does.add.job(n, n) for n in range(2)]
     first, again = (jq.group(calls, request="the same") for _ in range(2))
     assert first.jobs == again.jobs
+
+
+def test_flows_of_nothing(jq: JQ) -> None:
+    does = Functions(jq)
+    empty = jq.group([], done=does.tell.job("done"), failed=does.tell.job("failed"))
+    assert (empty.result(timeout=60), empty.progress().ended, empty.jobs) == ([], 0, [])
+    assert jq.group([]).result() == jq.group([]).callbacks == []
+    chord = jq.chord([], does.total.job())
+    chain = jq.chain(does.add.job(1, 2), [], does.total.job())
+    jq.burst()
+    assert (chord.result(timeout=60), chain.result(timeout=60)) == (0, 3)
+    assert does.told == [("done", [])]
+
+
+def test_a_flow_of_very_many(jq: JQ) -> None:
+    does = Functions(jq)
+    calls = [does.add.job(n, 0) for n in range(2500)]
+    first, again = (
+        jq.chord(calls, does.total.job(), failed=does.tell.job("failed"), request="the same") for _ in range(2)
+    )
+    assert [one.id for one in (*first.jobs, *first.callbacks)] == [one.id for one in (*again.jobs, *again.callbacks)]
+    with working(jq, concurrency=100):
+        assert first.result(timeout=300) == sum(range(2500))
+    assert (first.progress(), first.callbacks[0].join(timeout=60)) == (Progress(2501, done=2501), "skipped")
+    assert jq.chord(calls, does.total.job(), failed=does.tell.job("failed")).cancel() == 2502
 
 
 async def test_flows_in_coroutines(jq: JQ) -> None:
@@ -164,6 +189,8 @@ def test_flows_at_once() -> None:
     with pytest.raises(JobError, match="broken"):
         jq.chord([does.add.job(1, 2), does.fail.job("broken")], does.total.job()).result()
     assert [what for what, _ in does.told] == ["failed"]
+    assert jq.group([does.add.job(1, 2)], failed=does.tell.job("failed")).callbacks[0].join() == "skipped"
+    assert (jq.group([]).result(), jq.chord([], does.total.job()).result()) == ([], 0)
 
 
 # -- a job that runs again when others have ended ----------------------------------------------------------------

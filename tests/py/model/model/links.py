@@ -8,7 +8,7 @@ from model.common import ENDED, ErrorReply, Refused, accepted, expect, refuse, s
 from model.needs import OVER, SAYS
 from model.part import Part
 
-MOST = 100  # dependencies of a job
+MOST = 10_100  # dependencies of a job
 PASSES = {"go", "need"}
 NEVER = "f"  # no id begins with it before the year 2500
 

@@ -1,0 +1,32 @@
+---@lazy
+-- Jobs whose ends others wait for.
+local job = require "jqlua.job.record"
+local keys = require "jqlua.base.keys"
+
+local M = {}
+
+local CHUNK = 1000
+
+--- Reads many together, for who looks at one after the other.
+---@param ids string[]
+function M.fetch(ids)
+  for first = 1, #ids, CHUNK do
+    local last, names = math.min(first + CHUNK - 1, #ids), {}
+    for i = first, last do
+      names[#names + 1] = keys.JOB .. ids[i]
+    end
+    for i, raw in ipairs(redis.call("MGET", unpack(names))) do
+      job.note(ids[first + i - 1], raw)
+    end
+  end
+end
+
+--- Somebody waits for a job's end, or its result, from now on.
+function M.note(of)
+  if not job.has(of, job.AWAITED) then
+    job.set(of, job.AWAITED)
+    job.save(of)
+  end
+end
+
+return M
