@@ -262,7 +262,7 @@ class TestText:
         for seed in ("1", "2"):
             out = tmp_path / seed
             command = [sys.executable, "-m", "jqmaster.bundle.build", str(out)]
-            path = str(Path(luabuild.__file__).parents[1])
+            path = str(Path(luabuild.__file__).parents[2])
             subprocess.run(command, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": path})
             manifests.append((out / "manifest.json").read_text())
         assert manifests[0] == manifests[1]
