@@ -290,9 +290,9 @@ end
 ---@cold
 --- Who sleeps may have to know what this call did.
 function M.wake_sleepers()
-  queue.each_reopened(function(owner)
+  queue.each_reopened(function(owner, is_behind)
     if owner[queue.PAUSED] == 0 then
-      sleepers.wake(owner[queue.NAME])
+      sleepers.wake(owner[queue.NAME], is_behind)
     end
   end)
   if meta.state[meta.TIMER_MOVED] then

@@ -45,6 +45,8 @@ function M.join(owner, of)
     opened.found[lane] = { priority, id }
     ready.add(owner, priority, id, lane .. own[units.PATH])
     owner[queue.REOPENED] = true
+  else
+    owner[queue.REOPENED] = owner[queue.REOPENED] or queue.BEHIND
   end
 end
 

@@ -34,11 +34,13 @@ end
 
 ---@cold
 --- A job is ready in this queue.
-function M.wake(queue_name)
+---@param is_behind boolean behind others of its lane: only who passes over these may take it
+function M.wake(queue_name, is_behind)
   local known = call("HGETALL", keys.SLEEPERS)
   for i = 1, #known, 2 do
-    for _, wanted in ipairs(cmsgpack.unpack(known[i + 1])) do
-      if queue.is_meant(wanted, queue_name) then
+    local queues, without = cmsgpack.unpack(known[i + 1])
+    for _, wanted in ipairs(queues) do
+      if (without or not is_behind) and queue.is_meant(wanted, queue_name) then
         mark(known[i])
         break
       end

@@ -28,8 +28,10 @@ M.IS_NEW = 10
 M.KEYS = 11 -- of its record and its sets
 M.FLAGS = 12 -- sum of those below
 M.VERSION = 13 -- of the set of constraints under which its waiting jobs were looked at
-M.REOPENED = 14 -- a job of it became ready in this call
+M.REOPENED = 14 -- a job of it became ready in this call; or M.BEHIND
 M.FREE = 15 -- the version under which no constraint can match jobs whose name is the queue's
+
+M.BEHIND = "behind" -- REOPENED by jobs that stand behind another of their lane
 
 M.LANED = 2 -- has had lanes
 M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted anew
@@ -259,12 +261,13 @@ function M.note_head(of, priority, id)
 end
 
 ---@cold
---- Calls what(queue) for each whose jobs became ready in this call, and forgets that they did.
+--- Calls what(queue, is_behind) for each whose jobs became ready in this call, and forgets that they did.
 function M.each_reopened(what)
   for _, queue in pairs(open) do
-    if queue[M.REOPENED] then
+    local reopened = queue[M.REOPENED]
+    if reopened then
       queue[M.REOPENED] = false
-      what(queue)
+      what(queue, reopened == M.BEHIND)
     end
   end
 end

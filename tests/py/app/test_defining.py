@@ -142,7 +142,7 @@ WRONG: list[tuple[str, Any, type[Exception], str]] = [
     ("retry_jitter", 2, ValueError, "expected a number from 0 to 1, got 2"),
     ("headers", "a", TypeError, "expected a map of texts"), ("notify", b"http://h", TypeError, "expected text"),
     ("unique", 5, TypeError, "expected text, True or a function"),
-    ("prio", 5, TypeError, "no such option: prio; there"),
+    ("prio", 5, TypeError, "no such option: prio, did you mean priority"),
 ]  # fmt: skip
 
 

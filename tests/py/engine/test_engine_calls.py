@@ -125,7 +125,7 @@ async def test_constraints(engine: Engine) -> None:
 async def test_webhooks(engine: Engine) -> None:
     secret = "whsec_" + "A" * 32
     made = await engine.subscribe("w", "http://h/", msgpack.packb({"name": "a"}), secrets=[secret])
-    assert made["on"] == ["cancelled", "done", "error"] and made["secrets"] == 1
+    assert made["on"] == ["cancelled", "done", "error", "skipped"] and made["secrets"] == 1
     assert await engine.webhooks() == [made]
     assert await engine.webhooks(secrets=True) == [made | {"secrets": [secret]}]
     await engine.unsubscribe("w")
