@@ -1,10 +1,10 @@
-"""A worker's contact with the place that its jobs come from: heartbeats go there, and what became of the jobs."""
+"""Where a worker's heartbeats and reports go from: to the source of its jobs."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -25,7 +25,7 @@ REPORTERS = 2
 
 
 class Owner(Protocol):
-    """The worker, as its contacts know it."""
+    """The worker, as its contact knows it."""
 
     concurrency: int
     trouble: Trouble
@@ -42,6 +42,12 @@ class Owner(Protocol):
         """Slots may be free again."""
 
     def answered(self, outcome: Outcome, state: str) -> None: ...
+
+    def stop_job(self, key: Key, why: str) -> None:
+        """An attempt is not this worker's any more."""
+
+    def asked(self, request: str) -> None:
+        """`quiet`, `stop` or ""."""
 
 
 class _Wish:
@@ -61,16 +67,9 @@ class _Wish:
 class Contact:
     """Heartbeats and reports, beside each other: one that gets no answer holds up no other."""
 
-    def __init__(
-        self,
-        source: Source,
-        owner: Owner,
-        *,
-        stop_job: Callable[[Key, str], None],
-        asked: Callable[[str], None],
-    ) -> None:
+    def __init__(self, source: Source, owner: Owner) -> None:
         self.running: dict[Key, Running] = {}
-        self.beats = Heartbeats(source, self.running, owner.trouble, stop_job=stop_job, asked=asked)
+        self.beats = Heartbeats(source, self.running, owner.trouble, stop_job=owner.stop_job, asked=owner.asked)
         self._source = source
         self._owner = owner
         self._endings: list[Ending] = []
