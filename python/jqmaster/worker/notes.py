@@ -84,6 +84,11 @@ def checkpoint(argument: Any) -> None:
     notebook.write(Note(argument=notebook.dumps(argument)))
 
 
+def in_a_loop() -> bool:
+    """Whether an event loop runs in this thread."""
+    return asyncio._get_running_loop() is not None
+
+
 def notebook_of() -> Notebook | None:
     """Of the job that runs in this context, if one does."""
     return _notebook.get(None)
@@ -128,7 +133,7 @@ class Notebook:
     def check(self) -> None:
         """Raise JobStopped where the attempt is over and the function goes on: in a thread or process. On an event loop
         it has been cancelled."""
-        if self.over is not None and asyncio._get_running_loop() is None:
+        if self.over is not None and not in_a_loop():
             raise JobStopped(self.over)
 
     @property
