@@ -39,7 +39,7 @@ class Owner(Protocol):
     def take(self, jobs: Iterable[Job]) -> None: ...
 
     def make_room(self) -> None:
-        """Slots may be free again."""
+        """Slots may be free again, or everything reported."""
 
     def answered(self, outcome: Outcome, state: str) -> None: ...
 
@@ -76,7 +76,6 @@ class Contact:
         self._wanted = 0  # reserved slots whose report is not under way yet
         self._ending_came = asyncio.Event()
         self._unreported = 0
-        self._was_reported = asyncio.Event()
         self._parts: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -89,11 +88,6 @@ class Contact:
     def all_reported(self) -> bool:
         """Whether nothing is left to say of jobs that have ended."""
         return not self._unreported
-
-    async def until_reported(self) -> None:
-        while self._unreported:
-            self._was_reported.clear()
-            await self._was_reported.wait()
 
     async def close(self) -> None:
         """End all of it, whatever is left to say."""
@@ -142,7 +136,6 @@ class Contact:
                 await self._report(batch, wish)
             finally:
                 self._unreported -= len(batch)
-                self._was_reported.set()
                 wish.drop()
 
     def _taken(self) -> list[Ending]:

@@ -243,10 +243,8 @@ class Worker:
         while True:
             if self.free <= 0:
                 self._is_full = True
-                self._room_came.clear()
-                await self._room_came.wait()
-                continue
-            self._is_full = False
+                await self._until(lambda: self.free > 0)
+                self._is_full = False
             if not self._awake.is_set():
                 await self._awake.wait()
                 continue
@@ -337,9 +335,7 @@ class Worker:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
         try:
             async with asyncio.timeout(self._drain_timeout_s):
-                while self.busy or not self._contact.all_reported:
-                    self._room_came.clear()
-                    await self._room_came.wait()
+                await self._until(lambda: not self.busy and self._contact.all_reported)
         except TimeoutError:
             await self._leave()
 
@@ -349,7 +345,12 @@ class Worker:
                 running.stop("its worker stops")
             await asyncio.wait([running.task for running in left], timeout=END_S)
             await self._say(self._source.release([running.job.held for running in left], delay=HANDOVER_S))
-        await self._say(self._contact.until_reported())
+        await self._say(self._until(lambda: self._contact.all_reported))
+
+    async def _until(self, is_over: Callable[[], bool]) -> None:
+        while not is_over():
+            self._room_came.clear()
+            await self._room_came.wait()
 
     async def _say(self, work: Coroutine[Any, Any, None]) -> None:
         try:
