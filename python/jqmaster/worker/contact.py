@@ -1,53 +1,26 @@
-"""Where a worker's heartbeats and reports go from: to the source of its jobs."""
+"""What a worker tells the source of its jobs: heartbeats, and what became of the jobs."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
 
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable
 from jqmaster.worker import ending as endings
-from jqmaster.worker.beats import Heartbeats, Key, Running, Source
+from jqmaster.worker.beats import Heartbeats, Key, Owner, Running, Source
 from jqmaster.worker.ending import Ending, Outcome, Release
-from jqmaster.worker.trouble import Trouble, lasting
+from jqmaster.worker.trouble import lasting
 
 log = logging.getLogger("jqmaster.worker")
 
 BATCH = 100
 BATCH_BYTES = 64 << 20  # of results; a single one may have more
 REPORTERS = 2
-
-
-class Owner(Protocol):
-    """The worker, as its contact knows it."""
-
-    concurrency: int
-    trouble: Trouble
-    reserved: int
-    """Slots whose outcome is being reported together with a wish for the next job."""
-
-    @property
-    def takes_none(self) -> bool:
-        """Whether it wants no more jobs."""
-
-    def take(self, jobs: Iterable[Job]) -> None: ...
-
-    def make_room(self) -> None:
-        """Slots may be free again, or everything reported."""
-
-    def answered(self, outcome: Outcome, state: str) -> None: ...
-
-    def stop_job(self, key: Key, why: str) -> None:
-        """An attempt is not this worker's any more."""
-
-    def asked(self, request: str) -> None:
-        """`quiet`, `stop` or ""."""
 
 
 class _Wish:
@@ -69,7 +42,7 @@ class Contact:
 
     def __init__(self, source: Source, owner: Owner) -> None:
         self.running: dict[Key, Running] = {}
-        self.beats = Heartbeats(source, self.running, owner.trouble, stop_job=owner.stop_job, asked=owner.asked)
+        self.beats = Heartbeats(source, self.running, owner)
         self._source = source
         self._owner = owner
         self._endings: list[Ending] = []
