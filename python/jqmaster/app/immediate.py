@@ -265,7 +265,10 @@ def _no_server(operation: str) -> Unavailable:
 
 def outside_of_loops(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` to its end from plain code: here if no loop runs in this thread, else in another thread."""
-    return _in_a_thread(work) if in_a_loop() else asyncio.run(work)
+    if not in_a_loop():
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(contextvars.copy_context().run, asyncio.run, work).result()
 
 
 def _by_hand(work: Coroutine[Any, Any, T]) -> T:
@@ -277,8 +280,3 @@ def _by_hand(work: Coroutine[Any, Any, T]) -> T:
         return value
     work.close()
     raise AssertionError("it waits for something")
-
-
-def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(contextvars.copy_context().run, asyncio.run, work).result()
