@@ -61,7 +61,7 @@ def progress(number: SupportsFloat, message: str | None = None) -> None:
 
 def _number(given: SupportsFloat) -> float:
     if isinstance(given, int) and not isinstance(given, bool) and abs(given) <= 2**53:
-        return given
+        return int(given)  # of an IntEnum, say, which another process may not know
     if isinstance(given, bool | str | bytes) or not hasattr(given, "__float__"):
         raise TypeError(f"progress: expected a number, got {type(given).__name__}")
     try:
