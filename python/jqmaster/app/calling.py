@@ -96,23 +96,19 @@ def _native(value: Any) -> Any:
 
 
 class ResultType:
-    """How the results of a function are read of which no more is known."""
+    """How the results of a function are read of which no more is known. Raises TypeError for a type whose values cannot
+    be made of what travels."""
 
     name = ""
     returns_none = False
 
-    def __init__(self, adapter: Adapter | None) -> None:
-        self.adapter = adapter
-
-    @classmethod
-    def of(cls, hint: Any) -> ResultType:
-        """Raises TypeError for a type whose values cannot be made of what travels."""
+    def __init__(self, hint: Any) -> None:
         from jqmaster.app import typed
 
-        return cls(typed.adapter_of(hint))
+        self._adapter = typed.adapter_of(hint)
 
     def read_result(self, value: Any) -> Any:
-        return value if self.adapter is None else self.adapter.make(value)
+        return value if self._adapter is None else self._adapter.make(value)
 
 
 class Unfit(TypeError):

@@ -15,7 +15,7 @@ from jqmaster.app.task import Call, ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import options
 from jqmaster.engine.options import JobOptions
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.errors import Unavailable
 from jqmaster.wire import zones
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ async def _bring(what: str, brings: Callable[[], Awaitable[object]], tried: asyn
             tried.set()
             await asyncio.sleep(backoff_s(failures))
             failures += 1
-        except (JQError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever a serializer raises: the others are to be brought all the same
             log.error("%s is refused: %s", what, error)
             return
 

@@ -197,6 +197,16 @@ def has_fields(kind: type) -> bool:
     )
 
 
+def names_of(kind: Any) -> list[str]:
+    """The names of the fields of a class that `has_fields`."""
+    if dataclasses.is_dataclass(kind):
+        return [one.name for one in dataclasses.fields(kind)]
+    for mark in ("__struct_fields__", "__pydantic_fields__", "_fields"):
+        if (names := getattr(kind, mark, None)) is not None:
+            return list(names)
+    return [one.name for one in kind.__attrs_attrs__]
+
+
 def is_of_pydantic(part: Any) -> bool:
     """Whether only pydantic knows what it means: its classes, and what it reads in `Annotated`."""
     kind = part if isinstance(part, type) else type(part)

@@ -24,7 +24,7 @@ from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 from jqmaster.wire import packform
 from jqmaster.worker.ending import FollowUp, Move, ResumeAfter, new_job
 from jqmaster.worker.failure import failure_of
-from jqmaster.worker.notes import Notebook, current_job
+from jqmaster.worker.notes import Notebook, current_job, in_a_loop
 
 T = TypeVar("T")
 
@@ -265,16 +265,10 @@ def _no_server(operation: str) -> Unavailable:
 
 def outside_of_loops(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` to its end from plain code: here if no loop runs in this thread, else in another thread."""
-    return _in_a_thread(work) if _in_a_loop() else asyncio.run(work)
-
-
-def _in_a_loop() -> bool:
-    # On its own: what `work` raises must not come "during handling" of this RuntimeError.
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    if not in_a_loop():
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(contextvars.copy_context().run, asyncio.run, work).result()
 
 
 def _by_hand(work: Coroutine[Any, Any, T]) -> T:
@@ -286,8 +280,3 @@ def _by_hand(work: Coroutine[Any, Any, T]) -> T:
         return value
     work.close()
     raise AssertionError("it waits for something")
-
-
-def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(contextvars.copy_context().run, asyncio.run, work).result()

@@ -13,7 +13,7 @@ from jqmaster.app import calling, functions
 from jqmaster.app import handle as handles
 from jqmaster.app.calling import MessagePack, Serializer
 from jqmaster.app.flow import FlowMethods
-from jqmaster.app.handle import Handle
+from jqmaster.app.handle import Handle, Kind
 from jqmaster.app.limits import Declared, LimitOptions, Match, declare
 from jqmaster.app.link import Link, plain
 from jqmaster.app.listing import batched
@@ -303,7 +303,9 @@ class Registry(OperationMethods, FlowMethods):
         TypeError for a type whose values cannot be made of what travels, ValueError for a result that is of another.
         """
         ids = list(current_job.get().depends or ())
-        kinds = await self._kinds_of(ids) if of is None else dict.fromkeys(ids, calling.ResultType.of(of))
+        kinds: Mapping[str, Kind] = (
+            await self._kinds_of(ids) if of is None else dict.fromkeys(ids, calling.ResultType(of))
+        )
         jobs: list[Handle[Any]] = [Handle(self.link, one, task=kinds.get(one)) for one in ids]
         return await self.agather(jobs, return_errors=return_errors)
 
@@ -328,14 +330,14 @@ class Registry(OperationMethods, FlowMethods):
         task = self.tasks[name] = kind(self, function, name, own, rules)
         return task
 
-    async def _kinds_of(self, ids: Sequence[str]) -> dict[str, calling.ResultType]:
+    async def _kinds_of(self, ids: Sequence[str]) -> Mapping[str, Kind]:
         """By id of those whose functions this object has, and whose results have to be made."""
-        made = {name: task.result_adapter for name, task in self.tasks.items() if task.result_adapter is not None}
+        made = {name: task for name, task in self.tasks.items() if task.result_adapter is not None}
         if not made:
             return {}
         engine = (await self.link.open()).engine
         found = await batched(lambda some: engine.get(*some), ids)
-        return {one["id"]: calling.ResultType(made[one["name"]]) for one in found if one and one["name"] in made}
+        return {one["id"]: made[one["name"]] for one in found if one and one["name"] in made}
 
     async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
         transport = await self.link.open()

@@ -259,7 +259,8 @@ def _changed(given: Any, made: Any) -> str | None:
     if hints.has_fields(kind) or isinstance(given, enum.Enum) or (isinstance(made, str) and not isinstance(given, str)):
         if not isinstance(made, kind):
             return f"{kind.__qualname__} would arrive as {type(made).__qualname__}"
-        pairs = ((getattr(given, name, None), getattr(made, name, None)) for name in _names(kind))
+        names = hints.names_of(kind) if hints.has_fields(kind) else ()
+        pairs = ((getattr(given, name, None), getattr(made, name, None)) for name in names)
     elif isinstance(given, Mapping) and isinstance(made, Mapping):
         if lost := [str(name) for name in given if len(made) < len(given) and name not in made]:
             return f"there is no {', '.join(lost)}"
@@ -270,10 +271,3 @@ def _changed(given: Any, made: Any) -> str | None:
     elif isinstance(given, list | tuple | collections.deque) and isinstance(made, list | tuple | collections.deque):
         pairs = zip(given, made, strict=False)
     return next(filter(None, (_changed(*pair) for pair in pairs)), None)
-
-
-def _names(kind: Any) -> Iterable[str]:
-    for mark in ("__dataclass_fields__", "__struct_fields__", "__pydantic_fields__", "_fields"):
-        if (names := getattr(kind, mark, None)) is not None:
-            return list(names)
-    return [one.name for one in kind.__attrs_attrs__]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Set
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import blake2s
 from typing import Any
@@ -133,10 +132,7 @@ def _takes_names(taken: inspect.Signature, signature: Signature) -> bool:
 
 
 def _fields_of(value: Any) -> Mapping[str, Any]:
-    if is_dataclass(value):
-        return {one.name: getattr(value, one.name) for one in fields(value)}
     if hasattr(value, "model_dump"):
         dumped: dict[str, Any] = value.model_dump(by_alias=False, round_trip=True, warnings=False)
         return dumped
-    names = getattr(value, "__struct_fields__", None) or [one.name for one in type(value).__attrs_attrs__]
-    return {name: getattr(value, name) for name in names}
+    return {name: getattr(value, name) for name in hints.names_of(type(value))}

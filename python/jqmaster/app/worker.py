@@ -23,7 +23,7 @@ from jqmaster.engine.replies import Job
 from jqmaster.wire.secret import masters_of
 from jqmaster.worker.ending import FollowUp, Move, Packed, returned
 from jqmaster.worker.failure import JobFailed, text_of
-from jqmaster.worker.notes import current_job, notebook_of
+from jqmaster.worker.notes import current_job, in_a_loop, notebook_of
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
 from jqmaster.worker.threads import Threads
 
@@ -121,7 +121,7 @@ class Runner:
             result = await function(*args, **kwargs)
         elif self._in_place:
             result = function(*args, **kwargs)
-            if isinstance(result, Coroutine) and not _has_loop():
+            if isinstance(result, Coroutine) and not in_a_loop():
                 return asyncio.run(returned(result))
         elif task.rules.process:
             if self._processes is None:
@@ -208,14 +208,6 @@ class AppWorker:
         from jqmaster.worker.run import work
 
         await work(self.options(), stop)
-
-
-def _has_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def plain(result: Any, serializer: Serializer) -> Any:

@@ -58,8 +58,7 @@ def _serve(options: Options) -> int:
 
     joblog.configure(options.log_format, verbose=options.verbose)
     same = (
-        "host port unix data_dir recreate access_log metrics_queues insecure tls_cert tls_key "
-        "push_to environment_color"
+        "host port unix data_dir recreate access_log metrics_queues insecure tls_cert tls_key push_to environment_color"
     ).split()
     user_header, roles_header = options.proxy_user_header.lower(), options.proxy_roles_header.lower()
     return run(

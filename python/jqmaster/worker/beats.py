@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -83,31 +83,44 @@ class Running:
             self.task.cancel()
 
 
+class Owner(Protocol):
+    """The worker, as its heartbeats and reports know it."""
+
+    concurrency: int
+    trouble: Trouble
+    reserved: int
+    """Slots whose outcome is being reported together with a wish for the next job."""
+
+    @property
+    def takes_none(self) -> bool:
+        """Whether it wants no more jobs."""
+
+    def take(self, jobs: Iterable[Job]) -> None: ...
+
+    def make_room(self) -> None:
+        """Slots may be free again, or everything reported."""
+
+    def answered(self, outcome: Outcome, state: str) -> None: ...
+
+    def stop_job(self, key: Key, why: str) -> None:
+        """An attempt is not this worker's any more."""
+
+    def asked(self, request: str) -> None:
+        """`quiet`, `stop` or ""."""
+
+
 def _renewal(running: Running) -> float:
     """When its lease is to be renewed."""
     return running.ends - running.job.timeout * 2 / 3
 
 
 class Heartbeats:
-    """Beats for the jobs in `running`, which belongs to the worker.
+    """Beats for the jobs in `running`, which belongs to the worker."""
 
-    `stop_job(key, why)`: an attempt is not this worker's any more. `asked(request)`: `quiet`, `stop` or "".
-    """
-
-    def __init__(
-        self,
-        source: Source,
-        running: Mapping[Key, Running],
-        trouble: Trouble,
-        *,
-        stop_job: Callable[[Key, str], None],
-        asked: Callable[[str], None],
-    ) -> None:
+    def __init__(self, source: Source, running: Mapping[Key, Running], owner: Owner) -> None:
         self._source = source
         self._running = running
-        self._trouble = trouble
-        self._stop_job = stop_job
-        self._asked = asked
+        self._owner = owner
         self._changed = asyncio.Event()
         self._beating = asyncio.Lock()
         self._last_beat = 0.0
@@ -176,18 +189,18 @@ class Heartbeats:
             await self._source.register_again()
             return
         except JQError as error:
-            self._trouble.met("renew leases", error)
+            self._owner.trouble.met("renew leases", error)
             await asyncio.sleep(1 if isinstance(error, Vanished) else SOONEST_RENEWAL_S)
             return
-        self._trouble.over("renew leases")
+        self._owner.trouble.over("renew leases")
         now = time.monotonic()
         for running, answer in zip(sent, beat.answers, strict=True):
             if isinstance(answer, int):
                 # 0: it has run for as long as it may, and may still say how it ended.
                 running.ends = now + (answer / 1000 or running.job.timeout)
             else:
-                self._stop_job(running.job.held, answer)
-        self._asked(beat.request)
+                self._owner.stop_job(running.job.held, answer)
+        self._owner.asked(beat.request)
 
     async def _beat(self, sent: list[Running]) -> Beat:
         """One heartbeat, with what these jobs have to say. One at a time: the later of two might overtake."""

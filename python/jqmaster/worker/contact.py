@@ -1,47 +1,26 @@
-"""A worker's contact with the place that its jobs come from: heartbeats go there, and what became of the jobs."""
+"""What a worker tells the source of its jobs: heartbeats, and what became of the jobs."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
 
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable
 from jqmaster.worker import ending as endings
-from jqmaster.worker.beats import Heartbeats, Key, Running, Source
+from jqmaster.worker.beats import Heartbeats, Key, Owner, Running, Source
 from jqmaster.worker.ending import Ending, Outcome, Release
-from jqmaster.worker.trouble import Trouble, lasting
+from jqmaster.worker.trouble import lasting
 
 log = logging.getLogger("jqmaster.worker")
 
 BATCH = 100
 BATCH_BYTES = 64 << 20  # of results; a single one may have more
 REPORTERS = 2
-
-
-class Owner(Protocol):
-    """The worker, as its contacts know it."""
-
-    concurrency: int
-    trouble: Trouble
-    reserved: int
-    """Slots whose outcome is being reported together with a wish for the next job."""
-
-    @property
-    def takes_none(self) -> bool:
-        """Whether it wants no more jobs."""
-
-    def take(self, jobs: Iterable[Job]) -> None: ...
-
-    def make_room(self) -> None:
-        """Slots may be free again."""
-
-    def answered(self, outcome: Outcome, state: str) -> None: ...
 
 
 class _Wish:
@@ -61,23 +40,15 @@ class _Wish:
 class Contact:
     """Heartbeats and reports, beside each other: one that gets no answer holds up no other."""
 
-    def __init__(
-        self,
-        source: Source,
-        owner: Owner,
-        *,
-        stop_job: Callable[[Key, str], None],
-        asked: Callable[[str], None],
-    ) -> None:
+    def __init__(self, source: Source, owner: Owner) -> None:
         self.running: dict[Key, Running] = {}
-        self.beats = Heartbeats(source, self.running, owner.trouble, stop_job=stop_job, asked=asked)
+        self.beats = Heartbeats(source, self.running, owner)
         self._source = source
         self._owner = owner
         self._endings: list[Ending] = []
         self._wanted = 0  # reserved slots whose report is not under way yet
         self._ending_came = asyncio.Event()
         self._unreported = 0
-        self._was_reported = asyncio.Event()
         self._parts: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -90,11 +61,6 @@ class Contact:
     def all_reported(self) -> bool:
         """Whether nothing is left to say of jobs that have ended."""
         return not self._unreported
-
-    async def until_reported(self) -> None:
-        while self._unreported:
-            self._was_reported.clear()
-            await self._was_reported.wait()
 
     async def close(self) -> None:
         """End all of it, whatever is left to say."""
@@ -143,7 +109,6 @@ class Contact:
                 await self._report(batch, wish)
             finally:
                 self._unreported -= len(batch)
-                self._was_reported.set()
                 wish.drop()
 
     def _taken(self) -> list[Ending]:

@@ -126,9 +126,7 @@ def summary(error: BaseException) -> str:
 def group_of(error: BaseException) -> str:
     """By what failures with `error` are listed: the qualified name of its class."""
     kind = type(error)
-    plain = kind.__module__ in ("builtins", "__main__", "__mp_main__") or kind is JobFailed
-    name = text_of(kind.__qualname__)
-    return cut_group(name if plain else f"{text_of(kind.__module__)}.{name}") or "Exception"
+    return cut_group(_name(kind) if kind is JobFailed else _qualified(kind)) or "Exception"
 
 
 def cut_group(group: object) -> str:
@@ -198,6 +196,12 @@ def _name(kind: type) -> str:
     return text_of(kind.__name__)
 
 
+def _qualified(kind: type) -> str:
+    """With its module, where that says anything."""
+    module = "" if kind.__module__ in ("builtins", "__main__", "__mp_main__") else f"{text_of(kind.__module__)}."
+    return f"{module}{text_of(kind.__qualname__)}"
+
+
 def _is_true(value: object) -> bool:
     try:
         return bool(value)
@@ -240,10 +244,8 @@ def _alone(error: BaseException, budget: list[int]) -> Iterator[str]:
         yield "Traceback (most recent call last):\n"
         frames = traceback.walk_tb(_from_the_function(error.__traceback__))
         yield from traceback.StackSummary.extract(frames, limit=-TRACE_FRAMES).format()
-    kind = type(error)
-    module = "" if kind.__module__ in ("builtins", "__main__", "__mp_main__") else f"{text_of(kind.__module__)}."
     text = text_of(error, TRACE_CHARACTERS)
-    yield f"{module}{text_of(kind.__qualname__)}{': ' if text else ''}{text}\n"
+    yield f"{_qualified(type(error))}{': ' if text else ''}{text}\n"
     notes = getattr(error, "__notes__", None)
     for note in notes[:TRACE_ERRORS] if isinstance(notes, list) else ():
         yield f"{text_of(note)}\n"

@@ -61,7 +61,7 @@ def progress(number: SupportsFloat, message: str | None = None) -> None:
 
 def _number(given: SupportsFloat) -> float:
     if isinstance(given, int) and not isinstance(given, bool) and abs(given) <= 2**53:
-        return given
+        return int(given)  # of an IntEnum, say, which another process may not know
     if isinstance(given, bool | str | bytes) or not hasattr(given, "__float__"):
         raise TypeError(f"progress: expected a number, got {type(given).__name__}")
     try:
@@ -82,6 +82,11 @@ def checkpoint(argument: Any) -> None:
     notebook = _notebook.get()
     notebook.check()
     notebook.write(Note(argument=notebook.dumps(argument)))
+
+
+def in_a_loop() -> bool:
+    """Whether an event loop runs in this thread."""
+    return asyncio._get_running_loop() is not None
 
 
 def notebook_of() -> Notebook | None:
@@ -128,7 +133,7 @@ class Notebook:
     def check(self) -> None:
         """Raise JobStopped where the attempt is over and the function goes on: in a thread or process. On an event loop
         it has been cancelled."""
-        if self.over is not None and asyncio._get_running_loop() is None:
+        if self.over is not None and not in_a_loop():
             raise JobStopped(self.over)
 
     @property

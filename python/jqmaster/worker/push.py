@@ -143,7 +143,7 @@ class PushHost:
         key = job.held
         if key in self._seen and not self._synchronous:
             return 202, b"", []
-        if self.worker.draining.is_set() or self.worker.is_quiet or self.worker.free <= 0:
+        if self.worker.takes_none or self.worker.free <= 0:
             return 503, _error("BUSY", "no room for another job"), [(b"retry-after", b"1")]
         self._remember(key)
         if not self._synchronous:

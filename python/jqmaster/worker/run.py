@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,13 +24,12 @@ from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.secret import check_master, key_of
 from jqmaster.wire.signing import new_secret
 from jqmaster.worker import joblog
-from jqmaster.worker.beats import Running
 from jqmaster.worker.patched import worker_problem
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
-from jqmaster.worker.watch import Watch
-from jqmaster.worker.worker import HANDOVER_S, STOP_TIMEOUT_S, Function, Outcome, Worker, queues_for
+from jqmaster.worker.watch import Watch, Watched
+from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Outcome, Worker, queues_for
 
 if TYPE_CHECKING:
     from jqmaster.worker.push import PushHost
@@ -93,7 +92,7 @@ def run(options: WorkOptions) -> int:
         stop = asyncio.Event()
         watch = Watch(runner.get_loop(), stop.set, options.drain_timeout_s)
         code = watch.run(_run(options, stop, watch))
-        if options.until is None and any(one.outlived for one in watch.workers):
+        if options.until is None and any(one.worker.outlived for one in watch.workers):
             logging.shutdown()
             sys.stdout.flush()
             os._exit(code)
@@ -159,7 +158,7 @@ async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None) 
         threads=options.threads,
     )
     if watch is not None:
-        watch.workers.append(_Watched(worker, source, partial(_source, options, queues)))
+        watch.workers.append(Watched(worker, source, partial(_source, options, queues)))
     secrets = list(options.push_secrets) or [new_secret()]
     host = _push_host(options, worker, secrets) if options.push else None
     try:
@@ -169,7 +168,7 @@ async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None) 
                 await worker.run(stop)
             finally:
                 await end(beside)
-            _say(f"worker {_named(source)} has stopped")
+            joblog.say(log, f"worker {_named(source)} has stopped")
     finally:
         await source.stop()
         if host is not None:
@@ -194,7 +193,7 @@ async def _started(
         if not await _registered(register, stop):
             return False
     where = f"listens on {listens}" + (f" as {url}" if url != listens else "")
-    _say(f"worker {_named(source)} " + ("is ready" if listens is None else where))
+    joblog.say(log, f"worker {_named(source)} " + ("is ready" if listens is None else where))
     return True
 
 
@@ -203,34 +202,6 @@ def _beside(source: EngineSource, worker: Worker, options: WorkOptions) -> Itera
     yield _tell_end(worker, _named(source), options.drain_timeout_s)
     if not source.is_registered:
         yield lasting("announcing", partial(_announce, source, worker, options))
-
-
-class _Watched:
-    """A worker, as the watch of its process knows it. For any thread."""
-
-    def __init__(self, worker: Worker, source: EngineSource, another: Callable[[], EngineSource]) -> None:
-        self._worker = worker
-        self._source = source
-        self._another = another
-
-    @property
-    def running(self) -> list[Running]:
-        return self._worker.running
-
-    @property
-    def is_stopping(self) -> bool:
-        return self._worker.draining.is_set()
-
-    @property
-    def outlived(self) -> bool:
-        """Whether something still runs whose job was given back."""
-        return self._worker.outlived
-
-    async def give_back(self, running: Iterable[Running]) -> None:
-        source = self._another()
-        source.stands_for(self._source)
-        await source.release([one.job.held for one in running], delay=HANDOVER_S)
-        await source.stop()
 
 
 def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
@@ -311,8 +282,4 @@ async def _tell_end(worker: Worker, name: str, timeout_s: float) -> None:
     await worker.draining.wait()
     if worker.busy:
         jobs = "1 job that runs" if worker.busy == 1 else f"{worker.busy} jobs that run"
-        _say(f"worker {name} stops; it waits up to {timeout_s:g} s for {jobs}")
-
-
-def _say(line: str) -> None:
-    joblog.say(log, line)
+        joblog.say(log, f"worker {name} stops; it waits up to {timeout_s:g} s for {jobs}")

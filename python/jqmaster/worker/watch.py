@@ -14,9 +14,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jqmaster.worker.beats import Running
+from jqmaster.worker.sources import EngineSource
+from jqmaster.worker.worker import HANDOVER_S, Worker
 
 T = TypeVar("T")
 
@@ -30,20 +32,18 @@ STACK_FRAMES = 8
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Watched(Protocol):
-    """A worker, as its watch knows it. For any thread."""
+class Watched(NamedTuple):
+    """A worker of the process. `another` makes a source with its own connections: the loop of `source` is blocked."""
 
-    @property
-    def running(self) -> list[Running]: ...
-
-    @property
-    def is_stopping(self) -> bool: ...
-
-    @property
-    def outlived(self) -> bool: ...
+    worker: Worker
+    source: EngineSource
+    another: Callable[[], EngineSource]
 
     async def give_back(self, running: Iterable[Running]) -> None:
-        """By connections of its own: the loop of the others is blocked."""
+        source = self.another()
+        source.stands_for(self.source)
+        await source.release([one.job.held for one in running], delay=HANDOVER_S)
+        await source.stop()
 
 
 class Watch:
@@ -127,7 +127,7 @@ class Watch:
             try:
                 if readable:
                     self._hear(self._reads.recv(4096))
-                if any(worker.is_stopping for worker in self.workers):
+                if any(one.worker.draining.is_set() for one in self.workers):
                     self._arm()
                 if time.monotonic() >= self._ends_at:
                     self._end()
@@ -136,18 +136,18 @@ class Watch:
                 log.exception("watching the worker failed")
 
     def _end(self) -> None:
-        held = [(worker, running) for worker in self.workers if (running := worker.running)]
+        held = [(one, running) for one in self.workers if (running := one.worker.running)]
         jobs = ", ".join(_named(running) for _, several in held for running in several)
         log.error("the worker could not stop in time, and ends now%s", jobs and f"; given back: {jobs}")
         try:
-            asyncio.run(_within(SAY_S, [worker.give_back(running) for worker, running in held]))
+            asyncio.run(_within(SAY_S, [one.give_back(running) for one, running in held]))
         except Exception as error:
             log.error("giving back failed, leases will run out: %r", error)
         os._exit(0)
 
     def _look(self) -> None:
         """Whether the loop turns, as long as there are leases to renew."""
-        running = [one for worker in self.workers for one in worker.running if one.renews]
+        running = [one for watched in self.workers for one in watched.worker.running if one.renews]
         if not running or not self._has_asked:
             self._turned_at = time.monotonic()
         stands_s = time.monotonic() - self._turned_at

@@ -93,7 +93,7 @@ class Worker:
         self._awake.set()
         self._asked_to_stop = asyncio.Event()
         self.draining = asyncio.Event()
-        self._contact = Contact(source, self, stop_job=self._stop_job, asked=self._asked)
+        self._contact = Contact(source, self)
 
     @property
     def free(self) -> int:
@@ -138,15 +138,14 @@ class Worker:
         function = self.functions.get(job.name)
         renews = renews and not getattr(function, "jq_no_renewal", False)
         loop = asyncio.get_running_loop()
-        contact = self._contact
-        notes = Notebook(lambda: loop.call_soon_threadsafe(contact.beats.said))
+        notes = Notebook(lambda: loop.call_soon_threadsafe(self._contact.beats.said))
         running = Running(job, renews, time.monotonic() + job.timeout, notes)
-        running.task = asyncio.create_task(self._attend(running, contact, function, report))
-        contact.running[job.held] = running
+        running.task = asyncio.create_task(self._attend(running, function, report))
+        self._contact.running[job.held] = running
         if job.max_runtime is not None:  # which nobody extends: another attempt begins then
-            timer = loop.call_later(job.max_runtime, self._passed, contact, job.held)
+            timer = loop.call_later(job.max_runtime, self._passed, job.held)
             running.task.add_done_callback(lambda _task: timer.cancel())
-        contact.beats.started(running)
+        self._contact.beats.started(running)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
@@ -168,38 +167,34 @@ class Worker:
     # -- one job ----------------------------------------------------------------------------------
 
     async def _attend(
-        self, running: Running, contact: Contact, function: Function | None, report: Callable[[Ending], None] | None
+        self, running: Running, function: Function | None, report: Callable[[Ending], None] | None
     ) -> None:
-        key = running.job.held
         running.has_begun = True
         try:
             if running.notes.over is not None:
                 return
-            if running.renews:
-                ending = await self._attempt(running, contact, function)
-            else:
-                async with asyncio.timeout(running.job.timeout) as limit:
-                    ending = await self._attempt(running, contact, function)
+            async with asyncio.timeout(None if running.renews else running.job.timeout) as limit:
+                ending = await self._attempt(running, function)
         except TimeoutError:
-            assert not running.renews and limit.expired()
+            assert limit.expired()
             running.notes.end("it ran for its timeout")
             log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
             return
         finally:
-            del contact.running[key]
+            del self._contact.running[running.job.held]
             self._room_came.set()
         if report is not None:
             report(ending)
             return
         # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
-        contact.report(ending, takes_next=self._is_full and not self.takes_none)
+        self._contact.report(ending, takes_next=self._is_full and not self.takes_none)
 
-    async def _attempt(self, running: Running, contact: Contact, function: Function | None) -> Ending:
+    async def _attempt(self, running: Running, function: Function | None) -> Ending:
         with tracing.running(running.job) as attempt:
             ending = await self._ending_of(running, function)
             attempt.ended(getattr(ending, "spec", None))
         if running.notes.is_used:
-            await contact.beats.tell_rest(running, ending)
+            await self._contact.beats.tell_rest(running, ending)
         return ending
 
     async def _ending_of(self, running: Running, function: Function | None) -> Ending:
@@ -248,10 +243,8 @@ class Worker:
         while True:
             if self.free <= 0:
                 self._is_full = True
-                self._room_came.clear()
-                await self._room_came.wait()
-                continue
-            self._is_full = False
+                await self._until(lambda: self.free > 0)
+                self._is_full = False
             if not self._awake.is_set():
                 await self._awake.wait()
                 continue
@@ -286,11 +279,12 @@ class Worker:
         """Release until it is heard; what is refused becomes a failure, which is left to report."""
         return await self._contact.give_back(release)
 
-    def _passed(self, contact: Contact, key: Key) -> None:
-        self._stop_job(key, "it ran for max_runtime")
-        contact.beats.passed(key)
+    def _passed(self, key: Key) -> None:
+        self.stop_job(key, "it ran for max_runtime")
+        self._contact.beats.passed(key)
 
-    def _stop_job(self, key: Key, why: str) -> None:
+    def stop_job(self, key: Key, why: str) -> None:
+        """Give an attempt up that runs here."""
         running = self._contact.running.get(key)
         if running is not None:
             log.warning("job %s attempt %d: %s, stopping it", running.job.id, running.job.attempt, why)
@@ -315,13 +309,14 @@ class Worker:
             # Its token is nobody's business but ours: the attempt's number stands for it.
             for running in self.running:
                 if key == [running.job.id, str(running.job.attempt)]:
-                    self._stop_job(running.job.held, "CANCELLED" if word == "cancelled" else "LOST")
+                    self.stop_job(running.job.held, "CANCELLED" if word == "cancelled" else "LOST")
         elif word in ("quiet", "stop", "resume"):
-            self._asked("" if word == "resume" else word)
+            self.asked("" if word == "resume" else word)
         elif not word:
             self._contact.beats.look()
 
-    def _asked(self, request: str) -> None:
+    def asked(self, request: str) -> None:
+        """What is asked of the worker: `quiet`, `stop`, or "" for neither."""
         if request == "stop":
             self._asked_to_stop.set()
         if request and not self.is_quiet:
@@ -340,9 +335,7 @@ class Worker:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
         try:
             async with asyncio.timeout(self._drain_timeout_s):
-                while self.busy or not self._contact.all_reported:
-                    self._room_came.clear()
-                    await self._room_came.wait()
+                await self._until(lambda: not self.busy and self._contact.all_reported)
         except TimeoutError:
             await self._leave()
 
@@ -352,7 +345,12 @@ class Worker:
                 running.stop("its worker stops")
             await asyncio.wait([running.task for running in left], timeout=END_S)
             await self._say(self._source.release([running.job.held for running in left], delay=HANDOVER_S))
-        await self._say(self._contact.until_reported())
+        await self._say(self._until(lambda: self._contact.all_reported))
+
+    async def _until(self, is_over: Callable[[], bool]) -> None:
+        while not is_over():
+            self._room_came.clear()
+            await self._room_came.wait()
 
     async def _say(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app_support import jq, working
-from jqmaster import JQ
+from jqmaster import JQ, MessagePack
 from servers import RedisServer
 from topologies import until
 
@@ -113,6 +113,27 @@ def test_a_limit_that_was_deleted_comes_again(jq: JQ) -> None:
     jq.unconstrain("mail")
     again(jq).burst()
     assert [one["id"] for one in jq.constraints()] == ["all-mails", "mail"]
+
+
+def test_what_cannot_be_brought_keeps_nothing_else_away(jq: JQ) -> None:
+    is_away = False
+
+    class Store(MessagePack):
+        def dumps(self, value: Any) -> bytes:
+            if is_away and value == {"customer": "acme"}:
+                raise OSError("the store is away")
+            return super().dumps(value)
+
+    jq.serializer = Store()
+
+    @jq.schedule(id="bob", every=3600, args=("bob",))
+    @jq.schedule(id="acme", every=3600, args=("acme",))
+    @jq.job
+    def mail(customer: str) -> None: ...
+
+    is_away = True
+    jq.burst()
+    assert [one["id"] for one in jq.schedules()] == ["bob"]
 
 
 def test_they_come_later_where_the_server_is_away() -> None:

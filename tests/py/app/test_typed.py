@@ -123,6 +123,18 @@ def test_what_would_arrive_as_something_else_is_refused_where_it_is_said(jq: JQ)
         assert "hush" not in str(caught.value)
 
 
+@dataclasses.dataclass(eq=False)
+class Sized:
+    size: Size
+
+
+def test_what_never_equals_another_is_sent_as_well(jq: JQ) -> None:
+    @jq.job
+    def measure(sized: Sized, price: Decimal) -> None: ...
+
+    assert MessagePack().loads(measure.job(Sized(Size.LARGE), Decimal("nan")).argument)["price"] == "NaN"
+
+
 def test_what_is_given_as_it_travels_is_made_as_well(jq: JQ) -> None:
     got: list[Any] = []
 

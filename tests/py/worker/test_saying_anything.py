@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import fractions
 from collections.abc import Callable
 from decimal import Decimal
@@ -64,6 +65,19 @@ async def test_any_finite_number_can_be_said(what: str, server: Server, own: Eng
     async with working("redis", server, {"says": says}):
         document = await until(own, await enqueue(own, "says"), "done")
         assert document["progress"] == float(GOOD[what]) and document["progress_message"] == "half of ?"
+
+
+async def test_an_integer_of_a_class_of_its_own_is_said_as_a_plain_one(server: Server, own: Engine) -> None:
+    kinds = []
+
+    async def says(_argument: None) -> None:
+        progress(enum.IntEnum("Step", "FIRST").FIRST)  # type: ignore[attr-defined, misc]
+        if (notebook := notebook_of()) is not None and (note := notebook.take()) is not None:
+            kinds.append(type(note.progress))
+
+    async with working("redis", server, {"says": says}):
+        await until(own, await enqueue(own, "says"), "done")
+    assert kinds == [int]
 
 
 @pytest.mark.parametrize("way", ["redis", "http", "push"])
