@@ -22,7 +22,7 @@ local LONGEST_TEXT = 1024
 local function letters_of(status)
   if type(status) == "string" then
     return states.of_name(status)
-  elseif not check.is_list(status, 1, 8) then
+  elseif not check.is_list(status, 1, 9) then
     return nil
   end
   local letters = ""

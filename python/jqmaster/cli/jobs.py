@@ -111,8 +111,8 @@ def _value(value: Any) -> str:
 print a job's result
 Looking at it here is not reading it: it stays for the program as long as it
 would. Prints the value as JSON (--raw: text and binary data as they are). Exit
-code 1 if the job failed, was cancelled or skipped, or has not ended; 3 if it keeps no
-result; 6 if that was read, or its time is over.
+code 1 if the job failed, was cancelled or skipped, or has not ended; 3 if it
+keeps no result; 6 if that was read, or its time is over.
 
 id ID
 --wait               wait for the job's end
