@@ -2,7 +2,7 @@
 
 from bad_values import DONE, NAMES, NAN, NOT_TEXT, UNKNOWN, WAITING, encode, numbers
 
-STATES = [5, True, "", "ready", "Queued", [], ["queued", "x"], ["queued"] * 9, {"a": "queued"}, [1]]
+STATES = [5, True, "", "ready", "Queued", [], ["queued", "x"], ["queued"] * 10, {"a": "queued"}, [1]]
 WHERE = {
     "queue": NAMES, "status": STATES, "name": NAMES, "tag": NAMES, "group": NAMES,
     "from_ms": numbers(0, 2**53), "to_ms": numbers(0, 2**53), "message": [*NOT_TEXT, "", "x" * 1025],
