@@ -285,7 +285,7 @@ def released(job: Job, said: JobReleased) -> Release:
 def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Outcome:
     """How an attempt ends whose function raised `error`, whatever that is. `retries`: as of `failure_of`."""
     failure = failure_of(error, retries)
-    with suppress(Exception):  # of a handler of the program's, which is no reason to lose what became of the job
+    with suppress(BaseException):  # of a handler of the program's, which is no reason to lose what became of the job
         _log(job, error, failure)
     spec: dict[str, Any] = {
         "type": "failure",

@@ -92,7 +92,7 @@ def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | 
     JobFailed says itself counts more."""
     try:
         return _failure_of(_meant(error), retries)
-    except Exception as problem:  # of a class with odd attributes
+    except BaseException as problem:  # of a class with odd attributes
         name = _name(type(error))
         said = f"{name} (which cannot be described: {_name(type(problem))})"
         return Failure(said, cut_group(name), True, None, packed(None), said)
@@ -143,7 +143,7 @@ def packed(value: Any) -> bytes:
     """What is kept of a failure; as text if it cannot be packed, and a text instead if it is too large."""
     try:
         blob: bytes = msgpack.packb(value)
-    except Exception:
+    except BaseException:
         blob = msgpack.packb(_representation(value))
     if len(blob) > ERROR_BYTES:
         said = f"(left out: {len(blob)} bytes, and at most {ERROR_BYTES} are kept; it begins: {_representation(value)})"
@@ -156,7 +156,7 @@ def trace_of(error: BaseException) -> str:
     middle is left out."""
     try:
         text = "".join(_chained(error))
-    except Exception as problem:
+    except BaseException as problem:
         text = f"{summary(error)} (its traceback cannot be shown: {summary(problem)})\n"
     if len(text) > TRACE_CHARACTERS:
         half = TRACE_CHARACTERS // 2
@@ -182,7 +182,7 @@ def _failure_of(error: BaseException, retries: Callable[[BaseException], bool] |
 def _again(error: BaseException, retries: Callable[[BaseException], bool] | None) -> bool:
     try:
         return retries is None or retries(error)
-    except Exception:  # `isinstance` runs what a metaclass says
+    except BaseException:  # `isinstance` runs what a class says
         return True
 
 
@@ -195,13 +195,16 @@ def _meant(error: BaseException) -> BaseException:
 
 
 def _name(kind: type) -> str:
-    return text_of(kind.__name__)
+    try:
+        return text_of(kind.__name__)
+    except BaseException:  # of a metaclass
+        return "an exception without a name"
 
 
 def _is_true(value: object) -> bool:
     try:
         return bool(value)
-    except Exception:
+    except BaseException:
         return True
 
 
