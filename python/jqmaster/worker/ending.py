@@ -265,6 +265,10 @@ def new_job(one: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any])
     if isinstance(one, NewJob):
         return one
     if not isinstance(one, Mapping):
+        if not hasattr(one, "follower"):
+            raise TypeError(
+                f"expected calls that are not enqueued yet, as task.job(...) makes, got {type(one).__name__}"
+            )
         return one.follower(siblings)
     spec = dict(one)
     return NewJob(spec, msgpack.packb(spec.pop("argument", None)))

@@ -242,7 +242,7 @@ class Worker:
             return await function(job.argument)
         try:
             argument: Any = msgpack.unpackb(job.argument, strict_map_key=False)
-        except (ValueError, msgpack.UnpackException) as error:
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise JobFailed(f"the argument cannot be read: {error}", retry=False) from error
         if inspect.iscoroutinefunction(function):  # which costs as much as all else here
             return await endings.returned(await function(argument))
