@@ -66,10 +66,23 @@ class MessagePack:
         return packed
 
     def loads(self, data: bytes) -> Any:
+        read = functools.partial(msgpack.unpackb, data, strict_map_key=False, timestamp=3, ext_hook=self._ext_hook)
         try:
-            return msgpack.unpackb(data, strict_map_key=False, timestamp=3, ext_hook=self._ext_hook)
+            return read()
+        except TypeError:  # a list is the key of a map, as a tuple that was one arrives
+            return read(object_pairs_hook=_keyed)
         except msgpack.UnpackException as error:
             raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _keyed(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    return {_key(key): value for key, value in pairs}
+
+
+def _key(key: Any) -> Any:
+    if isinstance(key, dict):
+        key = list(key.items())
+    return tuple(_key(one) for one in key) if isinstance(key, list | tuple) else key
 
 
 async def loads(serializer: Serializer, data: bytes, *, waits: bool = True) -> Any:

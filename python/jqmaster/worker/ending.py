@@ -265,6 +265,10 @@ def new_job(one: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any])
     if isinstance(one, NewJob):
         return one
     if not isinstance(one, Mapping):
+        if not hasattr(one, "follower"):
+            raise TypeError(
+                f"expected calls that are not enqueued yet, as task.job(...) makes, got {type(one).__name__}"
+            )
         return one.follower(siblings)
     spec = dict(one)
     return NewJob(spec, msgpack.packb(spec.pop("argument", None)))
@@ -285,7 +289,7 @@ def released(job: Job, said: JobReleased) -> Release:
 def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Outcome:
     """How an attempt ends whose function raised `error`, whatever that is. `retries`: as of `failure_of`."""
     failure = failure_of(error, retries)
-    with suppress(Exception):  # of a handler of the program's, which is no reason to lose what became of the job
+    with suppress(BaseException):  # of a handler of the program's, which is no reason to lose what became of the job
         _log(job, error, failure)
     spec: dict[str, Any] = {
         "type": "failure",

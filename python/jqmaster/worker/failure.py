@@ -92,7 +92,7 @@ def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | 
     JobFailed says itself counts more."""
     try:
         return _failure_of(_meant(error), retries)
-    except Exception as problem:  # of a class with odd attributes
+    except BaseException as problem:  # of a class with odd attributes
         name = _name(type(error))
         said = f"{name} (which cannot be described: {_name(type(problem))})"
         return Failure(said, cut_group(name), True, None, packed(None), said)
@@ -141,7 +141,7 @@ def packed(value: Any) -> bytes:
     """What is kept of a failure; as text if it cannot be packed, and a text instead if it is too large."""
     try:
         blob: bytes = msgpack.packb(value)
-    except Exception:
+    except BaseException:
         blob = msgpack.packb(_representation(value))
     if len(blob) > ERROR_BYTES:
         said = f"(left out: {len(blob)} bytes, and at most {ERROR_BYTES} are kept; it begins: {_representation(value)})"
@@ -154,7 +154,7 @@ def trace_of(error: BaseException) -> str:
     middle is left out."""
     try:
         text = "".join(_chained(error))
-    except Exception as problem:
+    except BaseException as problem:
         text = f"{summary(error)} (its traceback cannot be shown: {summary(problem)})\n"
     if len(text) > TRACE_CHARACTERS:
         half = TRACE_CHARACTERS // 2
@@ -180,7 +180,7 @@ def _failure_of(error: BaseException, retries: Callable[[BaseException], bool] |
 def _again(error: BaseException, retries: Callable[[BaseException], bool] | None) -> bool:
     try:
         return retries is None or retries(error)
-    except Exception:  # `isinstance` runs what a metaclass says
+    except BaseException:  # `isinstance` runs what a class says
         return True
 
 
@@ -193,7 +193,10 @@ def _meant(error: BaseException) -> BaseException:
 
 
 def _name(kind: type) -> str:
-    return text_of(kind.__name__)
+    try:
+        return text_of(kind.__name__)
+    except BaseException:  # of a metaclass
+        return "an exception without a name"
 
 
 def _qualified(kind: type) -> str:
@@ -205,7 +208,7 @@ def _qualified(kind: type) -> str:
 def _is_true(value: object) -> bool:
     try:
         return bool(value)
-    except Exception:
+    except BaseException:
         return True
 
 

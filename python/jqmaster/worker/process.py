@@ -118,9 +118,17 @@ def opened(reply: Reply) -> tuple[Any, BaseException | None]:
     if not isinstance(error, BaseException):
         error = RaisedInProcess("it does not say what it raised" if failure is None else failure.message)
     if failure is not None:
-        remember(error, failure)
-        error.__cause__ = ProcessTraceback(failure.trace)
+        try:
+            _tell(error, failure)
+        except BaseException:  # of a class with odd attributes
+            error = RaisedInProcess(failure.message)
+            _tell(error, failure)
     return None, error
+
+
+def _tell(error: BaseException, failure: Failure) -> None:
+    remember(error, failure)
+    BaseException.__setattr__(error, "__cause__", ProcessTraceback(failure.trace))  # also of a frozen dataclass
 
 
 def _ignore_signals() -> None:
@@ -238,12 +246,12 @@ def _run(found: Any, call: Call, say: _Saying, runner: asyncio.Runner) -> Reply:
         return Reply(_pickled(result))
     except BaseException as error:
         end_if_forked(pid, error)
-        if isinstance(error, JobStopped) and say.is_over:
+        if issubclass(type(error), JobStopped) and say.is_over:  # isinstance would ask the error for its class
             return Reply()  # which nobody reads
         if (rules := getattr(found, "rules", None)) is not None:
             return _failed(error, failure_of(error, rules.retries))
         failure = failure_of(error)
-        return _failed(error, failure if isinstance(error, JobFailed) else failure._replace(should_retry=None))
+        return _failed(error, failure if issubclass(type(error), JobFailed) else failure._replace(should_retry=None))
 
 
 def _pickled(result: Any) -> bytes:
@@ -252,16 +260,17 @@ def _pickled(result: Any) -> bytes:
         result = replace(result, jobs=[new_job(one, jobs) for one in jobs])
     try:
         return pickle.dumps(result)
-    except Exception as error:
+    except BaseException as error:
         raise JobFailed(f"the result cannot leave its process: {text_of(error)}", retry=False) from error
 
 
 def _failed(error: BaseException, failure: Failure) -> Reply:
-    if isinstance(error, JobReleased | ResumeAfter):
+    if issubclass(type(error), JobReleased | ResumeAfter):
         try:
             return Reply(error=pickle.dumps(_base(error)))
-        except Exception as problem:
+        except BaseException as problem:
             failure = failure_of(problem)
+            error = problem
     with suppress(BaseException):
         packed = pickle.dumps(error)
         if type(pickle.loads(packed)) is type(error):
@@ -269,10 +278,11 @@ def _failed(error: BaseException, failure: Failure) -> Reply:
     return Reply(failure=failure)
 
 
-def _base(error: JobReleased | ResumeAfter) -> BaseException:
+def _base(error: BaseException) -> BaseException:
     """The same of the class that we know: one of the program may not be read elsewhere."""
     if isinstance(error, JobReleased):
         return JobReleased(text_of(error), delay=error.delay, hold=error.hold)
+    assert isinstance(error, ResumeAfter)
     new, depends = error.parts()
     made = [new_job(one, new) for one in new]
     base = ResumeAfter([made[one] if isinstance(one, int) else one for one in depends])

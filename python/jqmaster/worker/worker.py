@@ -26,7 +26,7 @@ from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Key, Running, Source
 from jqmaster.worker.contact import Contact
 from jqmaster.worker.ending import Ending, FollowUp, JobReleased, Move, Outcome, Release, ResumeAfter
-from jqmaster.worker.failure import JobFailed
+from jqmaster.worker.failure import JobFailed, summary
 from jqmaster.worker.notes import JobStopped, Notebook, checkpoint, current_job, progress
 from jqmaster.worker.threads import Threads, end_if_forked
 from jqmaster.worker.trouble import Trouble, lasting
@@ -45,6 +45,7 @@ SAY_S = 1.0  # and to say what became of them
 HANDOVER_S = 2.5  # so long a job that was given back stays put: by then whatever still runs of it here is gone
 MOST_AT_ONCE = 1000  # jobs that a pick can bring
 UNKNOWN_S = 60.0
+STOPS = "its worker stops"
 
 Function = Callable[[Any], Any]
 F = TypeVar("F", bound=Function)
@@ -204,13 +205,17 @@ class Worker:
         if function is None:
             return endings.failed(job, f"this worker has no function for jobs named {job.name}")
         try:
-            result = await self._called(function, job)
-            await _uncancelled(running)
-            return endings.succeeded(job, result)
-        except JobReleased as said:
-            return endings.released(job, said)
+            try:
+                result = await self._called(function, job)
+                await _uncancelled(running)
+                return endings.succeeded(job, result)
+            except JobReleased as said:
+                return endings.released(job, said)
         except BaseException as error:
             if _is_stopped(running, error):
+                raise asyncio.CancelledError from error
+            if running.notes.over == STOPS:  # it is given back, and no retry is spent: it failed since it was cancelled
+                log.warning("job %s (%s) failed as its worker stopped: %s", job.id, job.name, summary(error))
                 raise asyncio.CancelledError from error
             await _uncancelled(running)
             return endings.raised(job, error, getattr(function, "jq_retries", None))
@@ -232,7 +237,7 @@ class Worker:
             return await function(job.argument)
         try:
             argument: Any = msgpack.unpackb(job.argument, strict_map_key=False)
-        except (ValueError, msgpack.UnpackException) as error:
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise JobFailed(f"the argument cannot be read: {error}", retry=False) from error
         if inspect.iscoroutinefunction(function):  # which costs as much as all else here
             return await endings.returned(await function(argument))
@@ -342,7 +347,7 @@ class Worker:
     async def _leave(self) -> None:
         if left := self.running:
             for running in left:
-                running.stop("its worker stops")
+                running.stop(STOPS)
             await asyncio.wait([running.task for running in left], timeout=END_S)
             await self._say(self._source.release([running.job.held for running in left], delay=HANDOVER_S))
         await self._say(self._until(lambda: self._contact.all_reported))

@@ -86,6 +86,16 @@ def test_spread_keywords_are_a_map() -> None:
     assert signature.decode({"a": 1, "b": 2}) == ((), {"a": 1, "b": 2})
 
 
+def test_a_map_with_tuples_as_keys_can_be_read() -> None:
+    """Nothing refuses it where nothing is annotated: so it must not break who reads a result, or a list of jobs."""
+    serializer = MessagePack()
+    for value in ({(1, 2): 3}, {((1,), "a"): [{(): None}]}, {1: 2, None: 3}):
+        assert serializer.loads(serializer.dumps(value)) == value
+    assert serializer.loads(b"\x81\x81\x01\x02\x03") == {((1, 2),): 3}  # a map as a key
+    with pytest.raises(ValueError):
+        serializer.loads(b"\xc1")
+
+
 def test_a_checkpoint_is_packed_as_arguments_are(redis_url: str, namespace: str) -> None:
     jq = JQ(redis_url, namespace=namespace, serializer=MessagePack(default=sorted))
 

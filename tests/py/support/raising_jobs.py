@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import dataclasses
 import operator
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from jqmaster import JQ, JobFailed, JobStopped
+from jqmaster import JQ, JobFailed, JobReleased, JobStopped
 
 jobs = JQ(max_retry=1, retry_base=0, timeout=60)
 
@@ -33,6 +35,62 @@ class Odd(Exception):
         return 5
 
 
+class Classless(Exception):
+    @property  # isinstance() asks for it
+    def __class__(self) -> Any:
+        raise SystemExit(5)
+
+
+class Secretive(Exception):
+    def __getattribute__(self, name: str) -> Any:
+        raise SystemExit(6)
+
+
+class Nameless(type):
+    def __instancecheck__(cls, one: object) -> bool:
+        raise SystemExit(7)
+
+    @property
+    def __name__(cls) -> Any:  # type: ignore[override]
+        raise SystemExit(7)
+
+
+class OfNameless(Exception, metaclass=Nameless): ...
+
+
+class Undecided(JobFailed):
+    @property
+    def retry(self) -> Any:  # type: ignore[override]
+        raise SystemExit(8)
+
+    @retry.setter
+    def retry(self, value: bool) -> None: ...
+
+
+class Endless(JobReleased):
+    @property
+    def delay(self) -> Any:  # type: ignore[override]
+        raise SystemExit(9)
+
+    @delay.setter
+    def delay(self, value: float) -> None: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen(Exception):
+    code: int
+
+
+ODD: dict[str, Callable[[], BaseException]] = {
+    "classless": Classless,
+    "secretive": Secretive,
+    "nameless": OfNameless,
+    "undecided": lambda: Undecided("m"),
+    "endless": lambda: Endless("m"),
+    "frozen": lambda: Frozen(503),
+}
+
+
 class Forgot(JobFailed):
     def __init__(self) -> None: ...
 
@@ -47,6 +105,8 @@ def chained() -> Exception:
 
 
 def raise_it(how: str) -> Any:
+    if how in ODD:
+        raise ODD[how]()
     match how:
         case "exit":
             raise SystemExit("usage: …")

@@ -80,6 +80,28 @@ def test_whatever_is_raised_is_a_failure_of_that_attempt(jq: JQ, kind: str, capl
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_an_exception_that_raises_when_it_is_looked_at_is_a_failure_as_any(jq: JQ, kind: str) -> None:
+    with working(jq, concurrency=4):
+        handles = {how: KINDS[kind].options(max_retry=0).enqueue(how) for how in raising_jobs.ODD}
+        for handle in handles.values():
+            handle.join(timeout=LONG_S)
+        assert neighbour.enqueue(0).result(timeout=LONG_S) == "well"
+    documents = {how: handle.document() for how, handle in handles.items()}
+    assert {how: one["reason"] for how, one in documents.items()} == dict.fromkeys(documents, "other")
+    begins = {
+        "classless": "Classless",
+        "secretive": "Secretive",
+        "nameless": "an exception without a name",
+        "undecided": "Undecided",
+        "endless": "SystemExit: 9",
+        "frozen": "Frozen: 503",
+    }
+    messages = {how: one["message"][: len(begins[how])] for how, one in documents.items()}
+    assert messages == begins
+    assert documents["frozen"]["group"] == "raising_jobs.Frozen"
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_a_job_says_of_its_failure_is_kept_as_far_as_it_can_be(jq: JQ, kind: str) -> None:
     hows = ("failed", "failed huge", "failed lock", "forgot")
     handles = [KINDS[kind].options(max_retry=0).enqueue(how) for how in hows]

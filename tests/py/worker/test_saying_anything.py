@@ -33,7 +33,14 @@ SAID = {
     "zero division": float("nan"), "infinite": float("inf"), "text": "50%", "bytes": b"5", "true": True, "none": None,
     "list": [1], "complex": 1j, "huge": 10**400, "beyond": 1e301,
 }  # fmt: skip
-GOOD = {"decimal": Decimal("0.5"), "fraction": fractions.Fraction(1, 2), "object": Odd(), "large": 2**70, "minus": -1}
+GOOD = {
+    "decimal": Decimal("0.5"),
+    "fraction": fractions.Fraction(1, 2),
+    "object": Odd(),
+    "large": 2**70,
+    "minus": -1,
+    "minus zero": -0.0,
+}
 
 
 @pytest.mark.parametrize("way", ["redis", "http", "push"])

@@ -47,6 +47,14 @@ async def swallows(seconds: float) -> None:
     note("ends")
 
 @jq.job
+async def fails_when_cancelled(seconds: float) -> None:
+    note("begins")
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        raise ConnectionError("closed meanwhile")
+
+@jq.job
 async def sleeps(seconds: float) -> None:
     note("begins")
     time.sleep(seconds)
@@ -204,6 +212,16 @@ def test_a_blocked_loop_does_not_keep_a_worker_from_stopping(name: str, program:
         one.signal()
         assert one.ends(20) == 0
         assert f"given back: job {handle.id} ({name})" in one.text
+    assert handle.status() in ("scheduled", "queued") and handle.document()["retry_count"] == 0
+
+
+def test_a_job_that_fails_since_its_worker_stops_is_given_back(program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path) as one:
+        handle = enqueued(program, "fails_when_cancelled", 60.0)
+        until_begun(tmp_path)
+        one.signal()
+        assert one.ends(20) == 0
+        assert "failed as its worker stopped: ConnectionError: closed meanwhile" in one.text
     assert handle.status() in ("scheduled", "queued") and handle.document()["retry_count"] == 0
 
 

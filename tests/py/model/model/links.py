@@ -133,7 +133,7 @@ class Links(Part):
             # That it fails, or is needed, is for a sweep, perhaps of this very call, when all else of it is done.
             shown = "wait" if not doc or doc["status"] in ("blocked", "error") else "go"
             later = {"wait"} if "fail" in may or not event else set()
-            if job.if_failed == "only" and (was != "blocked" or shown == "go"):
+            if job.if_failed == "only" and not (was == "blocked" and doc and doc["status"] == was):
                 later, shown = {"wait"}, self.model.needs.comes_to(job, doc)
             expect(shown in may | later, "depends", job, doc, may)
             if shown == "go":
