@@ -32,7 +32,7 @@ class Source(Protocol):
         """Wait a while for jobs; at most `count`. Cancelling it strands no job."""
 
     def refuse(self, name: str) -> bool:
-        """Take no jobs of this name from now on. False when there are too many names for that."""
+        """Take no jobs of this name from now on. False when another name had to be forgotten for it."""
 
     async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
         """Report outcomes and take up to `want` jobs in the same round trip: a state for each outcome, the

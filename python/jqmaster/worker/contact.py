@@ -48,7 +48,8 @@ class Contact:
         self._endings: list[Ending] = []
         self._wanted = 0  # reserved slots whose report is not under way yet
         self._ending_came = asyncio.Event()
-        self._unreported = 0
+        self.unreported = 0
+        """What is left to say of jobs that have ended."""
         self._parts: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -56,11 +57,6 @@ class Contact:
         parts = [partial(lasting, "heartbeats", self.beats.run)]
         parts += [partial(lasting, "reports", self._report_loop)] * REPORTERS
         self._parts = [asyncio.create_task(part()) for part in parts]
-
-    @property
-    def all_reported(self) -> bool:
-        """Whether nothing is left to say of jobs that have ended."""
-        return not self._unreported
 
     async def close(self) -> None:
         """End all of it, whatever is left to say."""
@@ -73,7 +69,7 @@ class Contact:
             self._wanted += 1
         self._endings.append(ending)
         self._ending_came.set()
-        self._unreported += 1
+        self.unreported += 1
 
     async def give_back(self, release: Release) -> list[Outcome]:
         """Release until it is heard, if need be without what cannot be. What is refused all the same becomes
@@ -108,7 +104,7 @@ class Contact:
             try:
                 await self._report(batch, wish)
             finally:
-                self._unreported -= len(batch)
+                self.unreported -= len(batch)
                 wish.drop()
 
     def _taken(self) -> list[Ending]:
@@ -127,8 +123,8 @@ class Contact:
         releases = [ending for ending in batch if isinstance(ending, Release)]
         if self._owner.takes_none:
             wish.drop()
-        for release in releases:
-            outcomes += await self.give_back(release)
+        for refused in await asyncio.gather(*map(self.give_back, releases)):
+            outcomes += refused
         answers, jobs = await self._insist(outcomes, wish)
         wish.drop()
         self._owner.take(jobs)

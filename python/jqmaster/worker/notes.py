@@ -14,6 +14,7 @@ import msgpack
 from jqmaster.engine.replies import Job, Note
 
 MESSAGE_BYTES = 1024
+CHECKPOINT_BYTES = 16 << 20  # as masters take it; heartbeats carry it
 MOST = 1e300  # of a progress, either way
 
 _notebook: contextvars.ContextVar[Notebook] = contextvars.ContextVar("notebook")
@@ -77,11 +78,14 @@ def checkpoint(argument: Any) -> None:
     """Have the next attempt of the running job, if there is one, start with this argument.
 
     Goes like `progress`, and at the latest before the attempt's failure is reported. Raises TypeError or
-    ValueError for what cannot be packed, and JobStopped as `progress` does.
+    ValueError for what cannot be packed or takes more than 16 MiB, and JobStopped as `progress` does.
     """
     notebook = _notebook.get()
     notebook.check()
-    notebook.write(Note(argument=notebook.dumps(argument)))
+    packed = notebook.dumps(argument)
+    if len(packed) > CHECKPOINT_BYTES:
+        raise ValueError(f"checkpoint: expected at most {CHECKPOINT_BYTES} bytes, got {len(packed)}")
+    notebook.write(Note(argument=packed))
 
 
 def in_a_loop() -> bool:

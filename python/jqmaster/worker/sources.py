@@ -61,11 +61,13 @@ class EngineSource:
         self.worker, self._is_listed = other.worker, other._is_listed
 
     def refuse(self, name: str) -> bool:
-        if name not in self._refused and len(self._refused) < MOST_REFUSED:
+        if name not in self._refused:
             self._refused.append(name)
-            self._wish["without"] = sorted(self._refused)
             self.has_refused.set()
-        return name in self._refused
+        is_full = len(self._refused) > MOST_REFUSED
+        del self._refused[:-MOST_REFUSED]
+        self._wish["without"] = sorted(self._refused)
+        return not is_full
 
     async def fetch(self, count: int) -> list[Job]:
         # The same request until it is answered: what an answer brought that was lost comes again.

@@ -44,7 +44,7 @@ END_S = 0.5  # then, for a coroutine that was cancelled to clean up
 SAY_S = 1.0  # and to say what became of them
 HANDOVER_S = 2.5  # so long a job that was given back stays put: by then whatever still runs of it here is gone
 MOST_AT_ONCE = 1000  # jobs that a pick can bring
-UNKNOWN_S = 60.0
+UNKNOWN_S = 1.0
 STOPS = "its worker stops"
 
 Function = Callable[[Any], Any]
@@ -99,7 +99,8 @@ class Worker:
     @property
     def free(self) -> int:
         """How many more jobs may start now."""
-        return self.concurrency - self.busy - self.reserved - self._threads.left
+        unreported = max(0, self._contact.unreported - self.concurrency)  # else jobs would end faster than it is said
+        return self.concurrency - self.busy - self.reserved - self._threads.left - unreported
 
     @property
     def busy(self) -> int:
@@ -130,7 +131,7 @@ class Worker:
             if job.name not in self.functions:
                 message = f"this worker has no function for jobs named {job.name}"
                 log.warning("job %s is given back: %s", job.id, message)
-                # One of more names than it can refuse comes back, but not at once.
+                # Where there are more names than it can refuse, those that it forgets come again, but not at once.
                 release = Release(job, 0 if self._source.refuse(job.name) else UNKNOWN_S, message=message)
             self._contact.report(release, takes_next=False)
 
@@ -340,7 +341,7 @@ class Worker:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
         try:
             async with asyncio.timeout(self._drain_timeout_s):
-                await self._until(lambda: not self.busy and self._contact.all_reported)
+                await self._until(lambda: not self.busy and not self._contact.unreported)
         except TimeoutError:
             await self._leave()
 
@@ -350,7 +351,7 @@ class Worker:
                 running.stop(STOPS)
             await asyncio.wait([running.task for running in left], timeout=END_S)
             await self._say(self._source.release([running.job.held for running in left], delay=HANDOVER_S))
-        await self._say(self._until(lambda: self._contact.all_reported))
+        await self._say(self._until(lambda: not self._contact.unreported))
 
     async def _until(self, is_over: Callable[[], bool]) -> None:
         while not is_over():
