@@ -56,6 +56,9 @@ local function prepare(plan)
   local wish = plan[plans.WISH]
   if plan[plans.IS_REGISTERED] then
     worker.seen(wish.worker)
+    if wish.without then
+      worker.picks_without(wish.worker, wish.without)
+    end
     plan[plans.IS_QUIET] = worker.is_quiet(wish.worker)
   end
   local running = plan[plans.REQUEST] and starts.recall("p", plan[plans.REQUEST])

@@ -199,6 +199,25 @@ function M.leave(id, record)
   end
 end
 
+---@cold
+--- A worker that is not pushed to picks without these names: people see that it does not know them.
+---@param names table<string, boolean>
+function M.picks_without(id, names)
+  local record = M.load(id)
+  if record.u then
+    return
+  end
+  local refused = {}
+  for name in pairs(names) do
+    refused[#refused + 1] = name
+  end
+  table.sort(refused)
+  if table.concat(refused, "\0") ~= table.concat(record.r, "\0") then
+    record.r = refused
+    M.save(id, record)
+  end
+end
+
 --- This worker knows no jobs of that name.
 function M.refuse_name(id, record, name)
   for _, known in ipairs(record.r) do

@@ -40,6 +40,7 @@ class Work(Part):
         self.model.workers.known_worker(worker)
         accepted(reply)
         self.model.workers.sign_of_life(worker)
+        self.model.workers.picks_without(worker, without)
         until_ms, answer = self.requests.get(("pick", request), (0, []))
         if answer and (self.model.now < until_ms or self.is_repeat(reply, answer)):
             return self.picked_again(reply, answer)

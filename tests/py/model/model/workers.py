@@ -88,6 +88,11 @@ class Workers(Part):
             if worker.resting == "unreachable":
                 worker.resting = None
 
+    def picks_without(self, id, names):
+        worker = self.registered.get(id)
+        if worker and names and not worker.url:
+            worker.refused = set(names)
+
     def known_worker(self, id):
         if WORKER_ID.fullmatch(id) and id not in self.registered:
             raise Refused("NOTFOUND", "worker")
