@@ -145,12 +145,8 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 {URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}"""
 )
 def _work(options: Options) -> int:
-    from jqmaster.worker.watch import exit_soon
-
     if not options.reload:
-        code = _run_worker(options)
-        exit_soon(code)
-        return code
+        return _run_worker(options)
     from jqmaster.cli import reloading
 
     return reloading.run(lambda change: _run_worker(options, change))
@@ -178,7 +174,7 @@ def _run_worker(options: Options, until: Any = None) -> int:
     if isinstance(jobs, dict):
         if not url:
             raise Misused(prog, "give either --url or --redis")
-        return run(WorkOptions(functions=jobs, **given))
+        return run(WorkOptions(functions=jobs, **given), ends_process=until is None)
     memory = options.process_memory and options.process_memory << 20
     asks_redis = is_redis(url) if url else jobs.is_redis
     given["namespace"] = options.namespace if asks_redis else said_namespace(options)
@@ -187,7 +183,7 @@ def _run_worker(options: Options, until: Any = None) -> int:
         chosen = jobs.worker(**given, **more, process_memory=memory).options()
     except ValueError as error:
         raise Misused(prog, f"{options.functions}: {error}") from None
-    return run(chosen)
+    return run(chosen, ends_process=until is None)
 
 
 def _jobs(where: str, prog: str) -> Any:

@@ -82,9 +82,10 @@ class WorkOptions:
             )
 
 
-def run(options: WorkOptions) -> int:
+def run(options: WorkOptions, *, ends_process: bool = False) -> int:
     """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the process
-    at once. So does a function that still runs when its job was given back, as the job may begin elsewhere."""
+    at once. So does a function that still runs when its job was given back, as the job may begin elsewhere. With
+    `ends_process` the process has nothing else to do, and ends in time whatever is left in it."""
     if (problem := worker_problem()) is not None:
         joblog.say(log, problem, is_error=True)
         return 1
@@ -96,7 +97,10 @@ def run(options: WorkOptions) -> int:
             logging.shutdown()
             sys.stdout.flush()
             os._exit(code)
-    watch.over()
+    if ends_process:
+        watch.ends(code)
+    else:
+        watch.over()
     return code
 
 

@@ -27,7 +27,6 @@ log = logging.getLogger("jqmaster.worker")
 LOOK_S = 0.25
 LEAVE_S = 1.5  # beyond the grace: to give back what still runs, and for shutdown hooks
 SAY_S = 1.0
-EXIT_S = 1.0
 STACK_FRAMES = 8
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -65,6 +64,7 @@ class Watch:
         self._fd_before = -1
         self._pid = os.getpid()
         self._is_over = False
+        self._code = 0
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the loop, to its end. What a job left behind, a task or a callback, may raise SystemExit or
@@ -83,6 +83,13 @@ class Watch:
                 if task.done() or self._loop.is_closed():
                     raise
                 log.error("something that a job left behind would have ended the worker, which goes on: %r", error)
+
+    def ends(self, code: int) -> None:
+        """The worker has stopped, and the process ends with `code`: when the time is up at the latest, whatever threads
+        and exit handlers are left, and at once with a second signal."""
+        self._code = code
+        self._arm()
+        self._listen()
 
     def over(self) -> None:
         """The worker has stopped: the process may go on, and is what it was."""
@@ -143,7 +150,7 @@ class Watch:
             asyncio.run(_within(SAY_S, [one.give_back(running) for one, running in held]))
         except Exception as error:
             log.error("giving back failed, leases will run out: %r", error)
-        os._exit(0)
+        os._exit(self._code)
 
     def _look(self) -> None:
         """Whether the loop turns, as long as there are leases to renew."""
@@ -190,13 +197,3 @@ def _named(running: Running) -> str:
 
 def _heard(*_: object) -> None:
     """So that the signal does not end the process."""
-
-
-def exit_soon(code: int) -> None:
-    """End the process in `EXIT_S`, whatever threads are left that would keep it."""
-
-    def end() -> None:
-        time.sleep(EXIT_S)
-        os._exit(code)
-
-    threading.Thread(target=end, name="jqmaster exit", daemon=True).start()
