@@ -10,13 +10,14 @@ local units = require "jqlua.limits.units"
 
 local M = {}
 
+local ALL = "*"
 M.LONGEST_S = 31536000
 M.SECONDS = "seconds from 0 to " .. M.LONGEST_S
 local MOST = 10
 
 --- Checks the field `hold`. This check reads.
 ---@param hold any map from ids to seconds
----@return table? holds number of the constraint -> until_ms
+---@return table? holds number of the constraint -> until_ms, and ALL for all that a job is under
 ---@return string? problem
 function M.parse(hold)
   local holds, count = {}, 0
@@ -37,11 +38,11 @@ function M.parse(hold)
     if not check.is_number(seconds, 0, M.LONGEST_S) then
       return nil, check.problem(path, M.SECONDS, seconds)
     end
-    local definition = constraint.load(id)
-    if not definition then
+    local definition = id ~= ALL and constraint.load(id)
+    if not definition and id ~= ALL then
       return nil, check.missing(path, "constraint", id)
     end
-    holds[definition.n] = meta.state[meta.NOW_MS] + math.ceil(seconds * 1000)
+    holds[definition and definition.n or ALL] = meta.state[meta.NOW_MS] + math.ceil(seconds * 1000)
   end
   return holds
 end
@@ -98,8 +99,8 @@ end
 function M.close(of, holds)
   local own = units.of(of)
   for _, entry in ipairs(own and own[units.ENTRIES] or {}) do
-    local until_ms = holds[entry[units.NUMBER]]
-    if until_ms then
+    local until_ms = math.max(holds[entry[units.NUMBER]] or 0, holds[ALL] or 0)
+    if until_ms > 0 then
       local key = keyrecord.load_named(entry[units.NAME], entry[units.NUMBER])
       parking.hold(key, math.max(until_ms, key[keyrecord.HOLD_MS]))
     end

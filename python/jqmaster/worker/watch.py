@@ -41,7 +41,7 @@ class Watched(NamedTuple):
     async def give_back(self, running: Iterable[Running]) -> None:
         source = self.another()
         source.stands_for(self.source)
-        await source.release([one.job.held for one in running], delay=HANDOVER_S)
+        await source.release([one.job.held for one in running], delay=HANDOVER_S, hold={"*": HANDOVER_S})
         await source.stop()
 
 

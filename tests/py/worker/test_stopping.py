@@ -294,3 +294,17 @@ def test_what_a_worker_could_never_do_is_said_at_its_start(options: tuple[str, .
     (tmp_path / "program.py").write_text(MANY)
     with Process("jqmaster.cli", "work", "program:jq", *options, folder=tmp_path) as one:
         assert one.ends() == 2 and said in " ".join(one.text.split())
+
+
+def test_a_thread_that_outlasts_its_grace_stands_for_its_limit_until_it_is_gone(program: JQ, tmp_path: Path) -> None:
+    program.constrain("one", {"name": "thread"}, concurrency=1)
+    with worker(tmp_path) as first:
+        handles = [enqueued(program, "thread", 60.0), enqueued(program, "thread", 0.0)]
+        until_begun(tmp_path)
+        with worker(tmp_path, "--stop-timeout", "60s"):
+            first.signal()
+            assert first.ends(20) == 0
+            ended = time.time()
+            until_begun(tmp_path, 2)
+            assert notes(tmp_path)[1][1] > ended
+    assert [handle.document()["retry_count"] for handle in handles] == [0, 0]

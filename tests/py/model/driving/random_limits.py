@@ -179,6 +179,8 @@ class ConstraintGenerator:
         some = self.rng.sample(known, min(len(known), self.rng.randint(1, 2)))
         if self.chance(0.03):
             some = [*some, "unknown"]
+        if self.chance(0.1):
+            some = [*some, "*"]
         return {id: self.rng.choice((0.05, 1, 5)) for id in some}
 
     def opening_moments(self):

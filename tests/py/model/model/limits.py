@@ -375,8 +375,10 @@ class Limits(Part):
         self.steps_left += 5 + alive // 5  # ten of them in a step, and where they were moved to once more
 
     def close_keys_of(self, job, hold):
-        for id, seconds in hold.items():
-            constraint = self.constraints[id]
+        for id, constraint in self.constraints.items():
+            seconds = max(hold.get(id, 0), hold.get("*", 0))
+            if not {id, "*"} & hold.keys():
+                continue
             key = constraint.key_of(job)
             if key is not None:
                 until_ms = constraint.held_until_ms.get(key, 0)

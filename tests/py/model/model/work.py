@@ -148,7 +148,7 @@ class Work(Part):
         return "CANCELLED" if self.cancelled_at(job, token) else "LOST"
 
     def release(self, reply, worker, jobs, delay=0, hold=None, message=""):
-        unknown = ["hold." + in_path(id) for id in hold or {} if id not in self.model.limits.constraints]
+        unknown = ["hold." + in_path(id) for id in hold or {} if id not in {"*", *self.model.limits.constraints}]
         if unknown:
             named = isinstance(reply, ErrorReply) and reply.path in unknown
             raise Refused("NOTFOUND", reply.path if named else unknown[0])
