@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from multiprocessing import resource_tracker
 from typing import Any, NamedTuple
 
 from jqmaster.engine.replies import Job, Note
@@ -244,6 +245,7 @@ class _Process:
         self._process = _SPAWN.Process(target=process.serve, args=(theirs, process.levels()), name="jq-job")
         # The signals of a terminal and of a service manager reach it as well, and may come before its handlers are
         # there: it takes this thread's mask with it.
+        resource_tracker.ensure_running()  # else `start` would do that, and unblock them
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, process.NOT_FOR_IT)
         try:
             self._process.start()

@@ -112,6 +112,29 @@ def test_a_signal_for_all_processes_ends_none_that_starts(jq: JQ) -> None:
         assert (handle.result(timeout=LONG_S), handle.document()["attempt"]) == (pid, 1)
 
 
+def test_a_signal_for_all_processes_does_not_end_the_first_that_starts(
+    redis_url: str, namespace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        f"""
+import time
+from jqmaster import JQ
+time.sleep(0.2)
+jq = JQ({redis_url!r}, namespace={namespace!r}, max_retry=0)
+@jq.job(process=True)
+def one() -> int: return 1
+"""
+    )
+    with Process(
+        "jqmaster.cli", "work", "program:jq", "--stop-timeout", "60s", ready="is ready", folder=tmp_path
+    ) as one:
+        handle = JQ(redis_url, namespace=namespace, max_retry=0).enqueue("one")
+        until(lambda: handle.status() == "running")
+        os.killpg(one.pid, signal.SIGTERM)  # as a service manager does; the process has no handlers yet
+        assert one.ends() == 0
+        assert handle.result(timeout=LONG_S) == 1
+
+
 def test_a_program_that_fails_in_a_process_is_told(redis_url: str, namespace: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         f"""
