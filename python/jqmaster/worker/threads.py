@@ -29,18 +29,13 @@ class Threads:
     returns, and is counted in `left` meanwhile."""
 
     def __init__(self, most: int) -> None:
-        self.left_by: list[tuple[str, str]] = []
-        """Ids and tokens of the jobs whose functions run on here."""
+        self.left = 0
         self.told: Callable[[], object] = lambda: None
         """Called when `left` falls."""
         self._most = most
         self._count = 0
         self._idle = threading.Semaphore(0)
         self._calls: SimpleQueue[tuple[Future[Ended], Callable[[], Ended]] | None] = SimpleQueue()
-
-    @property
-    def left(self) -> int:
-        return len(self.left_by)
 
     async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` in a thread, in this context. Raises what it raises."""
@@ -77,19 +72,19 @@ class Threads:
             self._idle.release()
 
     def _leave(self, running: Future[Ended]) -> None:
+        self.left += 1
         job, loop = current_job.get(), asyncio.get_running_loop()
         text = "job %s (%s) runs on in its thread, which is not free before it returns: %d of %d"
-        self.left_by.append(job.held)
         log.warning(text, job.id, job.name, self.left, self._most)
 
         def returned(_running: Future[Ended]) -> None:
             with contextlib.suppress(RuntimeError):  # the worker has ended meanwhile
-                loop.call_soon_threadsafe(self._back, job.held)
+                loop.call_soon_threadsafe(self._back)
 
         running.add_done_callback(returned)
 
-    def _back(self, held: tuple[str, str]) -> None:
-        self.left_by.remove(held)
+    def _back(self) -> None:
+        self.left -= 1
         self.told()
 
 

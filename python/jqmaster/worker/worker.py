@@ -350,11 +350,9 @@ class Worker:
             for running in left:
                 running.stop(STOPS)
             await asyncio.wait([running.task for running in left], timeout=END_S)
-            # What still runs stands for its job's limits until it is gone.
-            alive = {*self._threads.left_by, *(running.job.held for running in left if not running.task.done())}
-            for some, hold in ((alive, {"*": HANDOVER_S}), ({one.job.held for one in left} - alive, {})):
-                if held := sorted(some & {one.job.held for one in left}):
-                    await self._say(self._source.release(held, delay=HANDOVER_S, hold=hold))
+            # Threads and processes go on until they are ended: limits of their jobs count them that long.
+            held = [running.job.held for running in left]
+            await self._say(self._source.release(held, delay=HANDOVER_S, hold={"*": HANDOVER_S}))
         await self._say(self._until(lambda: not self._contact.unreported))
 
     async def _until(self, is_over: Callable[[], bool]) -> None:
