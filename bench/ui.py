@@ -20,7 +20,7 @@ from kit.server import Server, end_on_termination
 from playwright.async_api import Browser, Page, async_playwright
 
 from jqmaster.engine.engine import Engine
-from jqmaster.master import server as jq
+from jqmaster.server import server as jq
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 ROUNDS = 5

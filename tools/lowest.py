@@ -31,9 +31,9 @@ TOOLS = (
 )
 # Something of all that the dependencies are used for.
 TESTS = (
-    "engine/test_engine.py", "engine/test_ended.py", "connection/test_redis_options.py", "master/test_http_jobs.py",
-    "master/test_http_server.py", "master/test_metrics.py", "app/test_app_async.py", "worker/test_worker.py",
-    "worker/test_tracing.py", "app/test_serializers.py",
+    "engine/test_engine.py", "engine/test_ended.py", "connection/test_redis_options.py", "server/test_http_jobs.py",
+    "server/test_http_server.py", "server/test_metrics.py", "client/test_app_async.py", "worker/test_worker.py",
+    "worker/test_tracing.py", "client/test_serializers.py",
 )  # fmt: skip
 
 

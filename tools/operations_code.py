@@ -148,8 +148,8 @@ def files() -> Iterator[tuple[Path, str]]:
     yield PACKAGE / "engine" / "made.py", formatted(head + "\n".join(map(method, MADE)))
     head = HEAD.format(
         "What `JQ` has of operations of which the table says all.",
-        "from functools import partial\n\nfrom jqmaster.app.link import Link, plain\n"
-        "from jqmaster.app.listing import all_of\nfrom jqmaster.engine.engine import Operations\n"
+        "from functools import partial\n\nfrom jqmaster.client.link import Link, plain\n"
+        "from jqmaster.client.listing import all_of\nfrom jqmaster.engine.engine import Operations\n"
         "from jqmaster.engine.replies import Document\n\n\n"
         'class MadeMethods:\n    """Every method has an async twin with an `a` before its name."""\n\n'
         "    link: Link\n\n"
@@ -158,7 +158,7 @@ def files() -> Iterator[tuple[Path, str]]:
         "        return (await self.link.open()).engine\n",
     )
     methods = [jq_method(one) for one in MADE if one.script not in JQ_BY_HAND]
-    yield PACKAGE / "app" / "made.py", formatted(head + "\n".join(methods))
+    yield PACKAGE / "client" / "made.py", formatted(head + "\n".join(methods))
     head = HEAD.format(
         "Commands for operations that only read, and of which the table says all.",
         "from jqmaster.cli.options import Client, Options, Replies, asks\nfrom jqmaster.cli.telling import told\n\n",

@@ -13,7 +13,7 @@ import uvloop
 from hypercorn.asyncio import serve
 from quart import Quart, Response, request
 
-from jqmaster.master.http import http1
+from jqmaster.server.http import http1
 
 app = Quart("echo", static_folder=None)
 

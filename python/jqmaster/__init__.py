@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from jqmaster.app.app import JQ
-    from jqmaster.app.calling import MessagePack
-    from jqmaster.app.flow import Flow, Progress
-    from jqmaster.app.handle import Handle, JobCancelled, JobError, JobSkipped, NoResult
-    from jqmaster.app.live import State
-    from jqmaster.app.sealing import Encrypted
-    from jqmaster.app.storing import Directory, Stored
-    from jqmaster.app.task import Call, Task
+    from jqmaster.client.app import JQ
+    from jqmaster.client.calling import MessagePack
+    from jqmaster.client.flow import Flow, Progress
+    from jqmaster.client.handle import Handle, JobCancelled, JobError, JobSkipped, NoResult
+    from jqmaster.client.live import State
+    from jqmaster.client.sealing import Encrypted
+    from jqmaster.client.storing import Directory, Stored
+    from jqmaster.client.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
     from jqmaster.engine.replies import Job
     from jqmaster.engine.scripts import load
@@ -62,14 +62,14 @@ __all__ = [
 ]
 
 _NAMES = {
-    "app.app": "JQ",
-    "app.calling": "MessagePack",
-    "app.flow": "Flow Progress",
-    "app.handle": "Handle JobCancelled JobError JobSkipped NoResult",
-    "app.live": "State",
-    "app.sealing": "Encrypted",
-    "app.storing": "Directory Stored",
-    "app.task": "Call Task",
+    "client.app": "JQ",
+    "client.calling": "MessagePack",
+    "client.flow": "Flow Progress",
+    "client.handle": "Handle JobCancelled JobError JobSkipped NoResult",
+    "client.live": "State",
+    "client.sealing": "Encrypted",
+    "client.storing": "Directory Stored",
+    "client.task": "Call Task",
     "engine.engine": "Engine connect",
     "engine.replies": "Job",
     "engine.scripts": "load",

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from jqmaster.app.app import JQ
+    from jqmaster.client.app import JQ
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,7 +41,7 @@ def jq_redis() -> Iterator[str]:
     if given:
         yield given
         return
-    from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
+    from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
 
     folder = tempfile.mkdtemp(prefix="jq-")
     try:
@@ -56,7 +56,7 @@ def jq_redis() -> Iterator[str]:
 @pytest.fixture
 def jq_namespace(jq_redis: str) -> Iterator[str]:
     """A namespace of this test's own. What is in it goes with it."""
-    from jqmaster.app.portal import run
+    from jqmaster.client.portal import run
 
     namespace = "{test-" + secrets.token_hex(6) + "}"
     yield namespace
@@ -76,9 +76,9 @@ async def _clear(url: str, namespace: str) -> None:
 @pytest.fixture
 def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iterator[JQ]:
     """The object under test, on a private Redis, in a namespace of its own with the program's limits."""
-    from jqmaster.app.app import JQ
-    from jqmaster.app.declared import bring_limits
-    from jqmaster.app.portal import run
+    from jqmaster.client.app import JQ
+    from jqmaster.client.declared import bring_limits
+    from jqmaster.client.portal import run
 
     where = str(request.config.getini("jq_app"))
     app = _named(where) if where else JQ()
@@ -119,7 +119,7 @@ def working(jq: JQ, **options: Any) -> Iterator[None]:
 
 
 def _named(where: str) -> JQ:
-    from jqmaster.app.app import JQ
+    from jqmaster.client.app import JQ
 
     module, _, name = where.partition(":")
     try:

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import msgpack
 import redis.exceptions
 
-from jqmaster.app.app import JQ
-from jqmaster.app.handle import unpacked
 from jqmaster.cli import show
 from jqmaster.cli.places import Place
 from jqmaster.cli.status import Refused
+from jqmaster.client.app import JQ
+from jqmaster.client.handle import unpacked
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
 from jqmaster.errors import NotFound, Unavailable, from_redis

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
-    from jqmaster.master.reach import Reach
+    from jqmaster.server.reach import Reach
 
 
 def namespace(text: str) -> str:
@@ -62,7 +62,7 @@ def secrets(text: str) -> tuple[str, ...]:
 
 
 def reach(text: str) -> Reach:
-    from jqmaster.master.reach import Reach
+    from jqmaster.server.reach import Reach
 
     return Reach.of(text)
 

@@ -52,8 +52,8 @@ takes networks and hosts with commas between, * for any.
 )
 def _serve(options: Options) -> int:
     with brought_by("server", "serve"):
-        from jqmaster.master.server import ServeOptions, run
-    from jqmaster.master.session import Proxies
+        from jqmaster.server.server import ServeOptions, run
+    from jqmaster.server.session import Proxies
     from jqmaster.worker import joblog
 
     joblog.configure(options.log_format, verbose=options.verbose)
@@ -188,7 +188,7 @@ def _run_worker(options: Options, until: Any = None) -> int:
 
 def _jobs(where: str, prog: str) -> Any:
     """The JQ object, or the map of functions, that the command line names."""
-    from jqmaster.app.app import JQ
+    from jqmaster.client.app import JQ
 
     module_name, _, attribute = where.partition(":")
     sys.path.insert(0, os.getcwd())
@@ -213,7 +213,7 @@ show it all working, in under a minute
 )
 def _demo(options: Options) -> int:
     with brought_by("server", "demo"):  # whose master is a process of its own
-        import jqmaster.master.server  # noqa: F401
+        import jqmaster.server.server  # noqa: F401
     from jqmaster.demo import run
 
     return run(options.jobs, options.form or "auto")

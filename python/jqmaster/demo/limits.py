@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from jqmaster.app.app import JQ
+from jqmaster.client.app import JQ
 from jqmaster.demo.journal import Moment
 from jqmaster.demo.plan import FLOODING, Sent
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jqmaster.app.app import JQ
+from jqmaster.client.app import JQ
 from jqmaster.demo import check, journal, limits
 from jqmaster.demo.plan import FLOODING, Sent, make_plan
 from jqmaster.demo.processes import Processes, conclude, run_show

@@ -28,7 +28,7 @@ ERROR_BYTES = 1 << 20
 GROUP_BYTES = 255
 
 _WORKER = str(Path(__file__).parent)
-_CALLERS = (_WORKER, str(Path(_WORKER).with_name("app")), concurrent.futures.__path__[0], asyncio.__path__[0])
+_CALLERS = (_WORKER, str(Path(_WORKER).with_name("client")), concurrent.futures.__path__[0], asyncio.__path__[0])
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
 _KNOWN = "jq_failure"

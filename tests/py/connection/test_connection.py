@@ -14,7 +14,7 @@ import pytest
 from failovers import NAMESPACE, Client, connections, move
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
-from jqmaster.master.events import EventFeed
+from jqmaster.server.events import EventFeed
 from parts import enqueue, eventually
 from servers import RedisServer
 from topologies import Cluster, Node, Proxy, cluster, free_ports, nodes, until

@@ -17,7 +17,7 @@ from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
 from jqmaster.connection.place import place_of
 from jqmaster.engine.calls import connect
-from jqmaster.master.server import ServeOptions, Server, StartError
+from jqmaster.server.server import ServeOptions, Server, StartError
 from processes import MasterProcess, Process
 from servers import RedisServer
 

@@ -20,7 +20,7 @@ from jqmaster.engine.engine import Engine, connect, pack
 from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import FORMS, builtin, load
 from jqmaster.errors import Forbidden, Invalid, NoFunctions, Version
-from jqmaster.master.server import ServeOptions, Server
+from jqmaster.server.server import ServeOptions, Server
 from jqmaster.testing import working
 from servers import RedisServer
 

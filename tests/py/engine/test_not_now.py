@@ -13,7 +13,7 @@ import pytest
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine
-from jqmaster.master.server import Server
+from jqmaster.server.server import Server
 from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.worker import Function, JobReleased
 from parts import enqueue, eventually, status, until

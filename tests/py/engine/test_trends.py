@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jqmaster.engine.replies import Picked
-from jqmaster.master.trends import Trends
+from jqmaster.server.trends import Trends
 from settable import SettableEngine
 
 NIL = b"\xc0"

@@ -15,7 +15,7 @@ import yaml
 
 import jqmaster
 from http_support import JSON, MSGPACK, document
-from jqmaster.master.http.routes import BY_HAND
+from jqmaster.server.http.routes import BY_HAND
 from jqmaster.wire.operation import NOTED, Field, Operation
 from jqmaster.wire.operations import OPERATIONS
 

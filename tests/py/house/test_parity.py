@@ -22,9 +22,9 @@ from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
 from heads import HEADS, errors, unnamed
 from http_support import document
 from jqmaster import JQ, Handle
-from jqmaster.app import task
 from jqmaster.cli.options import parsers
 from jqmaster.cli.run import build
+from jqmaster.client import task
 from jqmaster.engine import options
 from jqmaster.engine.calls import Caller
 from jqmaster.engine.engine import Operations

@@ -15,8 +15,8 @@ PACKAGE = ROOT / "python/jqmaster"
 # From high to low. A module imports from its own room and from lower ones, also for type checkers alone and
 # within functions. The package's `__init__` may know all.
 ROOMS = (
-    "__main__", "cli", "demo", "testing", "master", "doctor", "app", "worker", "engine", "wire", "connection", "bundle",
-    "errors",
+    "__main__", "cli", "demo", "testing", "server", "doctor", "client", "worker", "engine", "wire", "connection",
+    "bundle", "errors",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
-from jqmaster.master.events import EventFeed
+from jqmaster.server.events import EventFeed
 from parts import enqueue, eventually
 from servers import RedisServer
 from topologies import Cluster

@@ -16,11 +16,11 @@ from http_support import Pokes
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.waiting import Waiting
-from jqmaster.master.bulk import Bulks
-from jqmaster.master.events import EventFeed
-from jqmaster.master.http import http1
-from jqmaster.master.http.app import create_app
-from jqmaster.master.master import Master
+from jqmaster.server.bulk import Bulks
+from jqmaster.server.events import EventFeed
+from jqmaster.server.http import http1
+from jqmaster.server.http.app import create_app
+from jqmaster.server.master import Master
 from settable import set_up
 
 

@@ -24,9 +24,9 @@ from referencing.jsonschema import DRAFT202012
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.master.events import EventFeed
-from jqmaster.master.http.app import create_app
-from jqmaster.master.master import Master
+from jqmaster.server.events import EventFeed
+from jqmaster.server.http.app import create_app
+from jqmaster.server.master import Master
 
 MSGPACK = "application/msgpack"
 JSON = "application/json"

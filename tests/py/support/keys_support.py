@@ -9,9 +9,9 @@ import pytest
 
 from http_support import Api
 from jqmaster.engine.engine import Engine
-from jqmaster.master.http.app import create_app
-from jqmaster.master.keyring import Keyring
-from jqmaster.master.master import Master
+from jqmaster.server.http.app import create_app
+from jqmaster.server.keyring import Keyring
+from jqmaster.server.master import Master
 from parts import eventually
 
 ROLES = ("viewer", "pusher", "worker", "operator", "admin")

@@ -15,8 +15,8 @@ from aiohttp import web
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
-from jqmaster.master.desk import Desk
-from jqmaster.master.dispatch import Dispatch
+from jqmaster.server.desk import Desk
+from jqmaster.server.dispatch import Dispatch
 
 FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable")
 LONG_S = 60.0  # for what comes soon, unless the machine stands still meanwhile

@@ -11,7 +11,7 @@ import pytest
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.master.server import ServeOptions, Server
+from jqmaster.server.server import ServeOptions, Server
 
 
 @pytest.fixture

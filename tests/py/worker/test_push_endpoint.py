@@ -13,7 +13,7 @@ import msgpack
 import pytest
 
 from jqmaster.engine.engine import Engine
-from jqmaster.master.server import ServeOptions, Server
+from jqmaster.server.server import ServeOptions, Server
 from jqmaster.wire import signing
 from jqmaster.worker.run import WorkOptions, work
 from parts import enqueue, eventually, until

@@ -12,7 +12,7 @@ import pytest
 import raising_jobs
 from jqmaster import JQ, JobError
 from jqmaster.engine.engine import Engine
-from jqmaster.master.server import Server
+from jqmaster.server.server import Server
 from jqmaster.testing import working
 from parts import enqueue, until
 from raising_jobs import coroutine, jobs, neighbour, process, raise_it, thread

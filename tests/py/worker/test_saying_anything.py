@@ -13,7 +13,7 @@ import pytest
 
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.master.server import Server
+from jqmaster.server.server import Server
 from jqmaster.worker.notes import checkpoint, notebook_of, progress
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Worker

@@ -13,7 +13,7 @@ import pytest
 
 from jqmaster import JQ, Handle
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.master.server import ServeOptions, Server
+from jqmaster.server.server import ServeOptions, Server
 from parts import enqueue, until
 from processes import MasterProcess, Process
 from servers import RedisServer

@@ -10,7 +10,7 @@ import redis
 
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.replies import Job
-from jqmaster.master.server import Server
+from jqmaster.server.server import Server
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Worker
 from parts import enqueue, eventually, until

@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.master.server import ServeOptions, Server
+from jqmaster.server.server import ServeOptions, Server
 from jqmaster.wire import signing
 from jqmaster.wire.message import MSGPACK
 from jqmaster.worker import beats

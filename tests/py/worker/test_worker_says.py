@@ -11,7 +11,7 @@ import pytest
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Note
-from jqmaster.master.server import Server
+from jqmaster.server.server import Server
 from jqmaster.worker.notes import Notebook
 from jqmaster.worker.worker import (
     FollowUp,

@@ -1,0 +1,107 @@
+"""`JQ`: one object to define jobs, enqueue them, wait for their results, and run workers.
+
+jq = JQ()
+
+@jq.job
+def add(a: int, b: int) -> int:
+    return a + b
+
+add.enqueue(40, 2).result(timeout=10)
+
+docs/python.md is the guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from jqmaster.client.link import Link
+from jqmaster.client.registry import Registry
+
+if TYPE_CHECKING:
+    from jqmaster.client.worker import AppWorker
+
+
+class JQ(Registry):
+    """Jobs of one namespace. Works from any thread and any event loop, and after a fork.
+
+    `url`: a Redis (`redis://`, `unix://`, `redis+sentinel://`, `redis+cluster://`, with TLS `rediss…`) or a
+    JQ master (`http://`, several with commas); default: the variable `JQ_URL`, or the master on this machine.
+    `namespace` is for Redis; a master has its own, and what is asked with both raises ValueError. So is `form`:
+    "scripts" uses no functions of Redis, "functions" raises Unavailable where there are none; default: the
+    variable `JQ_FORM`, or "auto"; and `recreate`: whether a namespace that has vanished is set up again, empty;
+    default: the variable `JQ_RECREATE`, or calls raise Vanished. A master that asks for keys gets `key`, or what
+    the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things, for the
+    trail of a namespace that is asked straight. `direct`: jobs run at once where they are enqueued, without any
+    server, see `immediate`. All else are options for all jobs, such as `max_runtime`; `timeout` is one of these,
+    the lease of a job, and no bound of a call. Nothing is connected before it is needed.
+    """
+
+    # -- working ----------------------------------------------------------------------------------
+
+    def worker(self, queues: Sequence[str] | None = None, *, concurrency: int = 8, **given: Any) -> AppWorker:
+        """A worker for this object's jobs: `.run()` until SIGTERM, or `await .serve(stop)`.
+
+        `queues`: default all those of its jobs. `given`: fields of `jqmaster.worker.run.WorkOptions`, such as
+        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; `threads` and `processes`, slots
+        beside `concurrency` for plain functions and for those with `process=True`, whose queues are their own then;
+        and when such a process makes room for a fresh one: after `process_jobs` jobs, above `process_memory` bytes.
+        """
+        from jqmaster.client.worker import AppWorker
+
+        return AppWorker(self, queues, concurrency=concurrency, **given)
+
+    def run(self, queues: Sequence[str] | None = None, **given: Any) -> int:
+        """Run a worker until SIGTERM or SIGINT; returns the process's exit code. As `worker`."""
+        return self.worker(queues, **given).run()
+
+    def burst(self, queues: Sequence[str] | None = None, **given: Any) -> int:
+        """Work until nothing is left to run, retries included, which come at once; returns the number of attempts.
+        For tests: raises what made a job fail for good, several as an ExceptionGroup.
+
+        `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
+        """
+        from jqmaster.client.burst import burst
+
+        return burst(self, queues, **given)
+
+    async def aburst(self, queues: Sequence[str] | None = None, **given: Any) -> int:
+        """As `burst`."""
+        from jqmaster.client.burst import aburst
+
+        return await aburst(self, queues, **given)
+
+    @contextmanager
+    def immediate(self, *, raises: bool = True) -> Iterator[None]:
+        """Within it a job runs at once, in the caller, when it is enqueued; no server is asked.
+
+        `raises`: what a job raises comes out of `enqueue`; else its handle has it.
+        """
+        with self._linked(self._memory(raises)):
+            yield
+
+    @contextmanager
+    def using(self, url: str, namespace: str | None = None) -> Iterator[None]:
+        """Within it the object is that of another server: for tests."""
+        chosen = {"url": url, "namespace": namespace or self.namespace, "_names_namespace": namespace is not None}
+        # A link of its own also where the jobs of this object run at once where they are enqueued.
+        with self._linked(Link(self._transport, self.serializer)), self.connected(self.connection() | chosen):
+            try:
+                yield
+            finally:
+                self.link.close()
+
+    def _memory(self, raises: bool) -> Link:
+        from jqmaster.client.immediate import MemoryLink
+
+        return MemoryLink(self, raises=raises)
+
+    @contextmanager
+    def _linked(self, link: Link) -> Iterator[None]:
+        before, self.link = self.link, link
+        try:
+            yield
+        finally:
+            self.link = before

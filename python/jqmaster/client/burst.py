@@ -1,0 +1,165 @@
+"""Working until nothing is left to run: for tests, and for programs that are their own worker."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from jqmaster.client.immediate import MemoryLink, outside_of_loops
+from jqmaster.client.registry import Registry
+from jqmaster.client.worker import Runner, queues_of
+from jqmaster.engine.options import several
+from jqmaster.engine.replies import Job
+from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
+from jqmaster.worker.worker import Key, Outcome, Worker
+
+LOOK_S = 0.2
+GONE_S = 5.0
+
+
+def burst(jq: Registry, queues: Sequence[str] | None = None, **given: Any) -> int:
+    """See `JQ.burst`."""
+    return outside_of_loops(aburst(jq, queues, **given))
+
+
+async def aburst(
+    jq: Registry,
+    queues: Sequence[str] | None = None,
+    *,
+    concurrency: int = 8,
+    delayed: bool = False,
+    raises: bool = True,
+) -> int:
+    """See `JQ.burst`."""
+    if isinstance(jq.link, MemoryLink):
+        return 0  # jobs have run where they were enqueued
+    wanted = list(several(queues, "queues")) if queues else queues_of(jq)
+    runner = Runner(jq, concurrency, concurrency)
+    failed: list[Exception] = []
+    attempts = 0
+
+    def on_outcome(outcome: Outcome, state: str) -> None:
+        nonlocal attempts
+        attempts += 1
+        if state == "error":
+            cause = _cause(outcome)
+            cause.add_note(f"in job {outcome.job.id} ({outcome.job.name}), attempt {outcome.job.attempt}")
+            failed.append(cause)
+
+    source: _Burst
+    if jq.is_redis:
+        source = _RedisBurst.from_url(jq.url, jq.namespace, wanted, form=jq.form)
+    else:
+        source = _HttpBurst(jq.masters, wanted)
+    worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome, threads=runner.threads)
+    source.begin(jq, worker, ("retrying", "scheduled") if delayed else ("retrying",))
+    try:
+        async with runner.alive():
+            await worker.run(source.empty)
+    finally:
+        await source.stop()
+    if source.problem is not None:
+        raise source.problem
+    if failed and raises:
+        raise failed[0] if len(failed) == 1 else ExceptionGroup(f"{len(failed)} jobs failed", failed)
+    return attempts
+
+
+def _cause(outcome: Outcome) -> Exception:
+    """What a function raised. What is no Exception would end more than the burst: it is the cause of one."""
+    if isinstance(outcome.raised, Exception):
+        return outcome.raised
+    error = RuntimeError(outcome.spec.get("message", "failed"))
+    error.__cause__ = outcome.raised
+    return error
+
+
+class _Burst(EngineSource):
+    """A source that waits for no jobs, and says when there are none."""
+
+    def begin(self, jq: Registry, runs: Worker, states: Sequence[str]) -> None:
+        """`states`: of jobs that are not waited for."""
+        self.empty = asyncio.Event()
+        self.problem: Exception | None = None
+        self._jq = jq
+        self._runs = runs
+        self._states = states
+        self._held: dict[Key, float] = {}  # and since when the worker has not had it any more, 0: has it
+        self._ended = asyncio.Event()
+
+    async def fetch(self, count: int) -> list[Job]:
+        try:
+            while True:
+                self._ended.clear()
+                was_busy = bool(self._held)  # the answer may be from before the last of these ended
+                next_ms, jobs = await self._engine.pick(
+                    self.worker, self._wish["queues"], count, without=self._wish.get("without")
+                )
+                if jobs or not next_ms:
+                    self._hold(jobs)
+                    return jobs
+                if was_busy or self._held:
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(LOOK_S):
+                            await self._ended.wait()
+                    self._forget()
+                elif not await self._hurry():
+                    break
+        except Exception as error:
+            self.problem = error
+        self.empty.set()
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
+        states, jobs = await super().finish(outcomes, want, request)
+        self._hold(jobs)
+        self._drop([outcome.job.held for outcome in outcomes])
+        return states, jobs
+
+    async def release(self, held: list[Key], **more: Any) -> None:
+        await super().release(held, **more)
+        self._drop(held)
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _serves(self, queue: str) -> bool:
+        return any(fnmatchcase(queue, wanted) for wanted in self._wish["queues"])
+
+    def _hold(self, jobs: Sequence[Job]) -> None:
+        self._held.update((job.held, 0.0) for job in jobs)
+
+    def _drop(self, keys: Sequence[Key]) -> None:
+        for key in keys:
+            self._held.pop(key, None)
+        self._ended.set()
+
+    def _forget(self) -> None:
+        """What was cancelled while it ran never ends here: the worker just has it no more."""
+        now = asyncio.get_running_loop().time()
+        for key, since in list(self._held.items()):
+            if self._runs.holds(key):
+                self._held[key] = 0.0
+            elif not since:
+                self._held[key] = now
+            elif now - since > GONE_S:
+                del self._held[key]
+
+    async def _hurry(self) -> bool:
+        """Make jobs that wait for their time ready; whether there were any."""
+        moved = False
+        for state in self._states:
+            found = [one["id"] async for one in self._jq.ajobs(brief=True, status=state) if self._serves(one["queue"])]
+            moved = "queued" in await self._jq.achange(found, delay=0) or moved
+        return moved
+
+
+class _RedisBurst(_Burst, RedisSource):
+    pass
+
+
+class _HttpBurst(_Burst, HttpSource):
+    pass

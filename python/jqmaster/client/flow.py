@@ -1,0 +1,232 @@
+"""Fan out and in: jobs that are enqueued together, all or none, and looked at as one. A thin layer over `depends`."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypedDict, TypeVar
+
+from jqmaster.client import handle as handles
+from jqmaster.client.handle import Handle, JobCancelled, JobError
+from jqmaster.client.link import Link, plain
+from jqmaster.client.listing import batched
+from jqmaster.client.task import Call, Program
+from jqmaster.engine.ended import ENDED
+from jqmaster.engine.options import JobOptions
+from jqmaster.engine.replies import Document
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+Step = Call[Any] | Iterable[Call[Any]]
+
+MOST = 10_000  # calls side by side
+MOST_JOBS = 10_050  # of a flow, without its callbacks
+MOST_LINKS = 100_000  # what they depend on, all together
+
+
+class FlowIds(TypedDict):
+    """Which jobs a flow has: their ids, each with its job's name; whose results are its own."""
+
+    jobs: list[tuple[str, str]]
+    callbacks: list[tuple[str, str]]
+    ends: int
+    is_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many jobs of a flow have ended, and how. One whose record is gone counts as done."""
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    skipped: int = 0
+
+    @property
+    def ended(self) -> int:
+        """However they ended."""
+        return self.done + self.failed + self.cancelled + self.skipped
+
+
+class Flow(Generic[R_co]):
+    """What `chain`, `group` and `chord` have enqueued. `await flow` is `await flow.aresult()`.
+
+    `jobs`: handles of its jobs, in order; `callbacks`: of those for when it is done, or one failed, which count
+    for neither its result nor its progress. Every method has an async twin with an `a` before its name.
+    """
+
+    __slots__ = ("_ends", "_is_list", "callbacks", "jobs", "link")
+
+    def __init__(
+        self, link: Link, jobs: Sequence[Handle[Any]], callbacks: Sequence[Handle[Any]], ends: int, is_list: bool
+    ) -> None:
+        self.link = link
+        self.jobs = list(jobs)
+        self.callbacks = list(callbacks)
+        self._ends = self.jobs[-ends:]
+        self._is_list = is_list
+
+    def __repr__(self) -> str:
+        return f"<flow of {len(self.jobs)} jobs>"
+
+    def __await__(self) -> Generator[Any, None, R_co]:
+        return self.aresult().__await__()
+
+    async def aresult(self, timeout: float | None = None, *, in_job: bool = False) -> R_co:
+        """The result of its last job, or of a group the results of all, once they have it; waits at most `timeout`
+        seconds.
+
+        Raises as `Handle.result`. When one of the jobs before failed or was cancelled, that is the one it tells.
+        """
+        try:
+            found: Any = await handles.gather(
+                self._ends, timeout, return_errors=False, at_once=self.link.waits, in_job=in_job
+            )
+        except JobError as error:
+            if error.reason != "dependency":
+                raise
+            raise await self._cause() or error from None
+        return found if self._is_list else found[0]  # type: ignore[no-any-return]
+
+    async def aprogress(self) -> Progress:
+        """How many of its jobs have ended."""
+        states = [one["status"] if one else "done" for one in await self._documents()]
+        return Progress(len(states), *(states.count(state) for state in ("done", "error", "cancelled", "skipped")))
+
+    async def acancel(self, *, force: bool = False) -> int:
+        """Cancel all that has not ended, callbacks included; how many jobs that were. `force` as of `Handle.cancel`.
+        Of more than 1000 jobs in steps, those behind others first."""
+        ids = [one.id for one in reversed((*self.jobs, *self.callbacks))]
+        transport = await self.link.open()
+        states = await batched(partial(transport.engine.cancel, force=force or None), ids)
+        return sum(state not in ENDED and not state.isupper() for state in states)
+
+    result, progress, cancel = plain(aresult), plain(aprogress), plain(acancel)
+
+    @property
+    def ids(self) -> FlowIds:
+        """What `JQ.flow` makes it of again, in another program, too; it can be JSON."""
+        jobs, callbacks = (
+            [(one.id, one.task.name if one.task else "") for one in some] for some in (self.jobs, self.callbacks)
+        )
+        return {"jobs": jobs, "callbacks": callbacks, "ends": len(self._ends), "is_list": self._is_list}
+
+    async def _documents(self) -> list[Document | None]:
+        engine = (await self.link.open()).engine
+        return await batched(lambda ids: engine.get(*ids), self.jobs)
+
+    async def _cause(self) -> Exception | None:
+        """What the first job has to say that went wrong by itself."""
+        for one in await self._documents():
+            if one and one["status"] == "cancelled":
+                return JobCancelled(one["id"])
+            if one and one["status"] == "error" and one.get("reason") != "dependency":
+                found = handles.unpacked(one, self.link.serializer)
+                return JobError(one["id"], found.get("reason", "other"), found.get("message", ""), found.get("error"))
+        return None
+
+
+class FlowMethods:
+    """What a `JQ` has of flows."""
+
+    # Not coroutine functions: the calls are made where they come from, never in the portal's thread.
+    def achain(
+        self: Program,
+        *steps: *tuple[*tuple[Step, ...], Call[R]],
+        failed: Call[Any] | None = None,
+        request: str | None = None,
+    ) -> Coroutine[Any, Any, Flow[R]]:
+        """Enqueue calls of which each depends on the one before; at most 10,050. A step may be a list of calls, which
+        run side by side, up to 10,000, or empty; the last is one call, and its result that of the flow.
+
+        A job finds the results of the step before by `dependency_results`. When one fails or is cancelled, those
+        behind it end as errors, unless their `if_failed` says otherwise. `failed`: a call for when all have ended,
+        and not all are done. `request` as of `enqueue_many`. Up to 1000 jobs, callbacks included, are enqueued all or
+        none, more in batches of which the last has the end: a repeat with the same `request` completes what was
+        broken off. Raises ValueError for more jobs, or where they depend on more than 100,000 all together.
+        """
+        return _enqueued(self, "chain", steps, [], failed, request)
+
+    def achord(
+        self: Program,
+        calls: Iterable[Call[Any]],
+        then: Call[R],
+        *,
+        failed: Call[Any] | None = None,
+        request: str | None = None,
+    ) -> Coroutine[Any, Any, Flow[R]]:
+        """`chain` of two steps: `calls` side by side, then one that finds their results."""
+        return _enqueued(self, "chord", [calls, then], [], failed, request)
+
+    def agroup(
+        self: Program,
+        calls: Iterable[Call[R]],
+        *,
+        done: Call[Any] | None = None,
+        failed: Call[Any] | None = None,
+        request: str | None = None,
+    ) -> Coroutine[Any, Any, Flow[list[R]]]:
+        """Enqueue calls that run side by side; their results in order are that of the flow. `done`: a call for when
+        all are done; it finds the results. All else as of `chain`."""
+        return _enqueued(self, "group", [calls], [] if done is None else [done], failed, request)
+
+    chain, chord, group = plain(achain), plain(achord), plain(agroup)
+
+    def flow(self: Program, ids: FlowIds) -> Flow[Any]:
+        """A flow by its `ids`. Its results are of the types that the functions are annotated to return which this
+        object has. Asks nobody. Raises TypeError or KeyError for what are none."""
+        found = [
+            [Handle[Any](self.link, one, task=self.tasks.get(name)) for one, name in some]
+            for some in (ids["jobs"], ids["callbacks"])
+        ]
+        return Flow(self.link, found[0], found[1], ids["ends"], ids["is_list"])
+
+
+def _enqueued(
+    jq: Program,
+    what: str,
+    steps: Sequence[Step],
+    callbacks: Sequence[Call[Any]],
+    failed: Call[Any] | None,
+    request: str | None,
+) -> Coroutine[Any, Any, Flow[Any]]:
+    copies: dict[Call[Any], Call[Any]] = {}
+    jobs: list[Call[Any]] = []
+    level: list[Call[Any]] = []
+    links = 0
+    for step in steps:
+        calls = [step] if isinstance(step, Call) else list(step)
+        links += len(calls) * len(level)
+        if len(calls) > MOST:
+            raise ValueError(f"a {what} with {len(calls):,} parts: expected at most {MOST:,} side by side")
+        if len(jobs) + len(calls) > MOST_JOBS or links > MOST_LINKS:
+            problem = f"a {what} of {len(jobs) + len(calls):,} jobs that depend on {links:,} others all together"
+            raise ValueError(f"{problem}: expected at most {MOST_JOBS:,} jobs, and {MOST_LINKS:,}")
+        level = [_after(level, call, copies) for call in calls] or level
+        jobs += level if calls else []
+    more = [_after(level, call, copies) for call in callbacks]
+    if failed is not None and (jobs or more):  # of nothing none can fail
+        more.append(_after([*jobs, *more], failed, copies, if_failed="only"))
+
+    async def enqueue() -> Flow[Any]:
+        made = await jq.aenqueue_many([*jobs, *more], request=request) if jobs or more else []
+        return Flow(jq.link, made[: len(jobs)], made[len(jobs) :], len(level), what == "group")
+
+    return enqueue()
+
+
+def _after(before: Sequence[Call[Any]], call: Call[Any], copies: dict[Call[Any], Call[Any]], **more: Any) -> Call[Any]:
+    """The call, made dependent on those before. What was given stays as it is: it may be used again."""
+    options: JobOptions = {**call.options}
+    own = options.get("depends") or ()
+    depends = [*(copies.get(one, one) if isinstance(one, Call) else one for one in own), *before]
+    if depends:
+        options["depends"] = depends
+    if before and options.get("if_failed") is None:
+        options["if_failed"] = "fail"
+    options |= more  # type: ignore[typeddict-item]
+    copy: Call[Any] = Call(call.task, call.argument, options)
+    copies[call] = copy
+    return copy

@@ -1,0 +1,393 @@
+"""A job that was enqueued: how it stands, its result, and what can be done about it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack
+
+from jqmaster.client import calling, live
+from jqmaster.client.link import Link, plain, plain_each
+from jqmaster.client.live import State
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.ended import ENDED
+from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
+from jqmaster.engine.replies import Document, Event
+from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
+from jqmaster.worker.notes import current_job
+
+if TYPE_CHECKING:
+    from jqmaster.client.calling import Serializer
+    from jqmaster.client.transport import Transport
+
+Dependents = Literal["leave", "cancel", "refuse"]
+R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
+
+LOOK_AGAIN_S = 30.0  # however lost an announcement is, nobody waits longer in vain
+AT_A_TIME = 200  # of many jobs that are waited for together
+AWAY_S = 30.0  # so long the other side may be away while somebody waits
+
+
+class Kind(Protocol):
+    """What is known of a job's function."""
+
+    name: str
+    returns_none: bool
+
+    def read_result(self, value: Any) -> Any:
+        """Of the type that it is annotated to return. Raises ValueError."""
+
+
+class JobError(Exception):
+    """The job failed for good.
+
+    `reason`: other, timeout, lapses, expired or dependency; `message`: what its last failure said; `error`: the value
+    that came with it, such as `{"type": "ValueError", "traceback": "…"}`.
+    """
+
+    def __init__(self, job_id: str, reason: str, message: str, error: Any = None) -> None:
+        super().__init__(job_id, reason, message)
+        self.job_id = job_id
+        self.reason = reason
+        self.message = message
+        self.error = error
+
+    def __str__(self) -> str:
+        about = "" if self.reason == "other" else f" ({self.reason})"
+        return f"job {self.job_id} failed{about}: {self.message}"
+
+
+class JobCancelled(Exception):
+    """The job was cancelled, so it has no result."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(job_id)
+        self.job_id = job_id
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} was cancelled"
+
+
+class JobSkipped(JobCancelled):
+    """The job was to run only if one that it depends on failed, and none did: it never began, and has no result."""
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} was not needed: none that it depends on failed"
+
+
+class NoResult(LookupError):
+    """The job is done, but there is no result to read.
+
+    `reason`: `none`, it keeps none (`keep_result`); or `expired`, it was read, or its time is over.
+    """
+
+    def __init__(self, job_id: str, reason: Literal["none", "expired"]) -> None:
+        super().__init__(job_id, reason)
+        self.job_id = job_id
+        self.reason = reason
+
+    def __str__(self) -> str:
+        kept = {"none": "it keeps none (keep_result)", "expired": "it was read, or its time is over"}
+        return f"job {self.job_id} is done, and has no result: {kept[self.reason]}"
+
+
+class WaitsInJob(RuntimeError):
+    """A job would have waited for another one, and did not ask for that with `in_job=True`."""
+
+
+def _waits_in_job(job_id: str) -> WaitsInJob:
+    return WaitsInJob(
+        f"job {job_id} has not ended. A job that waits for it holds its worker's slot meanwhile, and when all slots "
+        "wait like that, nothing goes on. To go on when it has ended, raise ResumeAfter([handle]); to wait here all "
+        "the same, say in_job=True, as in result(in_job=True)"
+    )
+
+
+class Handle(Reference, Generic[R_co]):
+    """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`,
+    `async for state in handle` follows it to its end.
+
+    Every method has an async twin with an `a` before its name. What waits for a job that has not ended raises
+    RuntimeError inside of a job, unless `in_job=True`: it would hold the worker's slot meanwhile.
+    """
+
+    __slots__ = ("created", "id", "link", "task")
+
+    def __init__(self, link: Link, job_id: str, *, created: bool = True, task: Kind | None = None) -> None:
+        self.id = job_id
+        self.created = created
+        """False where `unique` found a job that was there."""
+        self.link = link
+        self.task = task
+
+    def __repr__(self) -> str:
+        return f"<job {self.id}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Handle) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __await__(self) -> Generator[Any, None, R_co]:
+        return self.aresult().__await__()
+
+    async def aresult(self, timeout: float | None = None, *, in_job: bool = False) -> R_co:
+        """What the function returned, once it has; waits at most `timeout` seconds.
+
+        Raises TimeoutError; JobError; JobCancelled, JobSkipped; NoResult, with a `reason`, also when the result
+        was read before (section 9 of docs/protocol.md: `result_grace`); NotFound when nothing is known of the job any
+        more; Unavailable when Redis or the master is away for long; RuntimeError where it would wait inside of a job,
+        without `in_job`.
+        """
+        transport = await self.link.open()
+        state = await _wait(transport, self.id, timeout, in_job=in_job)
+        if state == "cancelled":
+            raise JobCancelled(self.id)
+        if state == "skipped":
+            raise JobSkipped(self.id)
+        if state == "error":
+            found = await document(transport, self.link.serializer, self.id)
+            raise JobError(self.id, found.get("reason", "other"), found.get("message", ""), found.get("error"))
+        try:
+            packed = await transport.result(self.id)
+        except Expired:
+            raise NoResult(self.id, "expired") from None
+        if packed is not None:
+            value = await calling.loads(self.link.serializer, packed, waits=self.link.waits)
+            try:
+                result: R_co = value if self.task is None else self.task.read_result(value)
+            except ValueError as error:
+                raise ValueError(f"the result of job {self.id}: {error}") from error
+            return result
+        if self.task is not None and self.task.returns_none:
+            return None  # type: ignore[return-value]
+        raise NoResult(self.id, "none")
+
+    async def ajoin(self, timeout: float | None = None, *, in_job: bool = False) -> str:
+        """Wait for the end, however it is: `done`, `error`, `cancelled` or `skipped`. Raises TimeoutError,
+        NotFound, Unavailable; RuntimeError as `result`."""
+        return await _wait(await self.link.open(), self.id, timeout, in_job=in_job)
+
+    async def astatus(self) -> str:
+        """The state now: queued, scheduled, blocked, running, retrying, done, error, cancelled or skipped.
+        Raises NotFound."""
+        return str((await self.adocument())["status"])
+
+    async def adocument(self) -> Document:
+        """All there is to know now (docs/protocol.md, section 4, `get`), with `argument`, `result` and
+        `error` as values. Raises NotFound."""
+        return await document(await self.link.open(), self.link.serializer, self.id)
+
+    async def aexplain(self) -> Document:
+        """Why it waits: what holds it, what is ahead of it, when it may start. Raises NotFound."""
+        with _about(self.id):
+            return await (await self.link.open()).engine.explain(self.id)
+
+    async def ahistory(self) -> list[Document]:
+        """What happened to it, oldest first: `{event, time_ms, attempt?, worker_id?, …}`. Raises NotFound."""
+        with _about(self.id):
+            return list((await (await self.link.open()).engine.history(self.id))["events"])
+
+    async def aevents(self, *, in_job: bool = False) -> AsyncIterator[Event]:
+        """How it stands, then each of its transitions and its progress as they come, until it has ended. What is no
+        transition has `event` in its `data` (docs/protocol.md, section 15). Raises NotFound, Unavailable; RuntimeError
+        as `result`."""
+        await self._check_wait(in_job)
+        async for event in (await self.link.open()).events(self.id):
+            yield event
+
+    async def astates(self, *, in_job: bool = False) -> AsyncIterator[State]:
+        """How it stands, then each time that has changed, progress included, until it has ended: what
+        `async for state in handle` goes through, and `for` in plain code. Between two looks it may pass states that
+        nobody is told of; the last one told is its end. Raises NotFound; Unavailable when Redis or the master is
+        away for long; RuntimeError as `result`.
+        """
+        await self._check_wait(in_job)
+        transport = await self.link.open()
+        async for state in live.states(transport, self.id, lambda: _known(transport, self.id), AWAY_S):
+            yield state
+
+    # -- changing it ------------------------------------------------------------------------------
+
+    async def acancel(self, *, force: bool = False, dependents: Dependents | None = None) -> bool:
+        """Cancel it. False if it has ended already. Raises NotFound, and Conflict when it runs and the
+        settings protect running jobs; `force` cancels it all the same. `dependents`, jobs that wait for it:
+        `leave` (default), `cancel`, or `refuse`, which raises Conflict."""
+        engine = (await self.link.open()).engine
+        [state] = await engine.cancel([self.id], force=force or None, dependents=dependents)
+        return self._found(state, "it is running; force=True cancels it all the same") not in ENDED
+
+    async def aretry(self, *, queue: str | None = None) -> None:
+        """Have it run again, if it failed, was cancelled or skipped; `queue`: in another queue. Raises NotFound,
+        Conflict, Invalid."""
+        [state] = await (await self.link.open()).engine.retry([self.id], queue=queue)
+        self._found(state, "it has neither failed nor been cancelled or skipped, or its unique key is another's")
+
+    async def achange(self, **changes: Unpack[Changes]) -> str:
+        """Change what it was enqueued with, while it waits; of one that runs or has ended only `tags`. Its
+        state. Raises NotFound, Conflict, Invalid."""
+        changed = changes_of(changes, self.link.serializer.dumps)
+        [state] = await (await self.link.open()).engine.change([({"id": self.id, **changed[0]}, changed[1])])
+        return self._found(state, "it runs or has ended; of such only the tags can be changed")
+
+    async def adepend(
+        self,
+        *,
+        add: Iterable[str | Handle[Any]] | None = None,
+        remove: Iterable[str | Handle[Any]] | None = None,
+        if_failed: Literal["wait", "fail", "run", "only"] | None = None,
+    ) -> str:
+        """Change what it waits for, if it was never started; its state. Raises NotFound, Conflict."""
+        more, less = (None if one is None else ids_of(one) for one in (add, remove))
+        return await (await self.link.open()).engine.depend(self.id, add=more, remove=less, if_failed=if_failed)
+
+    async def akick(self, *, delay: Seconds | None = None) -> str:
+        """Take it from its worker, if it runs; it waits again. Its state then. Raises NotFound, Conflict."""
+        delay_s = None if delay is None else seconds(delay)
+        [state] = await (await self.link.open()).engine.kick([self.id], delay=delay_s)
+        return self._found(state, "it does not run")
+
+    async def adiscard(self) -> str:
+        """Remove all there is of it, if it does not run; the state it had. Raises NotFound, Conflict."""
+        [state] = await (await self.link.open()).engine.discard([self.id])
+        return self._found(state, "it is running")
+
+    async def atrack(self, *, on: bool = True) -> str:
+        """Have each of its transitions published in Redis (docs/protocol.md, section 15), or no more; its
+        state. Raises NotFound."""
+        [state] = await (await self.link.open()).engine.track([self.id], on=on)
+        return self._found(state or "NOTFOUND", "")
+
+    result, join, status = plain(aresult), plain(ajoin), plain(astatus)
+    document, explain, history = plain(adocument), plain(aexplain), plain(ahistory)
+    cancel, retry, change, depend = plain(acancel), plain(aretry), plain(achange), plain(adepend)
+    kick, discard, track = plain(akick), plain(adiscard), plain(atrack)
+    events, states = plain_each(aevents), plain_each(astates)
+    __aiter__, __iter__ = astates, states
+
+    async def _check_wait(self, in_job: bool) -> None:
+        """Raises WaitsInJob where following it would wait, in a job."""
+        if may_not_wait(in_job) and await self.astatus() not in ENDED:
+            raise _waits_in_job(self.id)
+
+    def _found(self, state: str, conflict: str) -> str:
+        if state == "NOTFOUND":
+            raise NotFound(f"no such job: {self.id}")
+        if state == "CONFLICT":
+            raise Conflict(f"job {self.id}: {conflict}")
+        return state
+
+
+def may_not_wait(in_job: bool) -> bool:
+    """Whether this is a job, which did not ask to wait for another one."""
+    return not in_job and current_job.get(None) is not None
+
+
+Ids = str | Handle[Any] | Iterable[str | Handle[Any]]
+
+
+def ids_of(ids: Ids) -> list[str]:
+    """Ids, of one job or several."""
+    several = [ids] if isinstance(ids, str | Handle) else ids
+    return [one.id if isinstance(one, Handle) else one for one in several]
+
+
+@contextmanager
+def _about(job_id: str) -> Iterator[None]:
+    """What cannot be an id is that of no job."""
+    try:
+        yield
+    except Invalid as error:
+        if error.path is None or not error.path.startswith("id"):
+            raise
+        raise NotFound(f"no such job: {job_id}") from None
+
+
+async def document(transport: Transport, serializer: Serializer, job_id: str) -> Document:
+    """A job's document with its values unpacked. Raises NotFound."""
+    return unpacked(await _known(transport, job_id), serializer)
+
+
+async def _known(transport: Transport, job_id: str) -> Document:
+    with _about(job_id):
+        [found] = await transport.engine.get(job_id)
+    if found is None:
+        raise NotFound(f"no such job: {job_id}")
+    return found
+
+
+def unpacked(found: Document, serializer: Serializer) -> Document:
+    """`found` with values instead of bytes. What cannot be read stays bytes."""
+    for name in ("argument", "result", "error"):
+        # Errors are packed by workers of any kind, as what MessagePack has.
+        for reads in (serializer, calling.MessagePack()) if name == "error" else (serializer,):
+            if isinstance(found.get(name), bytes):
+                try:
+                    found[name] = reads.loads(found[name])
+                except ValueError:
+                    pass
+    return found
+
+
+async def gather(
+    handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool, at_once: bool, in_job: bool
+) -> list[Any]:
+    """See `JQ.gather`. `at_once`: all are waited for together, by tasks of the loop."""
+    if isinstance(handles, Handle):
+        raise TypeError("gather takes several handles")  # one is iterable, too
+    if not at_once:
+        return [await _outcome(one.aresult(in_job=in_job), return_errors) for one in handles]
+    deadline = None if timeout is None else time.monotonic() + timeout
+    places = asyncio.Semaphore(AT_A_TIME)
+
+    async def one(handle: Handle[Any]) -> Any:
+        async with places:
+            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+            return await _outcome(handle.aresult(left_s, in_job=in_job), return_errors)
+
+    tasks = [asyncio.ensure_future(one(handle)) for handle in handles]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _outcome(result: Awaitable[Any], return_errors: bool) -> Any:
+    try:
+        return await result
+    except Exception as error:
+        if not return_errors or isinstance(error, WaitsInJob):  # which is about the caller, and no job's outcome
+            raise
+        return error
+
+
+async def _wait(transport: Transport, job_id: str, timeout: float | None, *, in_job: bool) -> str:
+    """How a job ended. Raises TimeoutError, NotFound, Unavailable, WaitsInJob."""
+    start = time.monotonic()
+    only_looks = may_not_wait(in_job)
+    deadline = start if only_looks else float("inf") if timeout is None else start + timeout
+    failures, last_answer = 0, start
+    while True:
+        left_s = max(0.0, deadline - time.monotonic())
+        try:
+            with _about(job_id):
+                state = await transport.ended(job_id, min(LOOK_AGAIN_S, left_s))
+            failures, last_answer = 0, time.monotonic()
+        except Unavailable:
+            # At the deadline, too: nobody knows that the job has not ended.
+            if time.monotonic() >= min(deadline, last_answer + AWAY_S):
+                raise
+            await asyncio.sleep(min(backoff_s(failures), max(0.0, deadline - time.monotonic())))
+            failures += 1
+            continue
+        if state in ENDED:
+            return state
+        if only_looks and timeout != 0:
+            raise _waits_in_job(job_id)
+        if time.monotonic() >= deadline:
+            raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s")

@@ -1,0 +1,67 @@
+"""How a job stands, told as it changes until it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.ended import ENDED
+from jqmaster.engine.replies import Document
+from jqmaster.errors import Unavailable
+
+if TYPE_CHECKING:
+    from jqmaster.client.transport import Transport
+
+LOOK_S = 1.0  # a running job's progress is looked at so often, whatever is heard
+LOOK_SELDOM_S = 5.0  # and others
+
+
+class State(NamedTuple):
+    """`status`: queued, scheduled, blocked, running, retrying, done, error, cancelled or skipped; `attempt`: 0 before
+    the first; `progress` and `message` as the function said last (`progress`)."""
+
+    status: str
+    attempt: int
+    progress: float | None
+    message: str | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether this is the last one."""
+        return self.status in ENDED
+
+
+async def states(
+    transport: Transport, job_id: str, look: Callable[[], Awaitable[Document]], away_s: float
+) -> AsyncIterator[State]:
+    """How it stands now, and each time that this is found to be different. The other side may be away for `away_s`
+    seconds. Raises what `look` raises."""
+    last = await _state(look, away_s)
+    yield last
+    if last.ended:
+        return
+    async with transport.news(job_id) as news:
+        while not last.ended:
+            # What is heard only says when to look: whatever was missed meanwhile is in what is found.
+            await news(LOOK_S if last.status == "running" else LOOK_SELDOM_S)
+            state = await _state(look, away_s)
+            if state != last:
+                last = state
+                yield state
+
+
+async def _state(look: Callable[[], Awaitable[Document]], away_s: float) -> State:
+    failures, until = 0, time.monotonic() + away_s
+    while True:
+        try:
+            found = await look()
+        except Unavailable:
+            if time.monotonic() >= until:
+                raise
+            await asyncio.sleep(backoff_s(failures))
+            failures += 1
+        else:
+            return State(found["status"], found["attempt"], found.get("progress"), found.get("progress_message"))

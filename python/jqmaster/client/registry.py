@@ -1,0 +1,397 @@
+"""What a program has of jobs: their kinds, how they are enqueued, and the server they are for."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
+
+from jqmaster.client import calling, functions
+from jqmaster.client import handle as handles
+from jqmaster.client.calling import MessagePack, Serializer
+from jqmaster.client.flow import FlowMethods
+from jqmaster.client.handle import Handle, Kind
+from jqmaster.client.limits import Declared, LimitOptions, Match, declare
+from jqmaster.client.link import Link, plain
+from jqmaster.client.listing import batched
+from jqmaster.client.operation import OperationMethods
+from jqmaster.client.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
+from jqmaster.client.transport import Prepared, RedisTransport, Transport
+from jqmaster.connection import url as redis_url
+from jqmaster.engine import options
+from jqmaster.engine.options import JobOptions
+from jqmaster.engine.replies import Job
+from jqmaster.engine.scripts import Form
+from jqmaster.wire import tracing
+from jqmaster.wire.secret import key_of, masters_of
+from jqmaster.worker.ending import FollowUp, Move
+from jqmaster.worker.notes import current_job
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+AnyTask = TypeVar("AnyTask", bound=Task[..., Any])
+AnyMatch = TypeVar("AnyMatch", bound=Match)
+Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
+Hook = TypeVar("Hook", bound=Callable[[], Any])
+Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
+
+LOCAL = "http://127.0.0.1:8400"
+BATCH = 1000
+_CONNECTION = ("url", "namespace", "_names_namespace", "form", "recreate", "actor", "_key")
+
+
+class Registry(OperationMethods, FlowMethods):
+    """All of `JQ` but what runs jobs."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        namespace: str | None = None,
+        form: Form | None = None,
+        recreate: bool | None = None,
+        serializer: Serializer | None = None,
+        direct: bool = False,
+        key: str | None = None,
+        key_file: str | os.PathLike[str] | None = None,
+        actor: str | None = None,
+        **defaults: Unpack[JobOptions],
+    ) -> None:
+        self.url = url or os.environ.get("JQ_URL") or LOCAL
+        self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
+        self._names_namespace = namespace is not None
+        self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
+        self._key = key, key_file
+        self.actor = actor
+        self.recreate = os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate
+        self.serializer: Serializer = serializer or MessagePack()
+        self.defaults: JobOptions = options.check(defaults)
+        self.tasks: dict[str, Task[..., Any]] = {}
+        self.limits: dict[str, Declared] = {}
+        self.recurring: dict[str, tuple[Task[..., Any], ScheduleOptions]] = {}
+        self.middlewares: list[Middleware] = []
+        self.lifespans: list[Lifespan] = []
+        self.startups: list[Callable[[], Any]] = []
+        self.shutdowns: list[Callable[[], Any]] = []
+        self.state: Any = None
+        """In a worker: what the lifespan yielded."""
+        self.link = self._memory(raises=False) if direct else Link(self._transport, self.serializer)
+
+    def __repr__(self) -> str:
+        return f"<JQ {redis_url.without_password(self.url)} {self.namespace}>"
+
+    @property
+    def is_redis(self) -> bool:
+        """Whether `url` is that of a Redis."""
+        return redis_url.is_redis(self.url)
+
+    @property
+    def masters(self) -> list[str]:
+        """The URLs of the masters, where `url` is of no Redis. Raises ValueError when it is no URL, or has a user
+        or password in it, and when a namespace was named as well."""
+        if not self.url.startswith(("http://", "https://")):
+            shown = redis_url.without_password(self.url)
+            raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
+        return masters_of(self.url, self.namespace if self._names_namespace else None)
+
+    def connection(self) -> dict[str, Any]:
+        """Which server this is the object of, and how that is called: for the same object in another process."""
+        return {name: getattr(self, name) for name in _CONNECTION}
+
+    def connect(self, connection: Mapping[str, Any]) -> None:
+        """Be the object of that server from now on, unless jobs run at once where they are enqueued."""
+        if connection != self.connection():
+            vars(self).update(connection)
+            if self.link.waits:
+                self.link = Link(self._transport, self.serializer)
+
+    @contextmanager
+    def connected(self, connection: Mapping[str, Any]) -> Iterator[None]:
+        """Be so within the context."""
+        before, link = self.connection(), self.link
+        self.connect(connection)
+        try:
+            yield
+        finally:
+            own, self.link = self.link, link
+            vars(self).update(before)
+            if own is not link:
+                own.close()
+
+    # -- defining ---------------------------------------------------------------------------------
+
+    # The first that fits is meant. The result of a function that says what follows is the one that this holds.
+    @overload
+    def job(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, FollowUp[R]]], /
+    ) -> AsyncTask[P, R, FollowUp[R]]: ...
+    @overload
+    def job(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, Move[R]]], /
+    ) -> AsyncTask[P, R, Move[R]]: ...
+    @overload
+    def job(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R, R]: ...
+    @overload
+    def job(self, function: Callable[P, FollowUp[R]], /) -> SyncTask[P, R, FollowUp[R]]: ...
+    @overload
+    def job(self, function: Callable[P, Move[R]], /) -> SyncTask[P, R, Move[R]]: ...
+    @overload
+    def job(self, function: Callable[P, R], /) -> SyncTask[P, R, R]: ...
+    @overload
+    def job(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
+
+    def job(self, function: Callable[..., Any] | None = None, /, **given: Unpack[TaskOptions]) -> Any:
+        """Decorator: make a function a kind of job, `@jq.job` or `@jq.job(queue="mail", max_retry=3)`.
+
+        Raises ValueError when there is a job of this name already, TypeError for options that do not exist.
+        """
+        if function is not None:
+            return self._define(function, given)
+        return lambda it: self._define(it, given)
+
+    def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> SyncTask[..., Any, Any]:
+        """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
+        return SyncTask(self, None, name, chosen, Rules())
+
+    @overload
+    def schedule(self, /, **when: Unpack[ScheduleOptions]) -> Callable[[AnyTask], AnyTask]: ...
+    @overload
+    def schedule(self, task: AnyTask, /, **when: Unpack[ScheduleOptions]) -> AnyTask: ...
+
+    def schedule(self, task: Any = None, /, **when: Unpack[ScheduleOptions]) -> Any:
+        """Decorator above `@jq.job`: make the job again and again, `@jq.schedule(cron="0 3 * * *")`.
+
+        Workers bring it to the server when they start; what an operator changed stays until the program declares
+        something else. When it is taken out of the program, `unschedule` takes it out of the server. Raises TypeError
+        or ValueError for a time, a zone or arguments that cannot be.
+        """
+        from jqmaster.client import recurring  # which knows zones; few programs need it
+
+        if task is None:
+            return lambda it: self.schedule(it, **when)
+        if not isinstance(task, Task):
+            raise TypeError("@jq.schedule(...) goes above @jq.job")
+        schedule_id = when.pop("id", None) or task.name
+        if schedule_id in self.recurring:
+            raise ValueError(f"there is a schedule {schedule_id!r} already; give this one another id")
+        try:
+            recurring.check(task, when)
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"schedule {schedule_id}: {error}") from error.__cause__
+        self.recurring[schedule_id] = task, when
+        return task
+
+    @overload
+    def limit(self, /, **limits: Unpack[LimitOptions]) -> Callable[[AnyTask], AnyTask]: ...
+    @overload
+    def limit(self, match: AnyMatch, /, **limits: Unpack[LimitOptions]) -> AnyMatch: ...
+
+    def limit(self, match: Any = None, /, **limits: Unpack[LimitOptions]) -> Any:
+        """Decorator above `@jq.job`: limit its jobs, `@jq.limit(by="argument.customer", concurrency=5)`. Or, for all
+        jobs that match, `jq.limit({"name": "mail.*"}, id="mails", concurrency=5)`. `id`: default the job's name; all
+        else as of `constrain`. Brought as schedules are; `unconstrain` takes it out of the server. Raises TypeError or
+        ValueError for what cannot be."""
+        if match is None:
+            return lambda it: self.limit(it, **limits)
+        declare(self.limits, match, limits)
+        return match
+
+    def middleware(self, function: MiddlewareT) -> MiddlewareT:
+        """Decorator: `async def timing(job, call_next)` runs around every job, `await call_next()` inside. It
+        gives the job's result. The one defined first is outermost."""
+        self.middlewares.append(function)
+        return function
+
+    def lifespan(self, function: Callable[[], AsyncIterator[Any]]) -> Callable[[], AsyncIterator[Any]]:
+        """Decorator: an async generator that yields once, what is in `jq.state` while a worker runs."""
+        self.lifespans.append(asynccontextmanager(function))
+        return function
+
+    def startup(self, function: Hook) -> Hook:
+        """Decorator: called when a worker starts; plain or async."""
+        self.startups.append(function)
+        return function
+
+    def shutdown(self, function: Hook) -> Hook:
+        """Decorator: called when a worker stops, after its jobs; plain or async."""
+        self.shutdowns.append(function)
+        return function
+
+    @asynccontextmanager
+    async def surroundings(self) -> AsyncIterator[None]:
+        """What a worker's jobs find around them: lifespans and hooks, entered and left."""
+        async with AsyncExitStack() as stack:
+            for lifespan in self.lifespans:
+                self.state = await stack.enter_async_context(lifespan())
+            for hook in reversed(self.shutdowns):
+                stack.push_async_callback(_called, hook)
+            for hook in self.startups:
+                await _called(hook)
+            yield
+
+    # -- enqueueing -------------------------------------------------------------------------------
+
+    def call(self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]) -> Call[Any]:
+        """A call of a function that lives elsewhere, by its name and with its bare argument."""
+        task: Task[..., Any] = self.task(name, **chosen)
+        return Call(task, self.serializer.dumps(argument), task.merged((argument,), {}, chosen))
+
+    # Not coroutine functions: what the caller gives is read and packed in the caller's thread.
+    def aenqueue(
+        self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]
+    ) -> Coroutine[Any, Any, Handle[Any]]:
+        """Enqueue a job by name, with its bare argument, for functions that live elsewhere."""
+        return self.aenqueue_call(self.call(name, argument, **chosen))
+
+    async def aenqueue_call(self, call: Call[R_co]) -> Handle[R_co]:
+        """Enqueue one call, made with `task.job(...)` or `call`."""
+        return (await self._enqueue([call], None))[0]
+
+    def aenqueue_many(
+        self, calls: Iterable[Call[R_co]], *, request: str | None = None
+    ) -> Coroutine[Any, Any, list[Handle[R_co]]]:
+        """Enqueue calls, made with `task.job(...)` or `call`; 1000 at a time, of which all are enqueued or none.
+
+        After Unavailable they may be there or not. Repeating the same call with the same `request`, any text
+        of your own, enqueues nothing twice (within ten minutes, unless the settings say otherwise).
+        """
+        return self._enqueue(list(calls), request)
+
+    enqueue, enqueue_call, enqueue_many = plain(aenqueue), plain(aenqueue_call), plain(aenqueue_many)
+
+    # -- waiting ----------------------------------------------------------------------------------
+
+    def handle(self, job_id: str) -> Handle[Any]:
+        """A job by its id. Asks nobody: it may not exist."""
+        return Handle(self.link, job_id)
+
+    async def agather(
+        self, jobs: Iterable[Handle[R]], timeout: float | None = None, *, return_errors: bool = False,
+        in_job: bool = False,
+    ) -> list[R]:  # fmt: skip
+        """The results of many jobs in order, as `result` of each, within `timeout` seconds in all.
+
+        Raises what the first that goes wrong raises; with `return_errors` these stand among the results. In a job
+        it raises RuntimeError where it would wait, unless `in_job`.
+        """
+        at_once = self.link.waits
+        return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=at_once, in_job=in_job)
+
+    @overload
+    async def adependency_results(self, of: type[R], /) -> list[R]: ...
+    @overload
+    async def adependency_results(self, of: type[R], /, *, return_errors: bool) -> list[R | Exception]: ...
+    @overload
+    async def adependency_results(self, of: None = None, /, *, return_errors: bool = ...) -> list[Any]: ...
+
+    async def adependency_results(self, of: Any = None, /, *, return_errors: bool = False) -> list[Any]:
+        """In a job: the results of those that it depends on, in the order of its `depends`. They stay until
+        it has ended. Each is `of` the type that is named; else of that which its own function is annotated to return,
+        where this object has it.
+
+        Raises NoResult for one that keeps none, or whose result was gone when this job was enqueued; JobError
+        or JobCancelled for one that was not done (`if_failed="run"`); NotFound when nothing is known of one any
+        more; each names the job. With `return_errors` these stand among the results. LookupError outside of a job.
+        TypeError for a type whose values cannot be made of what travels, ValueError for a result that is of another.
+        """
+        ids = list(current_job.get().depends or ())
+        kinds: Mapping[str, Kind] = (
+            await self._kinds_of(ids) if of is None else dict.fromkeys(ids, calling.ResultType(of))
+        )
+        jobs: list[Handle[Any]] = [Handle(self.link, one, task=kinds.get(one)) for one in ids]
+        return await self.agather(jobs, return_errors=return_errors)
+
+    gather, dependency_results = plain(agather), plain(adependency_results)
+
+    def close(self) -> None:
+        """Close the connections. Need not be called: they close when the process ends."""
+        self.link.close()
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _define(self, function: Callable[..., Any], given: TaskOptions) -> Task[..., Any]:
+        functions.check_callable(function)
+        own = given.copy()
+        name = own.pop("name", None) or getattr(function, "__name__", None)
+        if not isinstance(name, str):
+            raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
+        if name in self.tasks:
+            raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
+        kind: type[Task[..., Any]] = AsyncTask if functions.is_async(function) else SyncTask
+        rules = Rules.of(name, own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
+        task = self.tasks[name] = kind(self, function, name, own, rules)
+        return task
+
+    async def _kinds_of(self, ids: Sequence[str]) -> Mapping[str, Kind]:
+        """By id of those whose functions this object has, and whose results have to be made."""
+        made = {name: task for name, task in self.tasks.items() if task.result_adapter is not None}
+        if not made:
+            return {}
+        engine = (await self.link.open()).engine
+        found = await batched(lambda some: engine.get(*some), ids)
+        return {one["id"]: made[one["name"]] for one in found if one and one["name"] in made}
+
+    async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
+        transport = await self.link.open()
+        index = {call: number for number, call in enumerate(calls)}
+        done: list[Handle[R_co]] = []
+        for start in range(0, len(calls), BATCH):
+            part = calls[start : start + BATCH]
+            token = request if request is None or not start else _token(request, start)
+            added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
+            pairs = zip(part, added, strict=True)
+            done += [Handle(self.link, one.id, created=one.created, task=call.task) for call, one in pairs]
+        return done
+
+    def _prepared(
+        self, call: Call[Any], index: Mapping[Call[Any], int], start: int, done: Sequence[Handle[Any]]
+    ) -> Prepared:
+        spec = tracing.injected(call.spec())
+        if "depends" in spec:
+            if isinstance(spec["depends"], Handle):
+                raise TypeError("depends takes a list")  # a handle is iterable, too
+            ids: list[str | int] = []
+            for one in spec["depends"]:
+                if not isinstance(one, Call):
+                    ids.append(one.id if isinstance(one, Handle) else one)
+                elif one not in index:
+                    raise ValueError(f"{one!r} is not enqueued; depends takes calls of the same enqueue_many")
+                else:
+                    number = index[one]
+                    ids.append(done[number].id if number < start else number - start)
+            spec["depends"] = ids
+        return spec, call.argument
+
+    def _memory(self, raises: bool) -> Link:
+        """A link to jobs that run where they are enqueued."""
+        raise NotImplementedError
+
+    def key_of_master(self) -> str | None:
+        """The key that masters are shown. Raises ValueError for what is none, OSError."""
+        return key_of(*self._key)
+
+    def _transport(self) -> Transport:
+        if self.is_redis:
+            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
+        from jqmaster.client.transport_http import HttpTransport
+
+        return HttpTransport(self.masters, self.key_of_master())
+
+
+async def _called(hook: Callable[[], Any]) -> None:
+    found = hook()
+    if inspect.isawaitable(found):
+        await found
+
+
+def _token(request: str, start: int) -> str:
+    """Of a further batch; never too long, so that what goes for the first goes for all."""
+    return hashlib.sha256(f"{request}:{start}".encode()).hexdigest()

@@ -1,0 +1,360 @@
+"""A function as a kind of job: called, it runs here; enqueued, it runs in a worker."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
+
+from jqmaster.client import calling, functions, unique
+from jqmaster.client.handle import Handle
+from jqmaster.client.hints import Adapter
+from jqmaster.client.link import Link, plain
+from jqmaster.engine import options
+from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
+from jqmaster.wire import tracing
+from jqmaster.worker.ending import FollowUp, Move
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+V = TypeVar("V")
+Exceptions = tuple[type[BaseException], ...] | type[BaseException]
+
+
+class TaskOptions(JobOptions, total=False):
+    """Those of each job, and those of its kind."""
+
+    name: str | None
+    """The name of its jobs; default: the function's."""
+    process: bool
+    """Run it in a process of its own kind, for work that keeps a processor busy."""
+    retry_on: Exceptions | None
+    """Only these exceptions lead to a retry; default: all."""
+    give_up_on: Exceptions | None
+    """These never do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How the jobs of a kind run here; the server hears nothing of it. As of `TaskOptions`."""
+
+    process: bool = False
+    retry_on: Exceptions | None = None
+    give_up_on: Exceptions | None = None
+
+    @classmethod
+    def of(cls, name: str, process: bool, retry_on: Any, give_up_on: Any) -> Rules:
+        """Raises TypeError for what are no exceptions: nobody would see that before a job fails."""
+        for option, given in (("retry_on", retry_on), ("give_up_on", give_up_on)):
+            several = given if isinstance(given, tuple) else () if given is None else (given,)
+            if not all(isinstance(one, type) and issubclass(one, BaseException) for one in several):
+                raise TypeError(f"job {name}: {option}: expected exceptions' classes, one or a tuple, got {given!r}")
+        if not isinstance(process, bool):
+            raise TypeError(f"job {name}: process: expected true or false, got {process!r}")
+        return cls(process, retry_on, give_up_on)
+
+    def retries(self, error: BaseException) -> bool:
+        """Whether an attempt that raised `error` may be followed by another."""
+        if self.give_up_on is not None and isinstance(error, self.give_up_on):
+            return False
+        return self.retry_on is None or isinstance(error, self.retry_on)
+
+
+class Call(Reference, Generic[R_co]):
+    """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. Two are two jobs, also with
+    the same arguments."""
+
+    __slots__ = ("argument", "options", "task")
+
+    def __init__(self, task: Task[..., Any], argument: bytes, chosen: JobOptions) -> None:
+        self.task = task
+        self.argument = argument
+        self.options = chosen
+
+    def spec(self) -> dict[str, Any]:
+        """Its spec; `depends` still as it was given."""
+        return options.spec_of(self.task.name, self.options)
+
+    def follower(self, siblings: Sequence[Any]) -> NewJob:
+        """The job, enqueued with `siblings`: `depends` on these are their indexes. Raises ValueError for other
+        calls."""
+        spec = tracing.injected(self.spec())
+        if "depends" in spec:
+            spec["depends"] = [_reference(one, siblings) for one in spec["depends"]]
+        return NewJob(spec, self.argument)
+
+    def __repr__(self) -> str:
+        return f"<call of {self.task.name}>"
+
+
+def _reference(one: Any, siblings: Sequence[Any]) -> str | int:
+    if not isinstance(one, Call):
+        return one if isinstance(one, str | int) else str(one.id)
+    for index, sibling in enumerate(siblings):
+        if sibling is one:
+            return index
+    raise ValueError(f"{one!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
+
+
+class Program(Protocol):
+    """What a task belongs to."""
+
+    link: Link
+    serializer: calling.Serializer
+    defaults: JobOptions
+    tasks: dict[str, Task[..., Any]]
+
+    def aenqueue_call(self, call: Call[R_co]) -> Coroutine[Any, Any, Handle[R_co]]: ...
+
+    def aenqueue_many(
+        self, calls: Iterable[Call[R_co]], *, request: str | None = None
+    ) -> Coroutine[Any, Any, list[Handle[R_co]]]: ...
+
+
+class Enqueuer(Generic[P, R]):
+    """What a task, and a task with options, have in common."""
+
+    _task: Task[..., Any]
+    chosen: JobOptions
+    """The options of each of its jobs."""
+
+    @property
+    def link(self) -> Link:
+        return self._task.jq.link
+
+    # Not coroutine functions: an argument is packed where it comes from, never in the portal's thread.
+    def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Handle[R]]:
+        """Enqueue a call with these arguments. Raises TypeError when they do not fit the function, and what
+        `jqmaster.errors` has."""
+        return self._task.jq.aenqueue_call(self.job(*args, **kwargs))
+
+    def amap(self, arguments: Iterable[Any]) -> Coroutine[Any, Any, list[Handle[R]]]:
+        """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
+        anything else is the one argument."""
+        task, chosen = self._task, self.chosen
+        return task.jq.aenqueue_many(
+            Call(task, *task.prepare(one if isinstance(one, tuple) else (one,), {}, chosen)) for one in arguments
+        )
+
+    enqueue, map = plain(aenqueue), plain(amap)
+
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        """The call, for `JQ.enqueue_many`, `FollowUp` and `depends`."""
+        return Call(self._task, *self._task.prepare(args, kwargs, self.chosen))
+
+    def handle(self, job_id: str) -> Handle[R]:
+        """A job of this kind by its id, whose result is of the type that the function is annotated to return. Asks
+        nobody: it may not exist, or be of another kind."""
+        return Handle(self.link, job_id, task=self._task)
+
+    def options(self, **more: Unpack[JobOptions]) -> WithOptions[P, R]:
+        """The task with options for the jobs to come, these as well: `add.options(delay=5).enqueue(1, 2)`."""
+        return WithOptions(self._task, {**self.chosen, **self._task.checked(more)})
+
+
+class WithOptions(Enqueuer[P, R]):
+    """A task with options for the jobs to come."""
+
+    def __init__(self, task: Task[..., Any], chosen: JobOptions) -> None:
+        self._task = task
+        self.chosen = chosen
+
+
+class Task(Enqueuer[P, R]):
+    """A kind of job. `function` is what was decorated; None for one that lives elsewhere."""
+
+    def __init__(
+        self, jq: Program, function: Callable[..., Any] | None, name: str, chosen: JobOptions, rules: Rules
+    ) -> None:
+        self.jq = jq
+        self.function = function
+        self.name = name
+        self.rules = rules
+        self.signature = None if function is None else _signature(function, name, rules, jq.serializer)
+        self.is_async = functions.is_async(function)
+        self.returns_none = function is not None and _returned(function) in (None, "None")
+        self._task = self
+        self.chosen = self.checked(chosen)
+        unique.check(jq.defaults.get("unique"), name, self.signature)
+        if function is not None:
+            functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+    def __reduce__(self) -> str:
+        # As a function is pickled: by its name.
+        return str(getattr(self, "__qualname__", self.name))
+
+    @property
+    def queue(self) -> str:
+        """Where its jobs wait, unless they are told otherwise."""
+        return self.chosen.get("queue") or self.jq.defaults.get("queue") or self.name
+
+    def checked(self, chosen: JobOptions) -> JobOptions:
+        """`chosen`. Raises TypeError or ValueError for an option that cannot be, naming the job."""
+        options.check(chosen, f"job {self.name}")
+        unique.check(chosen.get("unique"), self.name, self.signature)
+        return chosen
+
+    def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
+        """The argument packed, and all options of a call."""
+        if self.signature is None:
+            value = calling.join(args, kwargs)
+        else:
+            try:
+                value = self.signature.encode(args, kwargs)
+            except calling.Unfit as error:
+                raise TypeError(f"{self.name}: {error}") from error.__cause__
+            except TypeError as error:
+                raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
+        return self._packed(value), self.merged(args, kwargs, chosen)
+
+    def check_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Raise TypeError if they do not fit. Values wait until all types are known."""
+        if self.signature is not None and not self.signature.is_settled:
+            self.signature.bind(args, kwargs)
+        else:
+            self.prepare(args, kwargs, {})
+
+    def merged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> JobOptions:
+        """All options of a call with these arguments."""
+        merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
+        if (asked := merged.get("unique")) is not None:
+            merged["unique"] = unique.key_of(asked, self.name, (args, dict(kwargs)), self.signature, self.jq.serializer)
+        return merged
+
+    def check_types(self) -> None:
+        """Raise ValueError if an annotation still names what is not there."""
+        try:
+            _ = self.result_adapter
+        except TypeError as error:
+            raise ValueError(f"job {self.name}: {error}") from None
+
+    @property
+    def result_adapter(self) -> Adapter | None:
+        """What makes its results of what travels; None where these are the same. Raises TypeError."""
+        return None if self.signature is None else self.signature.types.result
+
+    def sent(self, result: Any) -> Any:
+        """What the function returned as it travels. Raises TypeError or ValueError for what is not as annotated."""
+        if self.result_adapter is None or isinstance(result, Move):
+            return result
+        if isinstance(result, FollowUp):
+            return FollowUp(self.sent(result.result), result.jobs)
+        return self.result_adapter.send(result)
+
+    def read_result(self, value: Any) -> Any:
+        """What the function returned, of the type that it is annotated to return. Raises ValueError."""
+        return value if self.result_adapter is None else self.result_adapter.make(value)
+
+    def _packed(self, value: Any) -> bytes:
+        dumps = self.jq.serializer.dumps
+        try:
+            return dumps(value)
+        except unique.UNPACKABLE as error:
+            for name, one in value.items() if isinstance(value, dict) else ():
+                try:
+                    dumps(one)
+                except unique.UNPACKABLE as problem:
+                    kind = next(kind for kind in unique.UNPACKABLE if isinstance(problem, kind))
+                    raise kind(f"{self.name}: {name}: {problem}") from error
+            raise
+
+
+def _signature(
+    function: Callable[..., Any], name: str, rules: Rules, serializer: calling.Serializer
+) -> calling.Signature:
+    functions.check(function, name, process=rules.process)
+    try:
+        # Another serializer may know what to do with a value of which nobody knows here.
+        return calling.Signature(function, strict=isinstance(serializer, calling.MessagePack) and serializer.is_usual)
+    except TypeError as error:
+        raise TypeError(f"job {name}: {error}") from None
+
+
+def _returned(function: Callable[..., Any]) -> Any:
+    """What a function is annotated to return; "" if it does not say, or cannot be asked now."""
+    try:
+        return function.__annotations__.get("return", "")
+    except (AttributeError, NameError):
+        return ""
+
+
+class SyncTask(Task[P, R], Generic[P, R, V]):
+    """A plain function. It runs in a thread of the worker. `V`: what it returns, which holds an `R` if it says what
+    follows."""
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> V:
+        if self.function is None:
+            raise TypeError(f"{self.name} lives elsewhere: it can be enqueued only")
+        result: V = self.function(*args, **kwargs)
+        return result
+
+
+class AsyncTask(Task[P, R], Generic[P, R, V]):
+    """An async function. It runs on the worker's event loop."""
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, V]:
+        assert self.function is not None
+        result: Coroutine[Any, Any, V] = self.function(*args, **kwargs)
+        return result
+
+
+class Decorator(Protocol):
+    """What `@jq.job(...)` gives."""
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, FollowUp[R]]], /
+    ) -> AsyncTask[P, R, FollowUp[R]]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, Move[R]]], /
+    ) -> AsyncTask[P, R, Move[R]]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, FollowUp[R]], /) -> SyncTask[P, R, FollowUp[R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, Move[R]], /) -> SyncTask[P, R, Move[R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R, R]: ...
+
+
+class When(TypedDict, total=False):
+    """When a recurring job is made (docs/protocol.md, section 16)."""
+
+    every: Seconds | None
+    offset: Seconds | None
+    cron: str | None
+    utc_offset: int | None
+    """Minutes by which the clock of `cron` is ahead of UTC."""
+    timezone: str | None
+    """Whose clocks `cron` is about, such as `Europe/Berlin`; instead of `utc_offset`."""
+    tz: str | None
+    """Its rule, as in POSIX' variable TZ; default: what is known of `timezone` here, or by the master."""
+    start: datetime | float | None
+    """A datetime with a time zone, or Unix seconds; likewise `end`."""
+    end: datetime | float | None
+    limit: int | None
+    catch_up: Literal["one", "all", "none"] | None
+    backlog: int | None
+    paused: bool | None
+    declared: str | None
+    """What tells a program's declaration: nothing changes where it was declared the same before."""
+
+
+class ScheduleOptions(When, total=False):
+    """And what it is given."""
+
+    id: str | None
+    """Of the schedule; default: the task's name."""
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    options: JobOptions

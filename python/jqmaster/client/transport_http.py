@@ -1,0 +1,143 @@
+"""What the library asks beside the operations, by way of JQ masters."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgpack
+
+from jqmaster.client.transport import News, Prepared, within
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.copying import chunks
+from jqmaster.engine.ended import ENDED
+from jqmaster.engine.http import HttpEngine
+from jqmaster.engine.replies import Enqueued, Event, document
+from jqmaster.errors import JQError, Unavailable
+from jqmaster.wire.message import MSGPACK
+
+MOST_POLL_S = 30.0
+MOST_POLLS = 256  # connections for those who wait; more take turns, none for long
+IMPORT_BYTES = 4 << 20
+
+
+class HttpTransport:
+    """Asks the first of `urls`; when it does not answer, the next one from then on."""
+
+    def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
+        self.engine = HttpEngine(urls, key)
+        self._polls = asyncio.Semaphore(MOST_POLLS)
+        self._polling = 0
+
+    async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+        return await self.engine.enqueue(jobs, request=request)
+
+    async def ended(self, job_id: str, timeout_s: float) -> str:
+        # With very many who wait each polls shortly, so that all have their turn.
+        self._polling += 1
+        most_s = MOST_POLL_S if self._polling <= MOST_POLLS else 1.0
+        try:
+            async with self._polls:
+                poll_s = round(max(0.0, min(timeout_s, most_s)), 3)
+                path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
+                answer = await self.engine.send("GET", path, timeout_s=poll_s + 10)
+        finally:
+            self._polling -= 1
+        return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
+
+    async def result(self, job_id: str) -> bytes | None:
+        return (await self.engine.result(job_id))[1]
+
+    async def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
+        path = "/events" if job_id is None else f"/job/{quote(job_id, safe='')}/events"
+        headers = {"accept": f"text/event-stream, {MSGPACK}", **({"last-event-id": after} if after else {})}
+        async with self.engine.stream(path, headers) as content:
+            found, data, event = {"id": "", "event": "message"}, list[str](), None
+            async for line in content:
+                name, _, value = line.decode().rstrip("\r\n").partition(": ")
+                if name in found:
+                    found[name] = value
+                elif name == "data":
+                    data.append(value)
+                elif not name and data:
+                    event = Event(found["id"], found["event"], json.loads("\n".join(data)))
+                    yield event
+                    found["event"], data = "message", []
+            if job_id is None or (event is not None and event.data.get("state") not in ENDED):
+                raise Unavailable("the stream of events was ended by the master")
+
+    @asynccontextmanager
+    async def news(self, job_id: str) -> AsyncIterator[News]:
+        came = asyncio.Event()
+
+        async def wait(timeout_s: float) -> None:
+            await within(timeout_s, came.wait())
+            came.clear()
+
+        following = asyncio.create_task(self._follow(job_id, came))
+        try:
+            yield wait
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+
+    async def _follow(self, job_id: str, came: asyncio.Event) -> None:
+        failures = 0
+        while True:
+            try:
+                async for _ in self.events(job_id):
+                    failures = 0
+                    came.set()
+                return
+            except Unavailable:
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except JQError:
+                return  # who may not follow it still looks now and then
+
+    async def export(self) -> AsyncIterator[bytes]:
+        records, last = _Records(), b""
+        async with self.engine.stream("/export", {}) as content:
+            async for piece in content.iter_any():
+                for last in records.feed(piece):
+                    yield last
+        if records.rest or not last or msgpack.unpackb(last, raw=True)[0] != b"end":
+            raise Unavailable("the export was cut off")
+
+    async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
+        keys = 0
+        headers = {"content-type": "application/octet-stream", "accept": MSGPACK}
+        path = f"/import?{urlencode({'namespace': namespace})}"
+        for batch in chunks(records, IMPORT_BYTES):
+            keys += int((await self.engine.send("POST", path, b"".join(batch), headers=headers)).value["keys"])
+        return keys
+
+    async def close(self) -> None:
+        await self.engine.close()
+
+
+class _Records:
+    """Takes an export apart as it comes."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+        self._unpacker = msgpack.Unpacker(None, max_buffer_size=1 << 31)
+        self._taken = 0
+
+    def feed(self, data: bytes) -> Iterable[bytes]:
+        """The records that are whole by now."""
+        self.rest += data
+        self._unpacker.feed(data)
+        while True:
+            try:
+                self._unpacker.skip()
+            except msgpack.OutOfData:
+                return
+            size = self._unpacker.tell() - self._taken
+            self._taken += size
+            record, self.rest = self.rest[:size], self.rest[size:]
+            yield record

@@ -1,0 +1,244 @@
+"""A worker for the jobs of a `JQ`: arguments, middleware, retry rules, threads and processes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+
+from jqmaster.client import calling
+from jqmaster.client.calling import Serializer
+from jqmaster.client.declared import bring
+from jqmaster.client.registry import Registry
+from jqmaster.client.task import Call, Task
+from jqmaster.engine.options import several
+from jqmaster.engine.replies import Job
+from jqmaster.wire.secret import masters_of
+from jqmaster.worker.ending import FollowUp, Move, Packed, returned
+from jqmaster.worker.failure import JobFailed, text_of
+from jqmaster.worker.notes import current_job, in_a_loop, notebook_of
+from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
+from jqmaster.worker.threads import Threads
+
+if TYPE_CHECKING:
+    from jqmaster.worker.run import WorkOptions
+
+log = logging.getLogger("jqmaster.jobs")
+
+APART = ("threads", "processes")
+"""Kinds of slots that jobs may have apart from the others, of `concurrency`."""
+
+
+class Runner:
+    """Calls functions for jobs, in one process, with so many threads and processes. `in_place`: plain functions run
+    in the caller's thread. `connection`: the object has it while the worker is alive."""
+
+    def __init__(
+        self,
+        jq: Registry,
+        threads: int,
+        processes: int,
+        *,
+        in_place: bool = False,
+        renewal: Renewal = NEVER,
+        connection: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._jq = jq
+        self._in_place = in_place
+        self.threads = Threads(threads)
+        self._most_processes = processes
+        self._renewal = renewal
+        self._processes: ProcessPool | None = None
+
+    def functions(self) -> dict[str, Callable[[Any], Any]]:
+        """For `Worker`: by names of jobs, what is called with their packed arguments."""
+        return {name: self._function(task) for name, task in self._jq.tasks.items()}
+
+    async def call(self, task: Task[..., Any], job: Job) -> Any:
+        """Run one attempt; its result. Raises what the function, the serializer and middleware raise."""
+        try:
+            assert task.signature is not None
+            args, kwargs = task.signature.decode(
+                await calling.loads(self._jq.serializer, job.argument, waits=not self._in_place)
+            )
+        except (TypeError, ValueError) as error:
+            message = f"the argument does not fit {task.name}{task.signature}: {text_of(error)}"
+            raise JobFailed(message, retry=False) from error
+        call: Callable[[], Awaitable[Any]] = partial(self._invoke, task, job, args, kwargs)
+        for middleware in reversed(self._jq.middlewares):
+            call = partial(middleware, job, call)
+        return await call()
+
+    @asynccontextmanager
+    async def alive(self) -> AsyncIterator[None]:
+        """What surrounds a worker: what the program declares, lifespans and hooks; the end of threads and processes."""
+        tried = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            if self._connection is not None:
+                stack.enter_context(self._jq.connected(self._connection))
+            stack.callback(self._end)
+            bringing = asyncio.create_task(bring(self._jq, tried), name="declared")
+            stack.callback(bringing.cancel)
+            await tried.wait()
+            await stack.enter_async_context(self._jq.surroundings())
+            yield
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _function(self, task: Task[..., Any]) -> Callable[[bytes], Awaitable[Any]]:
+        serializer = self._jq.serializer
+
+        async def attempt(_argument: bytes) -> Any:
+            job = current_job.get()
+            if (notebook := notebook_of()) is not None:
+                notebook.dumps = serializer.dumps
+            result = await self.call(task, job)
+            try:
+                result = task.sent(result)
+                if isinstance(result, FollowUp | Move):
+                    return plain(result, serializer)
+                return Packed(await calling.dumps(serializer, result, waits=not self._in_place))
+            except (TypeError, ValueError, OverflowError) as error:
+                message = f"the result of {task.name} cannot be packed: {text_of(error)}"
+                raise JobFailed(message, retry=False) from error
+
+        attempt.__dict__["jq_takes_bytes"] = True  # which only a coroutine function may say
+        attempt.__dict__["jq_retries"] = task.rules.retries
+        return attempt
+
+    async def _invoke(self, task: Task[..., Any], job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        function = task.function
+        assert function is not None
+        if task.is_async:
+            result = await function(*args, **kwargs)
+        elif self._in_place:
+            result = function(*args, **kwargs)
+            if isinstance(result, Coroutine) and not in_a_loop():
+                return asyncio.run(returned(result))
+        elif task.rules.process:
+            if self._processes is None:
+                self._processes = ProcessPool(self._most_processes, self._renewal)
+            return await self._processes.run(function, job, args, kwargs, self._jq.connection())
+        else:
+            result = await self.threads.run(function, *args, **kwargs)
+        return await returned(result)
+
+    def _end(self) -> None:
+        self.threads.stop()
+        if self._processes is not None:
+            self._processes.stop()
+
+
+class AppWorker:
+    """See `JQ.worker`."""
+
+    def __init__(self, jq: Registry, queues: Sequence[str] | None, **given: Any) -> None:
+        self._jq = jq
+        self._queues = None if queues is None else list(several(queues, "queues"))
+        self._given = given
+
+    def options(self) -> WorkOptions:
+        """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, or one has an annotation that
+        names what is not there; and as `masters_of`."""
+        from jqmaster.worker.run import WorkOptions
+        from jqmaster.worker.sources import default_name
+
+        if not self._jq.tasks:
+            raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
+        for task in self._jq.tasks.values():
+            task.check_types()
+        given = {**self._given}
+        renewal = Renewal(given.pop("process_jobs", None), given.pop("process_memory", None))
+        apart = {kind: most for kind in APART if (most := given.pop(kind, None)) is not None}
+        most = [apart.get(kind, given.get("concurrency", 8)) for kind in APART]
+        named, key = given.get("namespace"), given.get("key")
+        given["namespace"] = named or self._jq.namespace
+        if given.get("form", "auto") == "auto":
+            given["form"] = self._jq.form
+        given["recreate"] = given.get("recreate") or self._jq.recreate
+        if not given.get("masters") and given.get("redis_url") is None:
+            if self._jq.is_redis:
+                given["redis_url"] = self._jq.url
+            else:
+                given["masters"] = self._jq.masters
+        if given.get("masters"):
+            masters_of(",".join(given["masters"]), named)
+            given["key"] = given.get("key") or self._jq.key_of_master()
+        runner = Runner(self._jq, *most, renewal=renewal, connection=self._connection(given, named, key))
+        queues = _queues_apart(self._jq, self._queues, apart)
+        if len(queues) > 1 and given.get("push"):
+            raise ValueError("slots apart for threads or processes are for workers that pull")
+        name = given.pop("name", None) or default_name()
+        made = []
+        for kind, own in queues.items():
+            slots = {"queues": own, "name": f"{name}.{kind}" if kind else name}
+            if kind:
+                slots["concurrency"] = apart[kind]
+            threads = runner.threads if kind == ("threads" if "threads" in apart else "") else None
+            made.append(WorkOptions(runner.functions(), threads, **given | slots))
+        return replace(made[0], around=runner.alive, beside=made[1:])
+
+    def _connection(self, given: Mapping[str, Any], named: str | None, key: str | None) -> dict[str, Any]:
+        """Where the object's own calls go while the worker works: to where its jobs come from."""
+        own = self._jq.connection()
+        changed = {name: given[name] for name in ("namespace", "form", "recreate")}
+        changed["url"] = given.get("redis_url") or ",".join(given["masters"])
+        if changed["url"] != self._jq.url:
+            changed["_names_namespace"] = named is not None
+        if key is not None:
+            changed["_key"] = (key, None)
+        return own | changed
+
+    def run(self) -> int:
+        """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
+        from jqmaster.worker.run import run
+
+        return run(self.options())
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
+        from jqmaster.worker.run import work
+
+        await work(self.options(), stop)
+
+
+def plain(result: Any, serializer: Serializer) -> Any:
+    """A result, or what follows, as MessagePack's own types. Raises what `serializer` raises."""
+    if isinstance(result, FollowUp):
+        jobs = list(result.jobs)
+        followers = [one.follower(jobs) if isinstance(one, Call) else one for one in jobs]
+        return FollowUp(plain(result.result, serializer), followers)
+    if isinstance(result, Move):
+        return replace(result, argument=plain(result.argument, serializer))
+    return msgpack.unpackb(serializer.dumps(result), strict_map_key=False)
+
+
+def _queues_apart(jq: Registry, wanted: Sequence[str] | None, apart: Collection[str]) -> dict[str, list[str]]:
+    """The queues whose jobs run in slots of a kind of their own, and under "" those of all others. Raises ValueError
+    for a queue with jobs of several: who asks it for one that can start may get another."""
+    found: dict[str, list[str]] = {}
+    for queue in wanted or queues_of(jq):
+        tasks = [task for task in jq.tasks.values() if fnmatchcase(task.queue, queue)]
+        kinds = sorted({kind if (kind := _kind(task)) in apart else "" for task in tasks}) or [""]
+        if len(kinds) > 1:
+            names = ", ".join(kind or "others" for kind in kinds)
+            raise ValueError(f"queue {queue} has jobs for several kinds of slots ({names}): give each its queues")
+        found.setdefault(kinds[0], []).append(queue)
+    return found
+
+
+def _kind(task: Task[..., Any]) -> str:
+    return "" if task.is_async else "processes" if task.rules.process else "threads"
+
+
+def queues_of(jq: Registry) -> list[str]:
+    """Where the jobs of an object wait, unless they are told otherwise when they are enqueued."""
+    return sorted({task.queue for task in jq.tasks.values()})

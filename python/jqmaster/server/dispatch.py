@@ -1,0 +1,194 @@
+"""Push dispatch: takes from the engine what is assigned to registered workers, and carries it to them.
+
+Which worker gets which job is decided in Lua (`assign`), so any number of masters share one namespace and
+none matters. The same loop is the namespace's clock: `assign` does what is due before it chooses, and the
+loop sleeps until the next due moment, a wake marker, or a poke.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from jqmaster.connection.url import without_password
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.engine import Engine, pack
+from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable
+from jqmaster.server import answers, delivery
+from jqmaster.server.answers import Accepted, Answer, Finished, NoRoom, Refused
+from jqmaster.server.bounds import Bounds
+from jqmaster.server.delivery import Assigned, Deliverer
+from jqmaster.server.desk import Desk
+from jqmaster.server.http.within import check_answer
+from jqmaster.server.keyring import Keyring
+from jqmaster.server.meters import Meters
+from jqmaster.server.reach import Reach
+from jqmaster.wire import access
+from jqmaster.wire.errors import HttpError
+
+log = logging.getLogger("jqmaster.dispatch")
+
+BATCH = 100
+NO_ROOM_S = 1.0  # how long a master that can open no connection leaves jobs to others
+SAY_EVERY_S = 10.0
+
+
+class Dispatch(Deliverer):
+    """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
+
+    `reach`: to where, default loopback and private networks. `keyring`: the keys with which workers are registered;
+    what one answers is held to the queues of its key.
+    """
+
+    log = log
+    takes = "assign jobs"
+
+    def __init__(
+        self,
+        engine: Engine,
+        desk: Desk,
+        *,
+        max_deliveries: int = 1000,
+        meters: Meters | None = None,
+        reach: Reach | None = None,
+        keyring: Keyring | None = None,
+    ) -> None:
+        super().__init__(max_deliveries, reach or Reach())
+        self.meters = meters or Meters()
+        self._engine = engine
+        self._desk = desk
+        self._keyring = keyring
+        self._bounds = Bounds(max_deliveries, self.meters, self.poke)
+        self._poked = False
+        self._rests_until = 0.0
+        self._said = -SAY_EVERY_S
+
+    def poke(self) -> None:
+        """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
+        self._poked = True
+        self._desk.poke()
+
+    def drain(self) -> None:
+        """Assign nothing more; deliveries under way go on."""
+        super().drain()
+        self._desk.drain()
+
+    async def stop(self, timeout_s: float = delivery.STOP_TIMEOUT_S) -> None:
+        """As `Deliverer.stop`, and close what waiting needs."""
+        await super().stop(timeout_s)
+        await self._desk.stop()
+
+    async def take(self, room: int) -> None:
+        """Have jobs assigned, or sleep until there may be some."""
+        if (rest_s := self._rests_until - time.monotonic()) > 0:
+            await asyncio.sleep(rest_s)
+            return
+        self._poked = False
+        limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
+        next_ms, jobs = await self._desk.take(limit, self._bounds.without)
+        for job in jobs:
+            if self._bounds.take(job.worker, job.url):
+                work = self._deliver(job)
+            else:
+                work = self._return(job, "the worker failed often; it is tried with one job")
+            self.begin(work, f"deliver {job.id}")
+        if not jobs and next_ms != 0 and not self._poked:
+            await self._desk.sleep(next_ms)
+
+    # -- one delivery -----------------------------------------------------------------------------
+
+    async def _deliver(self, job: Assigned) -> None:
+        started = time.perf_counter()
+        answer: Answer = NoRoom()  # if this is cancelled
+        try:
+            answer = await delivery.deliver(self.session, job)
+        finally:
+            self._bounds.done(job.worker, answers.trouble_of(answer))
+        self._tell(job, answer, time.perf_counter() - started)
+        match answer:
+            case Accepted():
+                pass
+            case Finished():
+                await self._finish(job, answer)
+            case Refused():
+                said = f", {answer.message[:200]}" if answer.message else ""
+                log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
+                await self._insist(job, lambda: self._refuse(job, answer))
+            case NoRoom():
+                self._rest()
+                await self._return(job, "the master could open no connection")
+            case _:
+                log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
+
+    def _tell(self, job: Assigned, answer: Answer, seconds: float) -> None:
+        outcome = answers.outcome_of(answer)
+        self.meters.delivery(outcome, seconds)
+        if access.delivery_log.isEnabledFor(logging.INFO):
+            pairs = {
+                "job": f"{job.id}/{job.attempt}", "name": job.name, "worker": job.worker,
+                "url": without_password(job.url), "outcome": outcome, "ms": round(seconds * 1000, 3),
+            }  # fmt: skip
+            access.delivery_log.info(access.Fields("delivery", pairs))
+
+    def _rest(self) -> None:
+        """Take no jobs for a while, as no connection can be opened to bring them to anybody."""
+        now = time.monotonic()
+        if now >= self._said + SAY_EVERY_S:
+            self._said = now
+            log.warning("no connection can be opened: too many open files? Jobs are left to other masters for a while")
+        self._rests_until = now + NO_ROOM_S
+
+    async def _return(self, job: Assigned, why: str) -> None:
+        await self._insist(job, lambda: self._give_back(job, why))
+
+    async def _give_back(self, job: Assigned, why: str) -> None:
+        await self._engine.release(job.worker, [(job.id, job.token)], message=why)
+
+    async def _finish(self, job: Assigned, answer: Finished) -> None:
+        try:
+            await self._insist(job, lambda: self._report(job, answer))
+        except (Invalid, NotFound) as error:
+            refused = answers.failure(f"the worker's answer is no outcome: {error.path}: {error.message}")
+            await self._insist(job, lambda: self._report(job, refused))
+
+    async def _report(self, job: Assigned, answer: Finished) -> None:
+        if job.key and self._keyring is not None:
+            who = await self._keyring.of_worker(job.key)
+            if who is None:
+                return await self._give_back(job, "the key that the worker was registered with is not good any more")
+            try:
+                check_answer(who, answer.spec, answer.follow)
+            except HttpError as error:
+                answer = answers.failure(f"the worker's answer was refused: {error.message}")
+        outcome = {**answer.spec, "id": job.id, "token": job.token}
+        spec = pack({"worker": job.worker})
+        await self._engine.call("finish", spec, pack(outcome), answer.blob, *answer.follow)
+
+    async def _refuse(self, job: Assigned, answer: Refused) -> None:
+        await self._engine.refuse(
+            job.worker, [(job.id, job.token)], answer.why, retry_after=answer.retry_after_s,
+            message=answer.message or None,
+        )  # fmt: skip
+
+    async def _insist(self, job: Assigned, say: Callable[[], Awaitable[None]]) -> None:
+        """Say it to the engine, again and again while Redis is away or refuses, for as long as the lease may stand.
+        Repeating is safe: finish and refuse go by the token."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(1.0, job.timeout_s)):
+                failures = 0
+                while True:
+                    try:
+                        await say()
+                        return
+                    except (Unavailable, Forbidden) as error:
+                        log.warning("cannot report job %s, trying again: %s", job.id, error)
+                        await asyncio.sleep(backoff_s(failures))
+                        failures += 1
+                    except JQError as error:
+                        if isinstance(error, Invalid) or (error.path or "").startswith("outcomes"):
+                            raise
+                        log.warning("job %s: %s", job.id, error)
+                        return

@@ -1,0 +1,144 @@
+"""Who a request comes from, and whether they may do what it asks: looked at before its body is read. And the handlers
+that create keys of this API, and those of sessions, which browsers have instead.
+
+`identify` is the one place that answers who it is: by the key shown, by a session, or by a proxy that knows them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+import msgpack
+
+from jqmaster.server import session
+from jqmaster.server.http.translate import Translation
+from jqmaster.server.master import Master
+from jqmaster.wire import packform, secret
+from jqmaster.wire.errors import HttpError
+from jqmaster.wire.message import ANYBODY, Identity, Reply, Request
+from jqmaster.wire.operation import ROLES, ROLES_OF, Operation
+from jqmaster.wire.operations import OPERATIONS
+
+Scope = Mapping[str, Any]
+_SCHEME = b"bearer "
+_ASKS = b'Bearer realm="jq"'
+_GRANT = Translation(OPERATIONS["grant"])
+_LOG_IN = Translation(OPERATIONS["session.begin"])
+
+
+def is_closed(master: Master) -> bool:
+    """Whether a key is asked for."""
+    return master.keyring is not None and master.keyring.is_required
+
+
+def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
+    """Who may do this. Raises 401, 403 and 429."""
+    keyring = master.keyring
+    if keyring is None or not keyring.is_required or operation.role is None:
+        return ANYBODY
+    who = identify(master, scope)
+    wait_s = keyring.wait_s(who)
+    if wait_s > 0:
+        message = "this key makes more requests than it may"
+        raise HttpError(429, "RATE", message, more=((b"retry-after", b"%d" % math.ceil(wait_s)),))
+    if not operation.is_for(who.roles):
+        needed = " or ".join(operation.roles)
+        raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {needed}")
+    return who
+
+
+def identify(master: Master, scope: Scope) -> Identity:
+    """Who sends this. Raises 401 where that cannot be told."""
+    assert master.keyring is not None
+    shown = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+    if shown is None:
+        who = master.proxies.find(scope) or session.find(master.keyring, scope)
+        if who is not None:
+            return who
+        raise _unknown("this master asks for a key: Authorization: Bearer jq_…", _ASKS)
+    is_key = shown[: len(_SCHEME)].lower() == _SCHEME
+    found = master.keyring.find(shown[len(_SCHEME) :].strip().decode("latin-1")) if is_key else None
+    if found is None:
+        raise unknown_key()
+    return found
+
+
+def unknown_key() -> HttpError:
+    """401 for a key that lets nobody in."""
+    return _unknown("the key is unknown, has expired or was revoked", _ASKS + b', error="invalid_token"')
+
+
+def _unknown(message: str, asks: bytes) -> HttpError:
+    return HttpError(401, "UNAUTHORIZED", message, more=((b"www-authenticate", asks),))
+
+
+async def while_known(
+    master: Master, who: Identity, stream: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """A stream that ends when the key it was asked for with is no longer good."""
+    async with aclosing(stream):
+        async for piece in stream:
+            if master.keyring is not None and who.key_id and not master.keyring.holds(who):
+                return
+            yield piece
+
+
+# -- handlers ---------------------------------------------------------------------------------------
+
+
+async def grant(master: Master, request: Request) -> Reply:
+    """`POST /keys`: a new key, which is told this once."""
+    new = secret.new()
+    asked, _ = _GRANT.read(request)
+    spec = packform.extend_map(asked, {"id": packform.pack(new.id), "digest": packform.pack(new.digest)})
+    document = await master.engine.call("grant", spec)
+    return Reply(201, packform.extend_map(document, {"key": packform.pack(new.text)}))
+
+
+async def who(master: Master, request: Request) -> Reply:
+    """`GET /session`: who asks, what they may, and of what master. Puts off the end of a session."""
+    keyring = master.keyring
+    if keyring is None or not keyring.is_required:
+        return Reply(200, await _told(master, ANYBODY, asks=False))
+    identity = identify(master, request.scope)
+    headers = []
+    if b"authorization" not in request.headers and session.find(keyring, request.scope) == identity:
+        renewed = session.make(keyring, identity.key_id, master.session_idle_s)
+        headers = [session.set_cookie(renewed, request.scope, master.proxies)]
+    return Reply(200, await _told(master, identity, asks=True, has_session=bool(headers)), headers=headers)
+
+
+async def log_in(master: Master, request: Request) -> Reply:
+    """`POST /session`: a session for who shows a key."""
+    spec, _ = _LOG_IN.read(request)
+    shown = msgpack.unpackb(spec, strict_map_key=False).get("key")
+    keyring = master.keyring
+    identity = keyring.find(shown) if keyring is not None and isinstance(shown, str) else None
+    if keyring is None or identity is None:
+        raise unknown_key()
+    made = session.make(keyring, identity.key_id, master.session_idle_s)
+    told = await _told(master, identity, asks=True, has_session=True)
+    return Reply(200, told, headers=[session.set_cookie(made, request.scope, master.proxies)])
+
+
+async def log_out(master: Master, request: Request) -> Reply:
+    """`DELETE /session`: the browser forgets it."""
+    return Reply(204, headers=[session.set_cookie("", request.scope, master.proxies)])
+
+
+async def _told(master: Master, identity: Identity, *, asks: bool, has_session: bool = False) -> bytes:
+    rights = {right for role in identity.roles for right in ROLES_OF[role]}
+    queues = None if identity.queues is None else list(identity.queues)
+    return packform.pack(
+        {
+            "name": identity.name,
+            "roles": [role for role in ROLES if role in rights],
+            "queues": queues,
+            "asks": asks,
+            "session": has_session,
+            "master": await master.standing.told(master.engine),
+        }
+    )

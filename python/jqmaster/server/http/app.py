@@ -1,0 +1,126 @@
+"""The Quart application of a JQ master."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import cast
+
+from quart import Quart, request
+from quart import Response as QuartResponse
+from quart.routing import QuartRule
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+
+from jqmaster.server.http.entrance import MAX_CONTENT_LENGTH, Bounds, Entrance
+from jqmaster.server.http.routes import ROUTE, ROUTES, Response, Scope, answered, refusal, respond
+from jqmaster.server.http.ui import add_ui
+from jqmaster.server.master import Master
+from jqmaster.wire.errors import HttpError, internal
+
+logger = logging.getLogger("jqmaster.http")
+
+
+class _Rule(QuartRule):
+    """Finds a view. It builds no URLs: nobody asks for one, and compiling what does takes half of a master's start."""
+
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        return _builds_nothing
+
+
+def _builds_nothing(*_: object, **__: object) -> tuple[str, str]:
+    raise NotImplementedError
+
+
+def create_app(
+    master: Master,
+    *,
+    max_content_length: int = MAX_CONTENT_LENGTH,
+    fast: bool = True,
+    hosts: Collection[str] | None = None,
+    bounds: Bounds | None = None,
+) -> Quart:
+    """The HTTP API over `master`, an ASGI application. It neither starts nor stops any of the master's parts.
+
+    Bodies over `max_content_length` bytes are refused with 413. `fast=False` sends every request through
+    Quart, which answers the same and more slowly. `hosts` are the names it may be asked by, beside addresses
+    and localhost; None: any. `bounds`: of what all requests may take together.
+    """
+    app = Quart("jqmaster", static_folder=None)
+    app.url_rule_class = _Rule
+    # Bodies have been read, within bounds, before Quart sees them.
+    app.config["MAX_CONTENT_LENGTH"] = app.config["BODY_TIMEOUT"] = None
+    # A slow reader on a bad line is not an error of the server's.
+    app.config["RESPONSE_TIMEOUT"] = None
+    # Names in paths stay as they are: no redirect for `//` or a missing slash.
+    app.url_map.merge_slashes = False
+    app.url_map.strict_slashes = True
+    view = _view(master)
+    for route in ROUTES:
+        app.add_url_rule(
+            route.path.replace("{", "<").replace("}", ">"),
+            endpoint=f"{route.method} {route.path}",
+            view_func=view,
+            methods=[route.method],
+            provide_automatic_options=False,
+        )
+    add_ui(app)
+    app.after_request(_of_others(master))
+    app.register_error_handler(Exception, _on_error(master))
+    entrance = Entrance(app.asgi_app, master, bounds or Bounds(), max_content_length, hosts, fast)
+    app.asgi_app = entrance  # type: ignore[method-assign, assignment]
+    return app
+
+
+def _view(master: Master) -> Callable[..., Awaitable[QuartResponse]]:
+    async def view(**_: str) -> QuartResponse:
+        scope = cast(Scope, request.scope)
+        if scope[ROUTE][0] is None:
+            raise NotFound  # `//job`, which Quart takes for `/job`: nobody has looked whether they may
+        return _quart(await respond(master, scope, cast(bytes, await request.get_data(cache=False))))
+
+    return view
+
+
+def _quart(response: Response) -> QuartResponse:
+    result = QuartResponse(response.stream or response.body, status=response.status)
+    del result.headers["content-type"]
+    for name, value in response.headers:
+        result.headers[name.decode("ascii")] = value.decode("ascii")
+    if response.status == 204:
+        del result.headers["content-length"]
+    return result
+
+
+def _on_error(master: Master) -> Callable[[Exception], Awaitable[QuartResponse]]:
+    async def on_error(error: Exception) -> QuartResponse:
+        response = _quart(refusal(master, request.scope, _translated(error)))
+        if isinstance(error, MethodNotAllowed) and error.valid_methods:
+            response.headers["allow"] = ", ".join(sorted(error.valid_methods))
+        return response
+
+    return on_error
+
+
+def _of_others(master: Master) -> Callable[[QuartResponse], Awaitable[QuartResponse]]:
+    """Counts and logs what is no part of the API, such as the pages of the user interface."""
+
+    async def after(response: QuartResponse) -> QuartResponse:
+        if "x-request-id" not in response.headers:
+            noted = Response(response.status_code, [], b"")
+            answered(master, request.scope, noted)
+            response.headers["x-request-id"] = noted.headers[0][1].decode("ascii")
+        return response
+
+    return after
+
+
+def _translated(error: Exception) -> HttpError:
+    match error:
+        case NotFound():
+            return HttpError(404, "NOTFOUND", "no such path; GET /openapi.yaml lists what there is")
+        case MethodNotAllowed():
+            return HttpError(405, "METHOD", f"{request.method} is not a method of this path")
+        case HTTPException() if error.code is not None and 400 <= error.code < 500:
+            return HttpError(error.code, "INVALID", error.description or error.name)
+    logger.error("a request failed", exc_info=error)
+    return internal()

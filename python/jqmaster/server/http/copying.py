@@ -1,0 +1,88 @@
+"""Handlers that copy a namespace: out as one stream of records, and in, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+
+import msgpack
+
+from jqmaster.engine.copying import chunks
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.scripts import check_namespace, install
+from jqmaster.errors import JQError
+from jqmaster.server.master import Master
+from jqmaster.wire import packform
+from jqmaster.wire.errors import from_engine, invalid
+from jqmaster.wire.message import Reply, Request
+
+RECORDS = "application/octet-stream"
+STEP_RECORDS = 200
+MOST_RECORDS = 500
+MOST_BYTES = 1 << 20
+
+
+async def export(master: Master, _request: Request) -> Reply:
+    """`GET /export`: records, one MessagePack value behind the other."""
+    # The first step comes before the answer begins, so that what is wrong can still be said.
+    first = await master.engine.export(count=STEP_RECORDS)
+    return Reply(200, content_type=RECORDS, stream=_records(master, *first))
+
+
+async def _records(master: Master, cursor: str, records: list[bytes]) -> AsyncGenerator[bytes, None]:
+    while True:
+        if records:
+            yield b"".join(records)
+        if not cursor:
+            return
+        cursor, records = await master.engine.export(cursor, STEP_RECORDS)
+
+
+async def import_records(master: Master, request: Request) -> Reply:
+    """`POST /import?namespace=`: records of an export, all of it or some, in order."""
+    namespace = request.arguments.get("namespace")
+    if namespace is None:
+        raise invalid("namespace", "missing; expected a namespace that is not set up, such as {copy}")
+    try:
+        check_namespace(namespace)
+    except ValueError as error:
+        raise invalid("namespace", str(error)) from None
+    own = master.engine
+    engine = Engine(own.redis, namespace, scripts=own.scripts, form=own.form)
+    keys = begun = 0
+    records = list(_split(request.body))
+    if not records:
+        raise invalid(None, "the body is empty; expected records of GET /export")
+    for batch in chunks(records, MOST_BYTES, MOST_RECORDS):
+        try:
+            keys += int(await engine.call("import", *batch))
+        except JQError as error:
+            field = None if error.path is None else _shifted(error.path, begun)
+            raise from_engine(error, field) from error
+        begun += len(batch)
+    is_complete = bool(await own.redis.exists(f"{namespace}:meta"))
+    if is_complete:
+        await install(own.redis, namespace, own.scripts, make_current=True, form=own.form)
+    return Reply(200, packform.pack({"keys": keys, "complete": is_complete}))
+
+
+def _shifted(path: str, begun: int) -> str:
+    """The record at fault, counted from the body's first."""
+    if not path.startswith("records["):
+        return "namespace" if path == "namespace" else path
+    number, _, rest = path.removeprefix("records[").partition("]")
+    return f"records[{int(number) + begun}]{rest}"
+
+
+def _split(body: bytes) -> Iterator[bytes]:
+    """The body's records. Raises 400 for what is none."""
+    unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(body)))
+    unpacker.feed(body)
+    start = 0
+    while start < len(body):
+        try:
+            unpacker.skip()
+        except (ValueError, msgpack.UnpackException):
+            raise invalid(None, f"the body holds no whole record behind byte {start}") from None
+        end = unpacker.tell()
+        yield body[start:end]
+        start = end

@@ -1,0 +1,183 @@
+"""What a request meets first: whose page sends it, who it comes from, and how much it brings, by itself and beside all
+others. Bodies are read here, whole, once it is known whose they are and before a handler sees them.
+
+Then there are two ways to the same handlers. Quart costs about as much per request as everything else together
+(contexts, request and response objects, signals), so the operations that are called most go without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from jqmaster.server.http import routes
+from jqmaster.server.http.access import admit, is_closed
+from jqmaster.server.http.routes import ROUTE, STREAM, WHO, Asgi, Receive, Response, Route, Scope, Send, respond
+from jqmaster.server.master import Master
+from jqmaster.wire import foreign
+from jqmaster.wire.errors import HttpError, busy
+from jqmaster.wire.message import ANYBODY
+
+MAX_CONTENT_LENGTH = 16 * 1024 * 1024
+# So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.
+SMALL = 16 * 1024
+_ORIGIN = re.compile(r"\A\w+://[^/]*")
+
+
+@dataclass
+class Bounds:
+    """What all requests of one master together may take. Who comes when there is no more is told so at once.
+    `most_bytes`: of all bodies, from their coming until their requests are answered. `body_s`: how long one may take
+    to come."""
+
+    most_bytes: int = 128 * 1024 * 1024
+    body_s: float = 60.0
+    bytes: int = 0
+
+
+class Entrance:
+    """ASGI application around `app`, which is Quart's. `longest`: bytes of a body. `hosts`, `fast`: as `create_app` has
+    them."""
+
+    def __init__(
+        self, app: Asgi, master: Master, bounds: Bounds, longest: int, hosts: Collection[str] | None, fast: bool
+    ) -> None:
+        self._app = app
+        self._master = master
+        self._bounds = bounds
+        self._longest = longest
+        self._names = foreign.OwnNames(hosts)
+        self._fast = fast
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection's request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if raw := scope.get("raw_path"):
+            # The path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole URL, as
+            # proxies are asked for, the path counts.
+            scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        route, _ = scope[ROUTE] = routes.find(scope["method"], path)
+        body = _Body(self._bounds)
+        try:
+            message = await self._let_in(route, body, scope, receive, send)
+            if message is None:
+                return
+            if self._fast and route is not None and route.hot and route.method == scope["method"]:
+                response = await self._respond(route, scope, message["body"], receive)
+                if response is not None:
+                    await routes.send_response(send, response)
+                return
+            coming = [message]
+
+            async def once() -> Any:
+                return coming.pop() if coming else await receive()
+
+            await self._app(scope, once, send)
+        finally:
+            body.release()
+            self._master.streams -= scope.get(STREAM, 0)
+
+    async def _let_in(self, route: Route | None, body: _Body, scope: Scope, receive: Receive, send: Send) -> Any:
+        """The message with the whole body; None where the request was refused, or its client has left."""
+        refused_at = None
+        try:
+            self._refuse_foreign(route, scope)
+            if route is not None:
+                refused_at = route
+                scope[WHO] = admit(self._master, route.operation, scope)
+                refused_at = None
+            # Where keys are asked for, what anybody may send (a key to log in with) is small.
+            is_strange = is_closed(self._master) and scope.get(WHO, ANYBODY) is ANYBODY
+            longest = min(self._longest, SMALL) if is_strange else self._longest
+            message = await body.read(scope["headers"], receive, longest)
+            return None if message["type"] == "http.disconnect" else message
+        except HttpError as error:
+            await routes.refuse(self._master, scope, send, error, refused_at)
+            return None
+
+    def _refuse_foreign(self, route: Route | None, scope: Scope) -> None:
+        """Raise 403 for what a page of another site makes a browser send, unless it changes nothing."""
+        if (name := self._names.unknown(scope["headers"])) is not None:
+            why = f"this master does not answer to {name!a}: start it with --allowed-hosts for that"
+            raise HttpError(403, "FORBIDDEN", why)
+        if may_change(scope["method"], route) and foreign.is_foreign(scope["headers"]):
+            raise HttpError(403, "FORBIDDEN", "pages of other sites may not change anything here")
+
+    async def _respond(self, route: Route, scope: Scope, body: bytes, receive: Receive) -> Response | None:
+        """None where the client has left meanwhile."""
+        if route.path != "/pick" or b"timeout" not in body:
+            return await respond(self._master, scope, body)
+        # Only this one may wait long; nobody must be given jobs who has gone away in the meantime.
+        answer = asyncio.ensure_future(respond(self._master, scope, body))
+        gone = asyncio.ensure_future(receive())
+        try:
+            await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+            return answer.result() if answer.done() else None
+        finally:
+            answer.cancel()
+            gone.cancel()
+
+
+def may_change(method: str, route: Route | None) -> bool:
+    """Whether a request is more than a look."""
+    return foreign.may_change(method) or (route is not None and not route.reads)
+
+
+class _Body:
+    """One that comes, of `counted` bytes so far beside what is small."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._counted = 0
+
+    async def read(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive, longest: int) -> Any:
+        """One message instead of many; that the client has left when it left before the end. Raises 408, 413 and
+        503."""
+        if not routes.has_body(headers):
+            return await self._read(receive, longest)
+        for name, value in headers:
+            if name == b"content-length" and value.isdigit() and int(value) > longest:
+                raise _too_large(longest)
+        try:
+            async with asyncio.timeout(self._bounds.body_s):
+                return await self._read(receive, longest)
+        except TimeoutError:
+            message = f"the request's body did not arrive within {self._bounds.body_s:g} s"
+            raise HttpError(408, "TIMEOUT", message) from None
+
+    def release(self) -> None:
+        """It is needed no more."""
+        self._bounds.bytes -= self._counted
+
+    async def _read(self, receive: Receive, longest: int) -> Any:
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return message
+            if chunk := message.get("body", b""):
+                size += len(chunk)
+                chunks.append(chunk)
+                if size > longest:
+                    raise _too_large(longest)
+                self._count(size)
+            if not message.get("more_body", False):
+                return message | {"body": chunks[0] if len(chunks) == 1 else b"".join(chunks)}
+
+    def _count(self, size: int) -> None:
+        more = max(0, size - SMALL) - self._counted
+        if more and self._bounds.bytes + more > self._bounds.most_bytes:
+            raise busy("as many bytes of requests as it takes")
+        self._bounds.bytes += more
+        self._counted += more
+
+
+def _too_large(longest: int) -> HttpError:
+    return HttpError(413, "TOOLARGE", f"the body is larger than this server takes ({longest} bytes)")

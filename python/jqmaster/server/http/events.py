@@ -1,0 +1,121 @@
+"""Handlers that go on sending: events as they happen (server-sent events, WHATWG HTML, 9.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import lru_cache
+from typing import Any
+
+import msgpack
+
+from jqmaster.server.events import Event
+from jqmaster.server.http.jobs import ENDED, about, refuse_draining
+from jqmaster.server.http.translate import no_such_job
+from jqmaster.server.master import Master
+from jqmaster.wire import jsonform, packform
+from jqmaster.wire.errors import HttpError, invalid
+from jqmaster.wire.message import Reply, Request
+
+EVENT_STREAM = "text/event-stream"
+LAST_ID = "Last-Event-ID"
+ALIVE_EVERY_S = 15.0
+_STREAM_ID = re.compile(r"[0-9]{1,15}-[0-9]{1,9}")
+_ALIVE = b":\n\n"
+_MISSED = b"event: missed\ndata: {}\n\n"
+
+
+@lru_cache(maxsize=2048)
+def _line(event_id: str, packed: bytes) -> bytes:
+    """Made once for all who listen."""
+    return b"id: %s\ndata: %s\n\n" % (event_id.encode(), jsonform.to_json(packed))
+
+
+async def all_events(master: Master, request: Request) -> Reply:
+    """`GET /events`: every transition from now on, or from `Last-Event-ID` on as far as they are kept."""
+    refuse_draining(master)
+    last = request.header(LAST_ID) or None
+    if last is not None and not _STREAM_ID.fullmatch(last):
+        raise invalid(LAST_ID, f"expected the id of an event, got {packform.printable(last, 40)!r}")
+    if not (await master.engine.config())["events_max"]:
+        raise HttpError(409, "CONFLICT", "the setting events_max is 0: no events are written")
+    # Before the answer begins, so that what is wrong can still be said.
+    start, is_missing = await master.events.resume(last) if last else (await master.events.last_id(), False)
+    coming = master.events.after(start, ALIVE_EVERY_S)
+    return Reply(200, content_type=EVENT_STREAM, stream=sent(master, coming, _page, _MISSED if is_missing else b""))
+
+
+def _page(events: list[Event]) -> bytes:
+    """One piece for all that came together: each costs as much on its way out as many events."""
+    return b"".join([_line(*event) for event in events]) or _MISSED
+
+
+async def sent(
+    master: Master, coming: AsyncGenerator[Any, None], piece_of: Callable[[Any], bytes], first: bytes = b""
+) -> AsyncGenerator[bytes, None]:
+    """What comes as a stream of events, until the master stops; a sign of life for each None."""
+    # At once, so that the client knows that it is connected.
+    yield first + _ALIVE
+    async with aclosing(coming):
+        async for page in coming:
+            if master.draining.is_set():
+                return
+            yield _ALIVE if page is None else piece_of(page)
+
+
+async def job_events(master: Master, request: Request) -> Reply:
+    """`GET /job/{id}/events`: tracks a job; its state now, and each transition until it has ended."""
+    refuse_draining(master)
+    job_id = request.params["id"]
+    spec = packform.pack({"ids": [job_id]})
+    [state] = await about(job_id, master.engine.call("track", spec))
+    if state is None:
+        raise no_such_job(job_id)
+    last = request.header(LAST_ID)
+    if state.decode() in ENDED and last is not None and last.partition("-")[0] == state.decode():
+        # A browser that has seen the end asks again unless it is told not to (204).
+        return Reply(204)
+    return Reply(200, content_type=EVENT_STREAM, stream=_of_job(master, job_id, spec))
+
+
+async def _of_job(master: Master, job_id: str, spec: bytes) -> AsyncGenerator[bytes, None]:
+    async with master.events.of_job(job_id) as messages:
+        while not master.draining.is_set():
+            try:
+                # By chance, as many streams that began together should not all be written to at once.
+                async with asyncio.timeout(ALIVE_EVERY_S * random.uniform(0.7, 1.0)):
+                    packed = await messages.get()
+            except TimeoutError:
+                yield _ALIVE
+                continue
+            if master.draining.is_set():
+                return
+            if packed is None:
+                # Just subscribed, or subscribed again after a gap: how it stands now.
+                packed = await _now(master, job_id, spec)
+                if packed is None:
+                    return
+            event = msgpack.unpackb(packed)
+            yield _line(f"{event['state']}-{event['attempt']}", packed)
+            if event["state"] in ENDED:
+                return
+
+
+async def _now(master: Master, job_id: str, spec: bytes) -> bytes | None:
+    """A job as an event would show it, without `from`; None when it is gone."""
+    [state] = await master.engine.call("track", spec)
+    [document] = await master.engine.call("get", job_id.encode())
+    if state is None or document is None:
+        return None
+    job = packform.Reader(document).map("", frozenset(("argument", "result", "error")))
+    times = (job.get("ended_ms"), job.get("started_ms"), job["created_ms"])
+    return packform.pack(
+        {
+            "id": job_id, "name": job["name"], "queue": job["queue"], "state": job["status"],
+            "attempt": job["attempt"], "worker": job.get("worker_id") or "",
+            "time_ms": next(moment for moment in times if moment),
+        }
+    )  # fmt: skip

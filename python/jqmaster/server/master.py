@@ -1,0 +1,61 @@
+"""What the HTTP layer needs of the rest of a JQ master, and the one object that holds it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from jqmaster.connection.together import Coalescer
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.waiting import Waiting
+from jqmaster.server.bulk import Bulks
+from jqmaster.server.dispatch import Dispatch
+from jqmaster.server.events import EventFeed
+from jqmaster.server.figures import MOST_QUEUES, Figures
+from jqmaster.server.keyring import Keyring
+from jqmaster.server.meters import Meters
+from jqmaster.server.overview import Overview
+from jqmaster.server.rankings import Rankings
+from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.server.standing import Standing
+from jqmaster.server.trends import Trends
+
+
+@dataclass
+class Master:
+    """The parts of one JQ master. Whoever builds it starts and stops the parts.
+
+    While `draining` is set the master takes no new picks, `/health` answers 503 so that a load balancer looks
+    elsewhere, and open long polls are answered at once. It never goes back.
+    """
+
+    engine: Engine
+    waiting: Waiting
+    ended: Ended
+    dispatch: Dispatch
+    events: EventFeed
+    bulks: Bulks | None = None
+    keyring: Keyring | None = None
+    """Without one everybody may do everything."""
+    proxies: Proxies = NO_PROXIES
+    session_idle_s: float = IDLE_S
+    standing: Standing = field(default_factory=Standing)
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
+    meters: Meters = field(default_factory=Meters)
+    figures: Figures = field(init=False)
+    metrics_queues: int = MOST_QUEUES
+    streams: int = 0
+    most_streams: int = 10_000
+    overview: Overview = field(init=False)
+    trends: Trends = field(init=False)
+    rankings: Rankings = field(init=False)
+    enqueuing: Coalescer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.enqueuing = Coalescer(self.engine)
+        self.figures = Figures(self.engine, self.metrics_queues)
+        self.overview = Overview(self.engine, meters=self.meters)
+        self.trends = Trends(self.engine)
+        self.rankings = Rankings(self.engine)
+        self.engine.observe = self.meters.call

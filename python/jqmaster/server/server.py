@@ -1,0 +1,354 @@
+"""A JQ master as a process: its Redis, its parts, the HTTP server, and a stop that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import ssl
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hypercorn.asyncio
+import hypercorn.config
+import redis.asyncio as redis_asyncio
+
+from jqmaster import __version__
+from jqmaster.connection.url import without_password
+from jqmaster.connection.wake import end
+from jqmaster.engine import scripts
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import Form
+from jqmaster.engine.waiting import Waiting
+from jqmaster.errors import JQError, UnsuitableServer
+from jqmaster.server import open_files
+from jqmaster.server.bulk import Bulks
+from jqmaster.server.desk import Desk
+from jqmaster.server.dispatch import Dispatch
+from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
+from jqmaster.server.events import EventFeed
+from jqmaster.server.figures import MOST_QUEUES
+from jqmaster.server.http import http1
+from jqmaster.server.http.app import create_app
+from jqmaster.server.keyring import Keyring
+from jqmaster.server.master import Master
+from jqmaster.server.meters import Meters
+from jqmaster.server.reach import Reach
+from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.server.sockets import bind_unix, remove
+from jqmaster.server.standing import Color, Standing, hosts_of
+from jqmaster.server.webhooks import Webhooks
+from jqmaster.wire.foreign import is_loopback
+from jqmaster.worker import joblog
+
+log = logging.getLogger("jqmaster.server")
+
+DEFAULT_PORT = 8400
+
+EXIT_OK, EXIT_FAILED, EXIT_REDIS, EXIT_LISTEN = 0, 1, 4, 1  # as docs/cli.md has them
+
+
+class StartError(Exception):
+    """The master cannot start; the message says why. `code` is the process's exit code."""
+
+    def __init__(self, message: str, code: int = EXIT_FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass
+class ServeOptions:
+    """What `jqmaster serve` can be told. Without `redis_url` an own Redis keeps its data in `data_dir`."""
+
+    redis_url: str | None = None
+    namespace: str = "{jq}"
+    form: Form = "auto"
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT  # 0: any free one
+    unix: str | None = None  # a socket's path, instead of host and port
+    data_dir: Path = field(default_factory=lambda: Path("var"))
+    max_memory: int | None = None  # of an own Redis, in bytes; 0: any. None: half of what is available
+    stop_timeout_s: float = 10.0
+    max_deliveries: int = 1000
+    recreate: bool = False  # set a namespace up again that has vanished
+    access_log: bool = False  # a line for each request and delivery
+    metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
+    allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
+    proxies: Proxies = NO_PROXIES  # who say who a user is
+    session_idle_s: float = IDLE_S
+    tls_cert: Path | None = None  # PEM files; with them it is HTTPS
+    tls_key: Path | None = None
+    push_to: Reach | None = None  # where workers may be that are pushed to
+    push_secrets: Sequence[str] = ()  # of workers that registered none
+    environment: str = ""  # what the web UI calls all this
+    environment_color: Color = "grey"
+    insecure: bool = False  # others than this host may ask, although the namespace has no keys
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody but this host can ask."""
+        return bool(self.unix) or is_loopback(self.host)
+
+    def hosts(self) -> Collection[str] | None:
+        """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
+        the network without having been told its names."""
+        is_local = not self.unix and self.is_local
+        if "*" in self.allowed_hosts or not (self.allowed_hosts or is_local):
+            return None
+        return frozenset(name.lower() for name in self.allowed_hosts)
+
+    def reach(self) -> Reach:
+        """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
+        than this machine can."""
+        return self.push_to or (Reach() if self.is_local else Reach(()))
+
+
+class Server:
+    """One master. `start`, then `stop`; `url` and `redis_url` are known in between."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self.options = options
+        self.url = ""
+        self.redis_url = ""
+        self.master: Master
+        self.dispatch: Dispatch
+        self.webhooks: Webhooks
+        self._bulks: Bulks
+        self._embedded: EmbeddedRedis | None = None
+        self._redis: redis_asyncio.Redis | None = None
+        self._waiting: Waiting
+        self._ended: Ended
+        self._events: EventFeed
+        self._keyring: Keyring | None = None
+        self._shutdown = asyncio.Event()
+        self._http: asyncio.Task[None] | None = None
+        self._socket: socket.socket | None = None
+        self._config: hypercorn.config.Config
+
+    async def start(self) -> None:
+        """Have Redis, load the scripts, start all parts and listen. Raises StartError, with nothing left
+        running."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Stop within about `stop_timeout_s`: no new work, long polls answered at once, deliveries under way
+        finished, then the HTTP server, and last an own Redis."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.options.stop_timeout_s
+        if hasattr(self, "master"):
+            self.master.draining.set()
+            for part in (self.webhooks, self._waiting, self._ended, self._events, self.master.overview):
+                part.drain()
+            # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
+            most_s = max(0.1, (deadline - loop.time()) * 0.6)
+            await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
+            await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
+            await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
+            await self.master.overview.stop()
+        if self._keyring is not None:
+            await self._keyring.stop()
+        if self._redis is not None:
+            with contextlib.suppress(Exception):
+                await self._redis.aclose()
+        self._redis = None
+        if self._socket is not None:
+            self._socket.close()
+        if self.options.unix and self.url:
+            remove(self.options.unix)
+        if self._embedded is not None:
+            embedded, self._embedded = self._embedded, None
+            await asyncio.to_thread(embedded.stop, max(1.0, deadline - loop.time()))
+
+    def abandon(self) -> None:
+        """For an exit at once: only sees to it that an own Redis does not stay behind."""
+        if self._embedded is not None:
+            self._embedded.stop(1.0)
+
+    async def failed(self) -> None:
+        """Return when the HTTP server has ended without being told to."""
+        assert self._http is not None
+        await asyncio.wait({self._http})
+
+    async def __aenter__(self) -> Server:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        options = self.options
+        try:
+            scripts.check_namespace(options.namespace)
+        except ValueError as error:
+            raise StartError(str(error)) from None
+        self._listen()
+        if options.redis_url is None:
+            self._embedded = EmbeddedRedis(options.data_dir, max_memory=options.max_memory)
+            try:
+                self.redis_url = await asyncio.to_thread(self._embedded.start)
+            except EmbeddedRedisError as error:
+                raise StartError(str(error), EXIT_REDIS) from None
+        else:
+            self.redis_url = options.redis_url
+        name = f"{socket.gethostname()}:{os.getpid()}"
+        try:
+            engine, desk = await self._open(name)
+        except UnsuitableServer as error:
+            raise StartError(str(error), EXIT_REDIS) from None
+        except (JQError, ValueError) as error:
+            raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
+        meters, reach = Meters(), options.reach()
+        self.dispatch = Dispatch(
+            engine, desk, max_deliveries=options.max_deliveries, meters=meters, reach=reach, keyring=self._keyring
+        )
+        self.webhooks = Webhooks(engine, self._waiting, master=name, reach=reach, meters=meters)
+        self._bulks = Bulks(engine, name)
+        self.master = Master(
+            engine, self._waiting, self._ended, self.dispatch, self._events,
+            bulks=self._bulks,
+            keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
+            meters=meters, metrics_queues=options.metrics_queues,
+            standing=Standing(hosts_of(self.redis_url), options.environment, options.environment_color),
+        )  # fmt: skip
+        self.dispatch.start()
+        self.webhooks.start()
+        self._bulks.start()
+        self._serve_http()
+
+    async def _open(self, name: str) -> tuple[Engine, Desk]:
+        """The engine, and the parts that ask Redis beside it."""
+        options = self.options
+        self._redis = connect(self.redis_url)
+        await scripts.load(self._redis, options.namespace, form=options.form)
+        engine = Engine(self._redis, options.namespace, form=options.form, recreate=options.recreate)
+        self._keyring = await self._keys(engine)
+        self._waiting = Waiting(engine, self._redis)
+        self._ended = Ended(engine, self._redis)
+        self._events = EventFeed(engine, self._redis)
+        return engine, Desk(engine, self._redis, name, options.push_secrets)
+
+    async def _keys(self, engine: Engine) -> Keyring:
+        """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""
+        options = self.options
+        required = bool(options.proxies.networks) or not (options.is_local or options.insecure)
+        keyring = Keyring(engine, engine.redis, required=required)
+        try:
+            await keyring.start()
+        except JQError as error:
+            raise StartError(f"cannot read the keys: {error}", EXIT_REDIS) from None
+        if keyring.count or options.is_local or options.proxies.networks:
+            return keyring
+        if not options.insecure:
+            await keyring.stop()
+            raise StartError(
+                f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create one: "
+                "jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do everything"
+            )
+        log.warning("--insecure: whoever reaches %s may do everything, as there are no keys", self.url)
+        return keyring
+
+    def _listen(self) -> None:
+        """Bind before anything else: an address in use is the most common mistake, and costs nothing to
+        find."""
+        options = self.options
+        try:
+            if options.unix:
+                self._socket = bind_unix(Path(options.unix))
+                self.url = f"unix:{options.unix}"
+            else:
+                family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+                self._socket = socket.socket(family, socket.SOCK_STREAM)
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._socket.bind((options.host, options.port))
+                host = f"[{options.host}]" if family == socket.AF_INET6 else options.host
+                scheme = "http" if options.tls_cert is None else "https"
+                self.url = f"{scheme}://{host}:{self._socket.getsockname()[1]}"
+            self._socket.listen(http1.BACKLOG)
+        except OSError as error:
+            where = options.unix or f"{options.host}:{options.port}"
+            raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
+        if options.tls_cert is not None:
+            try:
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*self._tls_files())
+            except (OSError, ssl.SSLError) as error:
+                files = " and ".join(dict.fromkeys(self._tls_files()))
+                raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
+
+    def _tls_files(self) -> tuple[str, str]:
+        options = self.options
+        return str(options.tls_cert), str(options.tls_key or options.tls_cert)
+
+    def _serve_http(self) -> None:
+        assert self._socket is not None
+        config = self._config = http1.config(self._socket.detach())
+        self._socket = None
+        if self.options.tls_cert is not None:
+            config.certfile, config.keyfile = self._tls_files()
+            config.alpn_protocols = ["http/1.1"]
+        app: Any = create_app(self.master, hosts=self.options.hosts())
+        serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
+        self._http = asyncio.create_task(serving, name="http server")
+
+    async def _stop_http(self, timeout_s: float) -> None:
+        self._shutdown.set()
+        if self._http is None:
+            return
+        self._config.graceful_timeout = timeout_s
+        await asyncio.wait({self._http}, timeout=timeout_s + 1)
+        if not self._http.done():
+            await end((self._http,), 1.0)
+
+
+def run(options: ServeOptions) -> int:
+    """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
+    joblog.set_up(access_log=options.access_log)
+    open_files.raise_limit()
+    with asyncio.Runner(loop_factory=open_files.Loop) as runner:
+        return runner.run(_run(options))
+
+
+async def _run(options: ServeOptions) -> int:
+    server = Server(options)
+    stopping = asyncio.Event()
+
+    def on_signal(number: int) -> None:
+        if stopping.is_set():
+            server.abandon()
+            os._exit(128 + number)
+        joblog.say(log, "stopping; a second signal ends it at once")
+        stopping.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        await server.start()
+    except StartError as error:
+        joblog.say(log, str(error), is_error=True)
+        return error.code
+    own = " (own)" if options.redis_url is None else ""
+    joblog.say(log, f"JQ master {__version__} listens on {server.url}")
+    joblog.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
+    waits = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.failed())]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    await server.stop()
+    if not stopping.is_set():
+        joblog.say(log, "the HTTP server ended by itself", is_error=True)
+        return EXIT_FAILED
+    return EXIT_OK

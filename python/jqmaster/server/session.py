@@ -1,0 +1,115 @@
+"""Who uses the web UI: somebody who has logged in with a key, or whom a proxy in front of the master knows.
+
+A session is a cookie that names a key and says until when it holds, sealed with a secret that masters alone know
+(`keyring`). Every master of the namespace can check it, nothing is stored, and with the key it is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import ipaddress
+import time
+from collections.abc import Collection, Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, NamedTuple
+
+from jqmaster.server.keyring import Keyring
+from jqmaster.wire.message import Identity
+from jqmaster.wire.operation import ROLES
+
+COOKIE = "jq_session"
+IDLE_S = 3600.0
+_MOST_NAME = 100  # bytes, as names of keys, and in the trail
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Scope = Mapping[str, Any]
+
+
+class Proxies(NamedTuple):
+    """Proxies that say who somebody is, since they have asked. What others send in these headers counts nothing.
+
+    `roles_header` has the roles, with commas between; without it a user is a `viewer`.
+    """
+
+    networks: Collection[Network] = ()
+    user_header: str = "x-forwarded-user"
+    roles_header: str = "x-forwarded-roles"
+
+    def trusts(self, scope: Scope) -> bool:
+        """Whether a request comes straight from one of them."""
+        client = scope.get("client")
+        try:
+            address = ipaddress.ip_address(client[0]) if client else None
+        except ValueError:
+            return False
+        return address is not None and any(address in network for network in self.networks)
+
+    def find(self, scope: Scope) -> Identity | None:
+        """Whom the proxy names."""
+        if not self.networks or not self.trusts(scope):
+            return None
+        user = _name_of(_header(scope, self.user_header) or "")
+        if not user:
+            return None
+        said = _header(scope, self.roles_header)
+        wanted = {one.strip().lower() for one in (said or "viewer").split(",")}
+        return Identity(user, frozenset(role for role in ROLES if role in wanted))
+
+
+NO_PROXIES = Proxies()
+
+
+def make(keyring: Keyring, key_id: str, idle_s: float = IDLE_S) -> str:
+    """A session of who has shown this key."""
+    until = str(int(time.time() + idle_s))
+    return f"{key_id}.{until}.{_seal(keyring.seal_of(key_id) or b'', key_id, until)}"
+
+
+def find(keyring: Keyring, scope: Scope) -> Identity | None:
+    """Who has logged in; None without a session, or when it is over."""
+    key_id, _, rest = _cookie(scope).partition(".")
+    until, _, seal = rest.partition(".")
+    secret = keyring.seal_of(key_id)
+    if secret is None or not hmac.compare_digest(seal.encode(), _seal(secret, key_id, until).encode()):
+        return None
+    return keyring.identity(key_id) if int(until) > time.time() else None
+
+
+def set_cookie(session: str, scope: Scope, proxies: Proxies) -> tuple[bytes, bytes]:
+    """The header that has a browser keep a session; an empty one ends it."""
+    scheme = _header(scope, "x-forwarded-proto") if proxies.trusts(scope) else None
+    cookie = [f"{COOKIE}={session}", "Path=/", "HttpOnly", "SameSite=Strict"]
+    if (scheme or scope.get("scheme")) == "https":
+        cookie.append("Secure")
+    if not session:
+        cookie.append("Max-Age=0")
+    return b"set-cookie", "; ".join(cookie).encode("ascii")
+
+
+def _name_of(user: str) -> str:
+    """A user as the trail takes one, or none. Most proxies send UTF-8; what is none, they mean as Latin-1."""
+    with contextlib.suppress(UnicodeDecodeError):
+        user = user.encode("latin-1").decode()
+    if any(c < " " or c == "\x7f" for c in user):
+        return ""
+    return user.encode()[:_MOST_NAME].decode(errors="ignore")
+
+
+def _seal(secret: bytes, key_id: str, until: str) -> str:
+    return hmac.new(secret, f"jq session {key_id} {until}".encode(), hashlib.sha256).hexdigest()
+
+
+def _cookie(scope: Scope) -> str:
+    try:
+        morsel = SimpleCookie(_header(scope, "cookie") or "").get(COOKIE)
+    except CookieError:
+        return ""
+    return "" if morsel is None else morsel.value
+
+
+def _header(scope: Scope, name: str) -> str | None:
+    wanted = name.encode("latin-1")
+    found = [value.decode("latin-1") for one, value in scope["headers"] if one == wanted]
+    return found[-1] if found else None

@@ -1,0 +1,337 @@
+"""Push dispatch: what is delivered, what each answer means, and that nothing polls."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgpack
+import pytest
+from aiohttp import web
+
+from jqmaster.engine.engine import Engine
+from jqmaster.server import delivery
+from jqmaster.server.dispatch import Dispatch
+from parts import (
+    FINISHED,
+    REFUSED,
+    answers,
+    came_to,
+    dispatch_of,
+    enqueue,
+    eventually,
+    listening,
+    status,
+    until,
+    worker,
+)
+
+SOON_S = 60.0
+ACCEPTED = answers(202)
+
+
+@pytest.fixture
+async def dispatch(engine: Engine) -> AsyncIterator[Dispatch]:
+    dispatch = dispatch_of(engine)
+    dispatch.start()
+    yield dispatch
+    await dispatch.stop(1)
+
+
+# -- deliveries -----------------------------------------------------------------------------------
+
+
+async def test_a_job_is_delivered_with_its_argument_byte_for_byte(engine: Engine, dispatch: Dispatch) -> None:
+    odd = bytes.fromhex("92cd0001c7030501ff02")  # a number not in its shortest form, an ext of 3 bytes
+    async with worker(engine, ACCEPTED) as stub:
+        [job] = await engine.enqueue([({"name": "mail", "priority": 7, "timeout": 12.5}, odd)])
+        [delivered] = await stub.delivered()
+        del delivered["argument"]
+        assert delivered == {
+            "id": job.id, "token": delivered["token"], "name": "mail", "queue": "mail", "priority": 7,
+            "attempt": 1, "retry_count": 0, "timeout": 12.5,
+        }  # fmt: skip
+        assert odd in stub.raw[0]
+        document = await until(engine, job.id, "running")
+        assert document["worker_id"] == stub.id
+
+
+async def test_an_accepted_job_ends_by_the_workers_report(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, ACCEPTED, max_jobs=1) as stub:
+        first, second = [await enqueue(engine), await enqueue(engine)]
+        [job] = await stub.delivered()
+        assert await status(engine, second) == "queued"  # the worker's only slot is taken
+        await engine.finish(stub.id, [({"id": first, "token": job["token"], "type": "success"}, b"\xc0")])
+        assert [job["id"] for job in await stub.delivered(2)] == [first, second]
+
+
+async def test_a_worker_that_comes_after_the_job_gets_it(engine: Engine, dispatch: Dispatch) -> None:
+    job = await enqueue(engine)
+    async with worker(engine, ACCEPTED) as stub:
+        assert [one["id"] for one in await stub.delivered()] == [job]
+
+
+async def test_the_outcome_may_come_as_the_answer(engine: Engine, dispatch: Dispatch) -> None:
+    result = bytes.fromhex("93cd0005c0d40a63")
+    body = b"\x82\xa4type\xa7success\xa6result" + result
+    async with worker(engine, answers(200, body)):
+        job = await enqueue(engine, keep_result=True)
+        await until(engine, job, "done")
+        assert await engine.result(job) == ("done", result)
+
+
+async def test_a_failure_may_come_as_the_answer(engine: Engine, dispatch: Dispatch) -> None:
+    body = {"type": "failure", "error": {"why": 1}, "message": "no paper", "should_retry": False}
+    async with worker(engine, answers(200, body)):
+        document = await until(engine, await enqueue(engine), "error")
+    assert document["message"] == "no paper"
+    assert msgpack.unpackb(document["error"]) == {"why": 1}
+
+
+async def test_a_failure_as_the_answer_may_say_when_to_retry(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(200, {"type": "failure", "message": "429", "retry_in": 500})):
+        document = await until(engine, await enqueue(engine), "retrying")
+    assert 500_000 <= document["due_ms"] - document["started_ms"] < 560_000
+
+
+async def test_the_answer_may_be_json(engine: Engine, dispatch: Dispatch) -> None:
+    answer = answers(200, b'{"type": "success", "result": [1, "x"]}', content_type="application/json")
+    async with worker(engine, answer):
+        job = await enqueue(engine, keep_result=True)
+        await until(engine, job, "done")
+        assert await engine.result(job) == ("done", msgpack.packb([1, "x"]))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "empty"),
+        (b"\x81", "truncated"),
+        (b"\xc1", "not MessagePack"),
+        (msgpack.packb([1]), "expected a map"),
+        (msgpack.packb({"type": "maybe"}), "type"),
+        (msgpack.packb({"result": 1}), "type"),
+        (msgpack.packb({"type": "success", "error": 1}), "error"),
+        (msgpack.packb({"type": "success", "resalt": 1}), "result"),
+        (msgpack.packb({"type": "failure", "should_retry": "no"}), "should_retry"),
+        (msgpack.packb({"type": "success", "finished_at": "today"}), "finished_at"),
+    ],
+)
+async def test_an_answer_that_is_no_outcome_fails_the_job_and_says_why(
+    engine: Engine, dispatch: Dispatch, body: bytes, said: str
+) -> None:
+    async with worker(engine, answers(200, body)):
+        document = await until(engine, await enqueue(engine, max_retry=0), "error")
+    assert "no outcome" in document["message"] and said in document["message"]
+
+
+async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(400, {"error": {"code": "INVALID", "message": "to: missing"}})):
+        document = await until(engine, await enqueue(engine), "error")
+    assert document["message"] == "to: missing"
+    assert document["retry_count"] == 1
+
+
+async def test_other_answers_fail_the_job_and_it_may_retry(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(500, b"it broke", content_type="text/plain")):
+        document = await until(engine, await enqueue(engine), "retrying")
+    assert document["message"] == "the worker answered 500"
+
+
+async def test_a_redirect_is_not_followed(engine: Engine, dispatch: Dispatch) -> None:
+    async with listening(ACCEPTED) as other:
+        async with worker(engine, answers(307, location=f"{other.url}/worker-job")):
+            document = await until(engine, await enqueue(engine), "retrying")
+        assert "307" in document["message"] and not other.jobs
+
+
+async def test_404_sends_the_job_elsewhere_and_never_back(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(404)) as ignorant:
+        job = await enqueue(engine)
+        await ignorant.delivered()
+        await until(engine, job, "queued")
+        async with worker(engine, ACCEPTED) as able:
+            [delivered] = await able.delivered()
+            assert delivered["retry_count"] == 0
+            await enqueue(engine)
+            await able.delivered(2)
+        ids = [one["id"] for one in ignorant.jobs]
+    assert ids == [job]
+
+
+@pytest.mark.parametrize("code", [429, 503])
+async def test_a_busy_worker_gets_nothing_until_it_said(engine: Engine, dispatch: Dispatch, code: int) -> None:
+    times: list[float] = []
+
+    async def busy_first(_job: dict[str, Any]) -> web.Response:
+        times.append(time.monotonic())
+        if len(times) == 1:
+            said = msgpack.packb({"error": {"message": "no room"}})
+            return web.Response(
+                status=code, headers={"retry-after": "1"}, body=said, content_type="application/msgpack"
+            )
+        return web.Response(status=202)
+
+    async with worker(engine, busy_first) as stub:
+        job = await enqueue(engine)
+        _, again = await stub.delivered(2)
+    assert again["retry_count"] == 0
+    events = (await engine.history(job))["events"]
+    assert [event.get("message") for event in events if event["event"] == "released"] == ["no room"]
+    assert times[1] - times[0] > 0.9
+
+
+async def test_jobs_on_their_way_to_a_worker_that_is_not_there_any_more_lose_no_retry(
+    engine: Engine, dispatch: Dispatch
+) -> None:
+    async with worker(engine, ACCEPTED) as gone:
+        pass
+    jobs = [await enqueue(engine, max_retry=0) for _ in range(5)]  # they find nobody there
+    await eventually(lambda: came_to(dispatch, *REFUSED))
+    assert (await engine.workers([gone.id])).documents[0]["lapsed"] == 0
+    async with worker(engine, ACCEPTED) as stub:
+        delivered = {one["id"]: one["retry_count"] for one in await stub.delivered(5)}
+    assert delivered == dict.fromkeys(jobs, 0)
+
+
+@asynccontextmanager
+async def listening_again(handler: Any, port: int) -> AsyncIterator[None]:
+    """Somebody listens at this port."""
+    app = web.Application()
+    app.router.add_post("/worker-job", handler)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port, reuse_address=True).start()
+    try:
+        yield
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_worker_that_refuses_connections_for_a_moment_keeps_its_jobs(
+    engine: Engine, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = asyncio.Event()
+
+    class Pauses:
+        def __iter__(self) -> Iterator[float]:
+            refused.set()
+            yield from (1.0, 4.0)  # time enough to listen again
+
+    monkeypatch.setattr(delivery, "PAUSES_S", Pauses())
+    async with worker(engine, ACCEPTED) as stub:
+        held = await enqueue(engine)
+        await stub.delivered()
+    job = await enqueue(engine)  # its delivery finds nobody there
+    async with asyncio.timeout(SOON_S):
+        await refused.wait()
+    async with listening_again(stub.take, int(stub.url.rpartition(":")[2])):
+        assert [one["id"] for one in await stub.delivered(2)] == [held, job]
+        assert [one["attempt"] for one in stub.jobs] == [1, 1]
+        assert await status(engine, held) == await status(engine, job) == "running"
+        [found] = (await engine.workers()).documents
+        assert (found["state"], found["held"]) == ("ready", 2)
+
+
+async def test_a_worker_to_which_there_is_no_way_keeps_its_jobs(
+    engine: Engine, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "CONNECT_TIMEOUT_S", 0.5)
+    async with worker(engine, ACCEPTED) as stub:
+        held = await enqueue(engine)
+        await stub.delivered()
+    port = int(stub.url.rpartition(":")[2])
+    with contextlib.ExitStack() as stack:
+        # Nobody accepts, and no more connections may wait: from now on packets to that port are dropped.
+        listener = stack.enter_context(socket.socket())
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", port))
+        job = await enqueue(engine)
+        await eventually(lambda: came_to(dispatch, *REFUSED), SOON_S)
+        assert await status(engine, held) == "running"
+        async with worker(engine, ACCEPTED) as other:
+            assert [one["id"] for one in await other.delivered()] == [job]
+        states = {one["id"]: (one["state"], one["held"]) for one in (await engine.workers()).documents}
+        assert states[stub.id] == ("unreachable", 1)
+
+
+async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(engine: Engine, dispatch: Dispatch) -> None:
+    """The server takes one request per connection and closes it under the second."""
+    connections = itertools.count()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        next(connections)
+        for turn in (0, 1):
+            with contextlib.suppress(asyncio.IncompleteReadError):
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+                await reader.readexactly(length)
+                if turn == 0:
+                    writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+                    await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        await engine.register("stale", "*", url=f"http://127.0.0.1:{port}", max_jobs=10)
+        for number in range(3):
+            await enqueue(engine)
+            await eventually(lambda number=number: came_to(dispatch, "accepted") == number + 1)
+    assert came_to(dispatch, *REFUSED) == 0 and came_to(dispatch, *FINISHED) == 0
+
+
+async def test_a_connection_that_breaks_under_the_job_is_a_failure(engine: Engine, dispatch: Dispatch) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        await engine.register("breaks", "*", url=f"http://127.0.0.1:{port}")
+        document = await until(engine, await enqueue(engine), "retrying")
+    assert "broke the connection" in document["message"]
+
+
+async def test_no_answer_within_the_lease_lets_it_lapse(engine: Engine, dispatch: Dispatch) -> None:
+    async def hang(_job: dict[str, Any]) -> web.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with worker(engine, hang):
+        document = await until(engine, await enqueue(engine, timeout=0.2, max_retry=0), "error")
+    assert document["reason"] == "timeout"
+
+
+async def test_a_late_outcome_changes_nothing(engine: Engine, dispatch: Dispatch) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_job: dict[str, Any]) -> web.Response:
+        await go_on.wait()
+        return web.Response(body=msgpack.packb({"type": "success"}))
+
+    async with worker(engine, slow) as stub:
+        job = await enqueue(engine)
+        await stub.delivered()
+        await engine.cancel([job])
+        go_on.set()
+        await eventually(lambda: came_to(dispatch, *FINISHED) == 1 and dispatch.under_way == 0)
+    assert await status(engine, job) == "cancelled"
+
+
+# -- the loop -------------------------------------------------------------------------------------
+
+
+# -- pieces ---------------------------------------------------------------------------------------

@@ -1,0 +1,207 @@
+"""The loop that looks for jobs to push: bounds, restarts, stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import time
+from contextlib import AsyncExitStack
+from typing import Any
+
+import msgpack
+import pytest
+from aiohttp import web
+from redis.asyncio import Redis
+
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import load
+from jqmaster.server.answers import retry_after_s
+from jqmaster.server.dispatch import Dispatch
+from parts import FINISHED, answers, came_to, commands, dispatch_of, enqueue, eventually, status, until, worker
+from servers import RedisServer
+from test_dispatch import ACCEPTED, SOON_S, dispatch  # noqa: F401
+
+
+async def test_many_jobs_all_arrive_once(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(200, {"type": "success"}), max_jobs=50) as stub:
+        made = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 500)
+        await eventually(lambda: came_to(dispatch, *FINISHED) == 500 and dispatch.under_way == 0)
+        assert sorted(job["id"] for job in stub.jobs) == sorted(job.id for job in made)
+        assert stub.most_under_way <= 50
+
+
+async def test_deliveries_at_a_time_are_bounded(engine: Engine, redis: Redis) -> None:
+    dispatch = dispatch_of(engine, max_deliveries=3)
+    dispatch.start()
+
+    async def slow(_job: dict[str, Any]) -> web.Response:
+        await asyncio.sleep(0.01)
+        return web.Response(status=202)
+
+    async with worker(engine, slow, max_jobs=100) as stub:
+        await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
+        await stub.delivered(30)
+        assert stub.most_under_way == 2  # one is left to other workers
+    await dispatch.stop(1)
+
+
+async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine, redis: Redis) -> None:
+    dispatch = dispatch_of(engine, max_deliveries=3)
+    under_way = most = 0
+
+    async def slow(_job: dict[str, Any]) -> web.Response:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.02)
+        under_way -= 1
+        return web.Response(status=202)
+
+    async with AsyncExitStack() as workers:
+        for _ in range(6):  # each that does nothing would be given a job
+            await workers.enter_async_context(worker(engine, slow))
+        jobs = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
+        dispatch.start()
+        await eventually(lambda: came_to(dispatch, "accepted") == len(jobs))
+    await dispatch.stop(1)
+    assert 1 < most <= 3
+
+
+async def test_without_any_worker_the_loop_is_the_clock(engine: Engine, dispatch: Dispatch) -> None:
+    job = await enqueue(engine, delay=0.2)
+    await until(engine, job, "queued")
+    await engine.pick("nobody", "mail")
+    other = await enqueue(engine, name="other", timeout=0.2)
+    [started] = (await engine.pick("w", "other")).jobs
+    assert started.id == other
+    document = await until(engine, other, "retrying")
+    assert document["reason"] == "timeout"
+
+
+async def test_an_idle_dispatch_makes_next_to_no_calls(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as redis:
+        await load(redis, "{idle}")
+        engine = Engine(redis, "{idle}")
+        dispatch = dispatch_of(engine)
+        dispatch.start()
+        async with worker(engine, answers(200, {"type": "success"})) as stub:
+            await enqueue(engine)
+            await stub.delivered()
+            await eventually(lambda: came_to(dispatch, *FINISHED) == 1 and dispatch.under_way == 0)
+            await asyncio.sleep(0.3)
+            before = await commands(redis)
+            await asyncio.sleep(3)
+            assert await commands(redis) - before <= 4  # the question itself is one
+        await dispatch.stop(1)
+
+
+async def test_dispatch_goes_on_after_a_restart_of_redis() -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        async with connect(server.url) as redis:
+            await load(redis, "{t}")
+            engine = Engine(redis, "{t}")
+            dispatch = dispatch_of(engine)
+            dispatch.start()
+            async with worker(engine, ACCEPTED) as stub:
+                await enqueue(engine)
+                await stub.delivered()
+                await asyncio.to_thread(server.kill)
+                await asyncio.to_thread(server.start)
+                await enqueue(engine)
+                await stub.delivered(2)
+            await dispatch.stop(1)
+
+
+async def test_an_outcome_outlives_a_restart_of_redis() -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        async with connect(server.url) as redis:
+            await load(redis, "{t}")
+            engine = Engine(redis, "{t}")
+            dispatch = dispatch_of(engine)
+            dispatch.start()
+            go_on = asyncio.Event()
+
+            async def slow(_job: dict[str, Any]) -> web.Response:
+                await go_on.wait()
+                return web.Response(body=msgpack.packb({"type": "success"}))
+
+            async with worker(engine, slow) as stub:
+                job = await enqueue(engine)
+                await stub.delivered()
+                await asyncio.to_thread(server.kill)
+                go_on.set()
+                await eventually(lambda: came_to(dispatch, *FINISHED) == 1)
+                await asyncio.to_thread(server.start)
+                await until(engine, job, "done")
+            await dispatch.stop(1)
+
+
+async def test_stopping_finishes_deliveries_and_starts_none(engine: Engine, redis: Redis) -> None:
+    dispatch = dispatch_of(engine)
+    dispatch.start()
+    go_on = asyncio.Event()
+
+    async def slow(_job: dict[str, Any]) -> web.Response:
+        await go_on.wait()
+        return web.Response(body=msgpack.packb({"type": "success"}))
+
+    async with worker(engine, slow, max_jobs=1) as stub:
+        job = await enqueue(engine)
+        waiting = await enqueue(engine)
+        await stub.delivered()
+        stopping = asyncio.create_task(dispatch.stop(SOON_S))
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.wait_for(stopping, SOON_S)
+        assert await status(engine, job) == "done"
+        assert await status(engine, waiting) == "queued"
+
+
+async def test_stopping_is_bounded_when_a_worker_hangs(engine: Engine, redis: Redis) -> None:
+    dispatch = dispatch_of(engine)
+    dispatch.start()
+
+    async def hang(_job: dict[str, Any]) -> web.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with worker(engine, hang) as stub:
+        await enqueue(engine)
+        await stub.delivered()
+        await asyncio.wait_for(dispatch.stop(0.2), SOON_S)
+
+
+async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
+    async with worker(engine, ACCEPTED, max_jobs=100) as stub:
+        for number in range(1, 21):
+            dispatch = dispatch_of(engine)
+            dispatch.start()
+            await enqueue(engine)
+            await stub.delivered(number)
+            await asyncio.wait_for(dispatch.stop(1), 45)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("7", 7.0),
+        ("0", 1.0),
+        ("-3", 1.0),
+        ("99999", 3600.0),
+        ("9" * 5000, 3600.0),
+        ("soon", None),
+        ("nan", None),
+        ("Thu, 01 Jan 2026 00:00:00 +9999999999999999", None),
+        ("Thu, 01 Jan 99999 00:00:00 GMT", None),
+    ],
+)
+def test_retry_after_in_seconds(header: str | None, seconds: float | None) -> None:
+    assert retry_after_s(header) == seconds
+
+
+def test_retry_after_as_a_date() -> None:
+    header = email.utils.formatdate(time.time() + 30, usegmt=True)
+    seconds = retry_after_s(header)
+    assert seconds is not None and 28 <= seconds <= 30.5
+    assert retry_after_s("Thu, 01 Jan 1970 00:00:00 GMT") == 1

@@ -1,0 +1,224 @@
+"""The Redis that a master starts for itself: found again, shared, stopped by the last, and safe from
+accidents."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from jqmaster.server import embedded
+from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Short, so that the socket fits beside the data."""
+    path = Path(tempfile.mkdtemp(prefix="jq-"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def client(server: EmbeddedRedis) -> redis.Redis:
+    return redis.Redis.from_url(server.url)
+
+
+def runs(pid: int) -> bool:
+    """Whether the process lives; one that has ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def ends(pid: int, timeout_s: float = 10) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not runs(pid)
+
+
+def test_it_is_set_up_as_jq_needs_it(folder: Path) -> None:
+    with EmbeddedRedis(folder / "var") as server, client(server) as connection:
+        settings = connection.config_get("*")
+        assert settings["appendonly"] == "yes" and settings["appendfsync"] == "everysec"
+        assert settings["maxmemory-policy"] == "noeviction" and settings["port"] == "0"
+        assert stat.S_IMODE((folder / "var" / "redis.sock").stat().st_mode) == 0o700
+        assert stat.S_IMODE((folder / "var").stat().st_mode) == 0o700
+
+
+def test_data_survives_a_restart(folder: Path) -> None:
+    with EmbeddedRedis(folder) as server, client(server) as connection:
+        connection.set("key", "value")
+        first = server.pid
+    assert ends(first)
+    with EmbeddedRedis(folder) as server, client(server) as connection:
+        assert connection.get("key") == b"value"
+        assert server.pid != first
+
+
+def test_a_second_user_shares_it_and_the_last_one_stops_it(folder: Path) -> None:
+    first, second = EmbeddedRedis(folder), EmbeddedRedis(folder)
+    assert first.start() == second.start()
+    pid = second.pid
+    assert first.started_here and not second.started_here
+    assert not first.stop()
+    assert second.pid == pid
+    assert second.stop()
+    assert ends(pid)
+
+
+def test_stopping_twice_or_unstarted_is_harmless(folder: Path) -> None:
+    server = EmbeddedRedis(folder)
+    assert not server.stop()
+    server.start()
+    assert server.stop() and not server.stop()
+
+
+def test_a_server_whose_master_was_killed_is_used_again(folder: Path) -> None:
+    code = (
+        "import sys; from jqmaster.server.embedded import EmbeddedRedis; "
+        "s = EmbeddedRedis(sys.argv[1]); s.start(); print(s.pid, flush=True); sys.stdin.read()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(embedded.__file__).parents[1])}
+    master = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    )
+    assert master.stdin is not None and master.stdout is not None
+    with master:
+        pid = int(master.stdout.readline())
+        master.kill()
+        master.wait()
+    server = EmbeddedRedis(folder)
+    server.start()
+    assert server.pid == pid and not server.started_here
+    assert server.stop()
+    assert ends(pid)
+
+
+def test_a_stale_socket_and_killed_server_do_no_harm(folder: Path) -> None:
+    server = EmbeddedRedis(folder)
+    server.start()
+    with client(server) as connection:
+        connection.config_set("appendfsync", "always")
+        connection.set("key", "value")
+    pid = server.pid
+    os.kill(pid, signal.SIGKILL)
+    assert ends(pid)
+    assert (folder / "redis.sock").exists()
+    with EmbeddedRedis(folder) as again, client(again) as connection:
+        assert connection.get("key") == b"value"
+    server.stop()
+
+
+def test_a_long_path_gets_a_short_socket(folder: Path) -> None:
+    deep = folder / ("d" * 120)
+    with EmbeddedRedis(deep) as server, client(server) as connection:
+        assert connection.ping()
+        place = Path(server.url.removeprefix("unix://"))
+        assert len(os.fsencode(place)) < 104
+        assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+        with EmbeddedRedis(deep) as other:
+            assert other.url == server.url
+    assert not place.parent.exists()
+
+
+def test_a_foreign_directory_in_the_place_of_the_socket_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    deep = folder / ("d" * 120)
+    place = embedded.socket_path(deep)
+    place.parent.chmod(0o755)
+    with pytest.raises(EmbeddedRedisError, match="private"):
+        EmbeddedRedis(deep).start()
+
+
+def test_without_redis_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(folder))
+    with pytest.raises(EmbeddedRedisError, match="apt install redis-server"):
+        EmbeddedRedis(folder / "var").start()
+
+
+def test_an_old_redis_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = folder / "redis-server"
+    fake.write_text("#!/bin/sh\necho 'Redis server v=6.2.1 sha=0'\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
+    with pytest.raises(EmbeddedRedisError, match=r"too old.*6\.2\.1"):
+        EmbeddedRedis(folder / "var").start()
+
+
+def test_a_server_that_ends_at_once_says_why(folder: Path) -> None:
+    (folder / "appendonlydir").write_text("in the way")
+    with pytest.raises(EmbeddedRedisError, match="ended at once"):
+        EmbeddedRedis(folder).start()
+    (folder / "appendonlydir").unlink()
+    with EmbeddedRedis(folder) as server:
+        assert server.pid
+
+
+def test_data_directories_that_cannot_be_made_are_named(folder: Path) -> None:
+    (folder / "file").write_text("")
+    with pytest.raises(EmbeddedRedisError, match="file/var"):
+        EmbeddedRedis(folder / "file" / "var").start()
+
+
+def test_start_and_stop_many_times(folder: Path) -> None:
+    for _ in range(10):
+        with EmbeddedRedis(folder) as server:
+            pid = server.pid
+        assert ends(pid)
+
+
+def test_it_leaves_memory_to_the_machine(folder: Path) -> None:
+    with EmbeddedRedis(folder) as server, client(server) as asked:
+        most = int(asked.config_get("maxmemory")["maxmemory"])
+        assert 0.3 * embedded.available_bytes() < most < 0.6 * embedded.available_bytes()
+        assert asked.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+
+
+@pytest.mark.parametrize("most", [0, 64 << 20])
+def test_how_much_it_takes_can_be_said(folder: Path, most: int) -> None:
+    with EmbeddedRedis(folder, max_memory=most) as server, client(server) as asked:
+        assert int(asked.config_get("maxmemory")["maxmemory"]) == most
+
+
+def test_what_it_keeps_is_private_also_what_was_there(folder: Path) -> None:
+    with EmbeddedRedis(folder) as server, client(server) as asked:
+        asked.set("a", 1)
+    folder.chmod(0o755)
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    with EmbeddedRedis(folder) as server, client(server) as asked:
+        asked.bgrewriteaof()
+        deadline = time.monotonic() + 60
+        while (
+            asked.info("persistence")["aof_rewrite_in_progress"] or asked.info("persistence")["aof_rewrite_scheduled"]
+        ):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        asked.set("b", 2)
+        modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in [folder, *folder.rglob("*")]}
+        expected = {path: 0o600 if stat.S_ISREG(path.lstat().st_mode) else 0o700 for path in modes}
+        assert modes == expected
+
+
+def test_a_directory_of_all_is_left_alone(folder: Path) -> None:
+    folder.chmod(0o1777)
+    with pytest.raises(EmbeddedRedisError, match="shared"):
+        EmbeddedRedis(folder).start()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o1777

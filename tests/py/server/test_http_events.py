@@ -1,0 +1,282 @@
+"""Server-sent events on the wire: their form, what is refused, and that nothing stays when a client goes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from redis.asyncio import Redis
+
+from http_support import validator
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.server.events import EventFeed
+from jqmaster.server.fanout import AT_ONCE, Fanout
+from jqmaster.server.server import ServeOptions, Server
+from parts import LONG_S, eventually
+from processes import MasterProcess
+
+UNKNOWN = "0" * 14
+
+
+@pytest.fixture
+async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
+    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
+        yield server
+
+
+@pytest.fixture
+async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
+    async with connect(redis_url) as redis:
+        engine = Engine(redis, namespace)
+        await engine.config({"events_max": 1000})
+        yield engine
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+async def lines(response: aiohttp.ClientResponse, count: int) -> list[str]:
+    """So many lines that are not empty."""
+    found: list[str] = []
+    while len(found) < count:
+        line = (await response.content.readline()).decode().rstrip("\n")
+        if line:
+            found.append(line)
+    return found
+
+
+async def enqueue(own: Engine, name: str = "a") -> str:
+    [job] = await own.enqueue([({"name": name}, b"\xc0")])
+    return job.id
+
+
+async def test_the_form_of_events(server: Server, own: Engine, session: aiohttp.ClientSession) -> None:
+    async with session.get(server.url + "/events") as response:
+        assert response.status == 200
+        assert response.headers["content-type"] == "text/event-stream"
+        assert response.headers["cache-control"] == "no-store"
+        assert await lines(response, 1) == [":"]
+        job_id = await enqueue(own)
+        [number, data] = await lines(response, 2)
+        [(stored, _)] = await own.redis.xrange(f"{own.namespace}:events")
+        assert number == f"id: {stored.decode()}"
+        event = json.loads(data.removeprefix("data: "))
+        validator("/components/schemas/Event").validate(event)
+        assert (event["id"], event["state"]) == (job_id, "queued") and "from" not in event
+
+
+async def test_the_form_of_a_jobs_events(server: Server, own: Engine, session: aiohttp.ClientSession) -> None:
+    job_id = await enqueue(own)
+    async with session.get(f"{server.url}/job/{job_id}/events") as response:
+        [number, data] = await lines(response, 2)
+        assert number == "id: queued-0"
+        validator("/components/schemas/Event").validate(json.loads(data.removeprefix("data: ")))
+        await own.pick("w", "a")
+        [number, data] = await lines(response, 2)
+        event = json.loads(data.removeprefix("data: "))
+        validator("/components/schemas/Event").validate(event)
+        assert (number, event["from"], event["worker"]) == ("id: running-1", "queued", "w")
+        await own.cancel([job_id])
+        assert (await lines(response, 2))[0] == "id: cancelled-1"
+        assert await response.content.read() in (b"", b"\n")
+    known = {"last-event-id": "cancelled-1"}
+    async with session.get(f"{server.url}/job/{job_id}/events", headers=known) as response:
+        assert response.status == 204
+
+
+async def test_a_quiet_stream_shows_that_it_lives(
+    server: Server, own: Engine, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jqmaster.server.http.events.ALIVE_EVERY_S", 0.02)
+    job_id = await enqueue(own)
+    for path, first in (("/events", 0), (f"/job/{job_id}/events", 2)):
+        async with session.get(server.url + path) as response:
+            # What the job did may come between them.
+            assert (await lines(response, first + 5)).count(":") == 5
+
+
+@pytest.mark.parametrize("last", ["x", "1", "1-", "1-1-1", "-1-1", "１-1", "9" * 30 + "-1"])
+async def test_an_id_that_cannot_be_one(server: Server, own: Engine, session: aiohttp.ClientSession, last: str) -> None:
+    async with session.get(server.url + "/events", headers={"last-event-id": last}) as response:
+        assert response.status == 400
+
+
+async def test_an_unknown_job(server: Server, own: Engine, session: aiohttp.ClientSession) -> None:
+    for job_id in (UNKNOWN, "x"):
+        async with session.get(f"{server.url}/job/{job_id}/events") as response:
+            assert response.status == 404
+
+
+async def test_a_job_that_is_removed_ends_its_stream(
+    server: Server, own: Engine, session: aiohttp.ClientSession
+) -> None:
+    job_id = await enqueue(own)
+    async with session.get(f"{server.url}/job/{job_id}/events") as response:
+        await lines(response, 2)
+        await own.discard([job_id])
+        assert b"cancelled" in await response.content.read()
+
+
+async def test_nothing_is_left_when_clients_go(server: Server, own: Engine) -> None:
+    job_id = await enqueue(own)
+    events = server.master.events
+    for _ in range(3):
+        async with aiohttp.ClientSession() as session:
+            for path in ("/events", f"/job/{job_id}/events") * 5:
+                response = await session.get(server.url + path)
+                await response.content.readline()
+            assert events._followers == 5
+        await eventually(lambda: not events._followers and not events._subscriptions._listeners)
+        assert events._reader is None and events._subscriptions._reader is None
+
+
+async def test_a_thousand_events_come_in_order_to_all(server: Server, own: Engine) -> None:
+    async with aiohttp.ClientSession() as session:
+        streams = [await session.get(server.url + "/events") for _ in range(10)]
+        for stream in streams:
+            await lines(stream, 1)
+        await own.config({"events_max": 10_000})
+        jobs = await own.enqueue([({"name": "a"}, b"\xc0")] * 1000)
+        for stream in streams:
+            found = [json.loads(line[6:])["id"] for line in await lines(stream, 2000) if line.startswith("data: ")]
+            assert found == [job.id for job in jobs]
+
+
+async def test_a_server_that_stops_takes_no_more_followers(
+    server: Server, own: Engine, session: aiohttp.ClientSession
+) -> None:
+    job_id = await enqueue(own)
+    server.master.draining.set()
+    for path in ("/events", f"/job/{job_id}/events"):
+        async with session.get(server.url + path) as response:
+            assert response.status == 503
+
+
+# -- many listeners -------------------------------------------------------------------------------
+
+
+async def test_events_that_come_together_go_out_together(
+    server: Server, own: Engine, session: aiohttp.ClientSession
+) -> None:
+    await own.config({"events_max": 10_000})
+    async with session.get(server.url + "/events") as response:
+        for _ in range(2):
+            await own.enqueue([({"name": "a"}, b"\xc0")] * 1000)
+        events = pieces = 0
+        async for data, is_end in response.content.iter_chunks():
+            events += data.count(b"data: ")
+            pieces += is_end
+            if events == 2000:
+                break
+    assert pieces < 500
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def test_those_who_never_read_do_not_make_others_wait(redis_url: str, namespace: str, own: Engine) -> None:
+    await own.config({"events_max": 10_000})
+    with (
+        MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
+        contextlib.ExitStack() as stack,
+    ):
+        for _ in range(200):
+            stream = stack.enter_context(socket.create_connection(("127.0.0.1", master.port)))
+            stream.sendall(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            assert stream.recv(65536)
+        async with aiohttp.ClientSession() as session, session.get(master.url + "/events") as response:
+            await lines(response, 1)
+            before = cpu_s(master.pid)
+            jobs = []
+            for _ in range(20):
+                jobs += await own.enqueue([({"name": "a"}, b"\xc0")] * 100)
+            came = [line for line in await lines(response, 4000) if line.startswith("data: ")]
+            assert [json.loads(line[6:])["id"] for line in came] == [job.id for job in jobs]
+            # Of the processor, as the machine may be busy. A piece for each event and stream takes 9 s of it.
+            used, last = cpu_s(master.pid), -1.0
+            while last < used < before + 3:
+                await asyncio.sleep(1)
+                used, last = cpu_s(master.pid), used
+            assert used < before + 3
+
+
+async def test_what_comes_while_the_stream_is_found_is_not_missed(
+    own: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed, has_read = EventFeed(own, redis), asyncio.Event()
+    find = feed.last_id
+
+    async def late() -> str:
+        await has_read.wait()
+        await enqueue(own)
+        return await find()
+
+    monkeypatch.setattr(feed, "last_id", late)
+    try:
+        async with asyncio.timeout(LONG_S), contextlib.aclosing(feed.after("0-0", 0.05)) as pages:
+            assert await anext(pages) is None
+            has_read.set()
+            while not (page := await anext(pages)):
+                pass
+        assert len(page) == 1
+    finally:
+        await feed.stop()
+
+
+async def test_many_listeners_are_woken_a_few_at_a_time() -> None:
+    fanout = Fanout()
+    woken: list[int] = []
+
+    async def listen(number: int) -> None:
+        assert await fanout.wait(60)
+        woken.append(number)
+
+    listeners = [asyncio.create_task(listen(number)) for number in range(50 * AT_ONCE)]
+    await asyncio.sleep(0)
+    fanout.tell()
+    for turns in range(1, 11):  # a request takes some turns of the loop
+        await asyncio.sleep(0)
+        assert 0 < len(woken) <= turns * AT_ONCE
+    await asyncio.wait(listeners)
+    assert woken == list(range(50 * AT_ONCE))
+    assert not await fanout.wait(0.01)
+
+
+async def test_requests_are_answered_in_the_middle_of_a_fanout(redis_url: str, namespace: str, own: Engine) -> None:
+    with (
+        MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
+        contextlib.ExitStack() as stack,
+    ):
+        streams = select.poll()
+        sockets = {}
+        for _ in range(600):
+            stream = stack.enter_context(socket.create_connection(("127.0.0.1", master.port)))
+            stream.sendall(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            assert stream.recv(65536)
+            sockets[stream.fileno()] = stream
+            streams.register(stream, select.POLLIN)
+        async with aiohttp.ClientSession() as session:
+            for _ in range(30):
+                await asyncio.sleep(0.2)
+                for number, _event in streams.poll(0):  # lines that say that it lives
+                    sockets[number].recv(1 << 20)
+                await enqueue(own)
+                await eventually(lambda: streams.poll(0))
+                async with session.get(f"{master.url}/alive") as answer:
+                    assert answer.status == 200
+                if len(streams.poll(0)) < len(sockets):
+                    return
+        raise AssertionError("all streams had been served before each answer")

@@ -1,0 +1,76 @@
+"""Every name that the engine takes can stand in a path, with clients that take `.` and `..` for steps within it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from jqmaster import JQ
+from jqmaster.server.standing import hosts_of
+from jqmaster.wire.operation import name_of, segment
+from processes import MasterProcess
+from servers import RedisServer
+
+NAMES = (".", "..", "~.", "~~..", "~", "~a", "...", "a/b", "%2E", "ü %?#")
+
+
+@pytest.fixture(scope="module")
+def url(redis_url: str) -> Iterator[str]:
+    with MasterProcess("--redis", redis_url, "--namespace", "{names}", "--environment", "staging",
+                       "--environment-color", "amber") as process:  # fmt: skip
+        yield process.url
+
+
+def test_segments_are_told_apart() -> None:
+    assert len({segment(name) for name in NAMES}) == len(NAMES)
+    assert [segment(name) for name in (".", "..", "~.", "a/b", "...", "~a")] == [
+        "~.", "~..", "~~.", "a%2Fb", "...", "~a",
+    ]  # fmt: skip
+    assert all(name_of(segment(name)) == name for name in ("..", "~.", "~~..", "~", "..."))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_has_a_name_is_found_by_it(url: str, name: str) -> None:
+    jq, at = JQ(url), segment(name)
+    jq.constrain(name, {"name": name}, concurrency=1)
+    with requests.Session() as http:
+        http.headers["accept"] = "application/json"
+
+        def ask(method: str, path: str, body: object = None) -> Any:
+            answer = http.request(method, f"{url}{path}", json=body, timeout=60)
+            assert answer.ok, (path, answer.text)
+            return answer.json() if answer.content else None
+
+        ask("POST", "/job", {"name": name, "queue": name, "tags": [name]})
+        ask("PUT", f"/schedule/{at}", {"every": 3600, "job": {"name": name}})
+        assert ask("GET", f"/queue/{at}")["name"] == name
+        assert [job["queue"] for job in ask("GET", f"/queue/{at}/jobs")["jobs"]] == [name]
+        assert ask("GET", f"/constraint/{at}")["id"] == name
+        assert ask("GET", f"/schedule/{at}")["id"] == name
+        assert jq.queue(name, paused=True)["paused"] is True
+        assert ask("GET", f"/queue/{at}")["paused"] is True
+        assert jq.usage(name) == ask("GET", f"/constraint/{at}/usage")["keys"]
+
+
+def test_the_session_tells_of_what_master_it_is(url: str, redis_server: RedisServer) -> None:
+    told = requests.get(f"{url}/session", headers={"accept": "application/json"}, timeout=60).json()["master"]
+    assert (told["namespace"], told["environment"], told["color"]) == ("{names}", "staging", "amber")
+    assert told["redis"] == hosts_of(redis_server.url)
+    assert told["redis_version"].split(".")[0].isdigit()
+    assert told["version"]
+
+
+@pytest.mark.parametrize(
+    ("redis", "where"),
+    [
+        ("redis://ann:secret@10.0.0.3:6379?socket_timeout=1", "10.0.0.3:6379"),
+        ("unix://ann:secret@/run/redis.sock", "unix:/run/redis.sock"),
+        ("redis+cluster://ann:secret@a,b:7000", "cluster a:6379, b:7000"),
+        ("redis+sentinel://ann:secret@a,b/main?sentinel_password=x", "sentinel main at a:26379, b:26379"),
+    ],
+)
+def test_no_password_is_told_of_where_redis_is(redis: str, where: str) -> None:
+    assert hosts_of(redis) == where

@@ -1,0 +1,378 @@
+"""Queues, settings, health, content types, limits: what operators and all clients meet."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import Any
+from urllib.parse import quote
+
+import msgpack
+import pytest
+
+from http_support import JSON, MSGPACK, Api, Pokes, api, asgi, hold_against_document, master  # noqa: F401
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import builtin, install
+from jqmaster.engine.waiting import Waiting
+from jqmaster.server.events import EventFeed
+from jqmaster.server.http.app import create_app
+from jqmaster.server.master import Master
+from parts import eventually
+from servers import RedisServer
+
+ODD_NAMES = (
+    "a/b",
+    "../up",
+    "a b",
+    "100%",
+    "%2F",
+    "ä🙂",
+    "a?b#c",
+    "x/pause",
+    "a+b",
+    "a;b=c",
+    "pause",
+    "q\\",
+    "'\"",
+)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+async def test_a_queue_of_any_name(api: Api, name: str) -> None:
+    path = f"/queue/{quote(name, safe='')}"
+    assert (await api.get(path)).status == 404
+    answer = await api.post(path, {"max_waiting": 5})
+    assert (answer.value["name"], answer.value["max_waiting"]) == (name, 5)
+    assert (await api.post(f"{path}/pause")).value["paused"] is True
+    answer = await api("PATCH", path, {"paused": False})
+    assert (answer.value["paused"], answer.value["max_waiting"]) == (False, 5)
+    await api.enqueue(name)
+    answer = await api.get(path)
+    assert (answer.value["name"], answer.value["queued"]) == (name, 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "field"), [("/queue/new", "name"), ("/constraint/new", "id"), ("/schedule/new", "id")]
+)
+async def test_what_is_not_there_is_told_by_its_name(api: Api, path: str, field: str) -> None:
+    what = path.split("/")[1]
+    answer = await api.get(path)
+    assert (answer.status, answer.error) == (
+        404,
+        {"code": "NOTFOUND", "field": field, "message": f"{field}: no such {what}: new"},
+    )
+
+
+async def test_a_paused_queue_starts_nothing(api: Api) -> None:
+    await api.enqueue("mail")
+    await api.post("/queue/mail/pause")
+    assert await api.pick() == []
+    assert (await api.post("/queue/mail/resume")).value["paused"] is False
+    assert len(await api.pick()) == 1
+
+
+async def test_queues_come_in_pages_by_name(api: Api) -> None:
+    for name in ("c", "a", "b"):
+        await api.enqueue(name)
+    first = (await api.get("/queues?count=2")).value
+    rest = (await api.get(f"/queues?cursor={quote(first['cursor'])}")).value
+    assert [queue["name"] for queue in first["queues"] + rest["queues"]] == ["a", "b", "c"]
+    assert rest["cursor"] == ""
+
+
+async def test_a_query_that_cannot_be_read_is_refused(api: Api) -> None:
+    for query in ("%ff=1", "cursor=%ff", "&".join(f"a{n}=1" for n in range(30))):
+        assert (await api.get(f"/queues?{query}")).status == 400
+
+
+async def test_settings_are_shown_and_changed(api: Api) -> None:
+    before = (await api.get("/config")).value
+    assert before["result_ttl"] == 3600 and before["cancel_running"] is True
+    after = (await api("PATCH", "/config", {"result_ttl": 10, "cancel_running": False})).value
+    assert after == before | {"result_ttl": 10, "cancel_running": False}
+    assert (await api.get("/config", accept=JSON)).value == after
+    assert (await api("PATCH", "/config", {})).value == after
+    assert (await api("PATCH", "/config", {"result_ttl": None})).value == {**after, "result_ttl": before["result_ttl"]}
+    assert (await api("PATCH", "/config", {"result_tl": None})).error["field"] == "result_tl"
+
+
+async def test_health(api: Api) -> None:
+    assert (await api.get("/health")).value == {"status": "ok", "form": "functions"}
+
+
+async def test_both_documents_are_served(api: Api) -> None:
+    for path, title in (("/openapi.yaml", "title: JQ master"), ("/worker/openapi.yaml", "title: JQ worker")):
+        for accept in ("*/*", "application/yaml", "text/html"):
+            answer = await api.get(path, accept=accept)
+            assert (answer.status, answer.headers["content-type"]) == (200, "application/yaml")
+            assert title in answer.raw.decode()
+
+
+async def test_a_draining_master_takes_no_new_work(api: Api) -> None:
+    job_id = await api.enqueue("slow")
+    [job] = await api.pick("slow")
+    polls = [
+        asyncio.create_task(api.post("/pick", {"queues": "other", "timeout": 60}, worker_id="w")),
+        asyncio.create_task(api.get(f"/job/{job_id}/polling?timeout=60")),
+    ]
+    await asyncio.sleep(0.1)
+    api.master.draining.set()
+    async with asyncio.timeout(45):
+        picked, polled = await asyncio.gather(*polls)
+    assert (picked.status, picked.value["jobs"]) == (200, [])
+    assert (polled.status, polled.error["code"]) == (503, "DRAINING")
+    for answer in (
+        await api.get("/health"),
+        await api.post("/pick", {"queues": "*"}, worker_id="w"),
+        await api.post("/pick", {"queues": "*", "timeout": 5}, worker_id="w"),
+        await api.post("/done", {"outcomes": [], "pick": {"queues": "*"}}, worker_id="w"),
+    ):
+        assert (answer.status, answer.error["code"]) == (503, "DRAINING")
+        assert int(answer.headers["retry-after"]) >= 1
+    outcome = {"id": job["id"], "token": job["token"], "type": "success"}
+    answer = await api.post("/done", {"outcomes": [outcome], "pick": {"queues": "*"}}, worker_id="w")
+    assert (answer.value["states"], answer.value["jobs"]) == (["done"], [])
+    await api.enqueue("later")
+
+
+# Content types
+
+
+@pytest.mark.parametrize("name", [MSGPACK, "application/x-msgpack", "application/vnd.msgpack", "Application/MsgPack"])
+async def test_messagepack_has_three_names(api: Api, name: str) -> None:
+    raw = msgpack.packb({"name": "mail"})
+    answer = await api.post("/job", raw=raw, content_type=name)
+    assert (answer.status, answer.headers["content-type"]) == (201, MSGPACK)
+    answer = await api.post("/job", raw=raw, content_type=name, accept=name)
+    assert (answer.status, answer.headers["content-type"]) == (201, name.lower())
+
+
+async def test_no_content_type_means_messagepack(api: Api) -> None:
+    assert (await api.post("/job", raw=msgpack.packb({"name": "mail"}), content_type="")).status == 201
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "json",
+     "application/xml", "application/json; charset=utf-16", "application/msgpackx", ","],
+)  # fmt: skip
+async def test_another_content_type_is_refused(api: Api, name: str) -> None:
+    for path in ("/job", "/jobs", "/worker", "/worker/heartbeat", "/done", "/pick", "/release", "/queue/x"):
+        answer = await api.post(path, raw=b'{"name": "x"}', content_type=name, worker_id="w")
+        assert (answer.status, answer.error["code"], answer.error["field"]) == (
+            415,
+            "UNSUPPORTED",
+            "content-type",
+        )
+    for method, path in (("PATCH", "/config"), ("PUT", "/constraint/x"), ("POST", "/constraint/x/hold")):
+        assert (await api(method, path, raw=b"{}", content_type=name)).status == 415
+
+
+@pytest.mark.parametrize(
+    ("accept", "json_body", "expected"),
+    [
+        (None, False, MSGPACK),
+        (None, True, JSON),
+        ("*/*", False, MSGPACK),
+        ("*/*", True, JSON),
+        ("application/*", True, JSON),
+        (JSON, False, JSON),
+        (MSGPACK, True, MSGPACK),
+        ("application/json;q=0.1, application/msgpack;q=0.9", False, MSGPACK),
+        ("application/json;q=0.9, application/msgpack;q=0.1", False, JSON),
+        ("application/msgpack;q=0, */*", False, "application/x-msgpack"),
+        ("application/json;q=0, */*;q=0.5", True, MSGPACK),
+        ("text/html, application/json", False, JSON),
+        ("text/html, */*;q=0.1", False, JSON),
+        ("APPLICATION/JSON", False, JSON),
+        ("", False, MSGPACK),
+    ],
+)
+async def test_the_answer_comes_as_accepted(api: Api, accept: str | None, json_body: bool, expected: str) -> None:
+    headers = {} if accept is None else {"accept": accept}
+    content_type = JSON if json_body else MSGPACK
+    for body, status in (({"name": "mail"}, 201), ({"name": ""}, 400)):
+        answer = await api.post("/job", body, content_type=content_type, **headers)
+        assert (answer.status, answer.headers["content-type"]) == (status, expected)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/json;q=0", "*/*;q=0", "image/*", "application/json;q=x"])
+async def test_what_cannot_be_answered_changes_nothing(api: Api, accept: str) -> None:
+    answer = await api.post("/job", {"name": "mail"}, accept=accept)
+    assert (answer.status, answer.error["code"]) == (406, "NOTACCEPTABLE")
+    assert (await api.get("/queues")).value["queues"] == []
+
+
+# Paths, methods, limits
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/job/", 404),
+        ("POST", "/job/", 404),
+        ("GET", "/queue/", 404),
+        ("GET", "/job/a/b/c", 404),
+        ("GET", "/job", 405),
+        ("PUT", "/job", 405),
+        ("OPTIONS", "/job", 405),
+        ("DELETE", "/jobs", 405),
+        ("POST", "/health", 405),
+        ("GET", "/pick", 405),
+        ("POST", "/config", 405),
+        ("PUT", "/job/x", 405),
+        ("GET", "/constraint", 404),
+        ("GET", "/constraint/", 404),
+        ("POST", "/constraint/x", 405),
+        ("PATCH", "/constraint/x", 405),
+        ("GET", "/constraint/x/hold", 405),
+        ("POST", "/constraint/x/usage", 405),
+        ("GET", "/constraint/x/y", 404),
+        ("POST", "/job/x/explain", 405),
+    ],
+)
+async def test_unknown_paths_and_methods(api: Api, method: str, path: str, status: int) -> None:
+    answer = await api(method, path)
+    assert answer.status == status
+    assert answer.error["code"] == {404: "NOTFOUND", 405: "METHOD"}[status]
+    if status == 405:
+        assert answer.headers["allow"]
+    answer = await api(method, path, accept=JSON)
+    assert answer.headers["content-type"] == JSON
+
+
+async def test_head_is_get_without_body(api: Api) -> None:
+    answer = await asgi(api.app, "HEAD", "/health", {}, b"")
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("chunks", [1, 7])
+async def test_a_body_over_the_limit_is_refused(api: Api, chunks: int) -> None:
+    fits = msgpack.packb({"name": "mail", "argument": b"x" * ((1 << 20) - 40)})
+    assert len(fits) <= 1 << 20
+    headers = {"content-type": MSGPACK}
+    for path in ("/job", "/done", "/queue/x"):
+        over = fits + b"\x00" * ((1 << 20) - len(fits) + 1)
+        for length in ({}, {"content-length": str(len(over))}):
+            answer = await asgi(api.app, "POST", path, headers | length, over, chunks)
+            hold_against_document("POST", path, answer)
+            assert (answer.status, answer.error["code"]) == (413, "TOOLARGE")
+    answer = await asgi(api.app, "POST", "/job", headers, fits, chunks)
+    assert answer.status == 201
+
+
+async def test_a_body_in_pieces_is_one_body(api: Api) -> None:
+    body = msgpack.packb({"name": "mail", "argument": "x" * 1000})
+    answer = await asgi(api.app, "POST", "/job", {"content-type": MSGPACK}, body, chunks=100)
+    assert answer.status == 201
+    shown = await api.get(f"/job/{answer.value['job_id']}")
+    assert shown.value["argument"] == "x" * 1000
+
+
+# Redis in trouble
+
+
+@pytest.fixture(params=["fast", "slow"])
+async def lonely(request: pytest.FixtureRequest, fresh_server: RedisServer, namespace: str) -> Any:
+    """An API whose Redis is its own, to be broken."""
+    async with connect(fresh_server.url) as client:
+        await install(client, namespace, builtin(), make_current=True)
+        engine = Engine(client, namespace, recreate=True)
+        waiting, ended = Waiting(engine, client), Ended(engine, client)
+        master = Master(engine, waiting, ended, Pokes(), EventFeed(engine, client))
+        yield Api(create_app(master, fast=request.param == "fast"), master), fresh_server
+        await waiting.stop()
+        await ended.stop()
+
+
+CALLS: tuple[tuple[str, str, Any], ...] = (
+    ("POST", "/job", {"name": "mail"}),
+    ("POST", "/jobs", [{"name": "mail"}]),
+    ("GET", "/job/00000000000001", None),
+    ("GET", "/job/00000000000001/result", None),
+    ("GET", "/job/00000000000001/polling?timeout=0.1", None),
+    ("GET", "/job/00000000000001/explain", None),
+    ("DELETE", "/job/00000000000001", None),
+    ("POST", "/worker", {"name": "w", "queues": "*"}),
+    ("DELETE", "/worker", None),
+    ("POST", "/worker/heartbeat", {"jobs": []}),
+    ("POST", "/done", {"id": "00000000000001", "token": "1-0123456789ab", "type": "success"}),
+    ("POST", "/pick", {"queues": "*"}),
+    ("POST", "/pick", {"queues": "*", "timeout": 0.1}),
+    ("POST", "/release", {"jobs": []}),
+    ("GET", "/workers", None),
+    ("GET", "/queues", None),
+    ("GET", "/queue/mail", None),
+    ("POST", "/queue/mail", {"paused": True}),
+    ("POST", "/queue/mail/pause", None),
+    ("GET", "/constraints", None),
+    ("PUT", "/constraint/c", {"match": {"name": "mail"}, "concurrency": 1}),
+    ("GET", "/constraint/c", None),
+    ("DELETE", "/constraint/c", None),
+    ("GET", "/constraint/c/usage", None),
+    ("POST", "/constraint/c/hold", {"seconds": 1}),
+    ("GET", "/config", None),
+    ("PATCH", "/config", {"result_ttl": 5}),
+    ("GET", "/health", None),
+)
+
+
+async def test_without_redis_everything_is_503_until_it_is_back(lonely: Any) -> None:
+    api, server = lonely
+    await api.enqueue()
+    server.kill()
+    for method, path, body in CALLS:
+        answer = await api(method, path, body, worker_id="w")
+        assert (answer.status, answer.error["code"]) == (503, "UNAVAILABLE"), (method, path)
+        assert int(answer.headers["retry-after"]) >= 1
+        assert str(server.directory) not in answer.error["message"]
+    server.start()
+    await eventually(lambda: is_well(api))
+    await api.enqueue()
+
+
+async def is_well(api: Any) -> bool:
+    return (await api.get("/health")).status == 200
+
+
+async def test_a_redis_that_hangs_makes_no_master_look_dead(lonely: Any) -> None:
+    api, server = lonely
+    await api.enqueue()
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        async with asyncio.timeout(25):  # far less than the 30 s that calls wait for Redis
+            assert (await api.get("/alive")).value == {"status": "ok"}
+            probes = await asyncio.gather(*(api.get("/health") for _ in range(3)))
+        assert [(one.status, one.error["code"]) for one in probes] == [(503, "UNAVAILABLE")] * 3
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    assert (await api.get("/health")).status == 200
+
+
+async def test_a_full_redis_takes_no_jobs_and_lets_the_rest_drain(lonely: Any) -> None:
+    api, server = lonely
+    await api.enqueue(keep_result=True)
+    with server.client() as client:
+        client.config_set("maxmemory", 1)
+        answer = await api.post("/job", {"name": "mail"})
+        assert (answer.status, answer.error["code"]) == (503, "UNAVAILABLE")
+        assert "memory" in answer.error["message"]
+        assert (await api.post("/jobs", [{"name": "mail"}])).status == 503
+        [job] = await api.pick()
+        assert (await api.done(job, result=1)).status == 204
+        assert (await api.get(f"/job/{job['id']}/result")).value == 1
+        client.config_set("maxmemory", 0)
+    await api.enqueue()
+
+
+async def test_a_namespace_of_another_schema_is_503(lonely: Any) -> None:
+    api, server = lonely
+    with server.client() as client:
+        meta = api.master.engine._meta
+        client.setrange(meta, 0, b"\xff\xff")
+        for method, path, body in CALLS:
+            answer = await api(method, path, body, worker_id="w")
+            assert (answer.status, answer.error["code"]) == (503, "VERSION"), (method, path)

@@ -1,0 +1,181 @@
+"""Figures of limits, schedules, workers, requests and calls; the forms in which all of them are given."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from typing import Any
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+
+from http_support import Api, Master, api, master  # noqa: F401
+from jqmaster.engine.engine import Engine
+from jqmaster.server.figures import Figures
+from jqmaster.server.tally import Rest, Tally
+from parts import answers, dispatch_of, enqueue, eventually, until, worker
+from test_metrics import Figure, scrape
+
+
+async def test_constraints_show_their_use(api: Api) -> None:
+    await api("PUT", "/constraint/one", {"match": {"name": "mail"}, "concurrency": 1})
+    await api("PUT", "/constraint/each", {"match": {"name": "mail"}, "by": "argument", "concurrency": 5})
+    for _ in range(3):
+        await api.enqueue("mail", argument=7)
+    assert len(await api.pick("mail", count=3)) == 1
+    figure = await scrape(api)
+    assert figure("jq_constraint_running", constraint="one") == 1
+    assert figure("jq_constraint_limit", constraint="one") == 1
+    assert figure("jq_constraint_held", constraint="one") == 2
+    assert figure("jq_constraint_keys", constraint="each") == 1
+    assert figure("jq_constraint_held", constraint="each") is None
+
+
+async def test_schedules_show_when_they_come(api: Api) -> None:
+    schedule = {"every": 3600, "job": {"name": "report"}, "argument": b"\xff"}
+    await api("PUT", "/schedule/hourly", schedule)
+    await api("PUT", "/schedule/never", {**schedule, "paused": True})
+    figure = await scrape(api)
+    assert figure("jq_schedule_jobs_total", schedule="hourly") == 0
+    assert (figure("jq_schedule_next_timestamp_seconds", schedule="hourly") or 0) % 3600 == 0
+    assert figure("jq_schedule_next_timestamp_seconds", schedule="never") is None
+    assert figure("jq_schedule_paused", schedule="never") == 1
+
+
+async def test_workers_are_counted_by_state(api: Api) -> None:
+    for number in range(2):
+        body = {"name": f"w{number}", "queues": ["mail"], "url": f"http://h{number}/", "max_jobs": 4}
+        await api.post("/worker", body)
+    await api.post("/worker", {"name": "puller", "queues": ["mail"]})
+    figure = await scrape(api)
+    assert figure("jq_workers", state="ready") == 2
+    assert figure("jq_workers", state="pulling") == 1
+    assert figure("jq_workers", state="unreachable") == 0
+    assert figure("jq_worker_slots") == 8
+    assert figure("jq_worker_slots_taken") == 0
+
+
+async def test_requests_are_counted_by_route_and_status(api: Api) -> None:
+    await api.enqueue("mail")
+    await api.post("/job", {"name": ""})
+    for job_id in ("00000000000001", "00000000000002"):
+        await api.get(f"/job/{job_id}")
+    await api.get("/nowhere")
+    await api("BREW", "/nowhere")
+    figure = await scrape(api)
+
+    def count(method: str, path: str, status: int) -> float | None:
+        return figure("jq_http_requests_total", method=method, path=path, status=str(status))
+
+    assert count("POST", "/job", 201) == 1
+    assert count("POST", "/job", 400) == 1
+    assert count("GET", "/job/{id}", 404) == 2
+    assert count("GET", "", 404) == 1
+    assert figure("jq_http_request_seconds_count", method="POST", path="/job") == 2
+
+
+async def test_calls_of_scripts_are_timed(api: Api) -> None:
+    await api.enqueue("mail")
+    await api.post("/job", {"name": ""})
+    figure = await scrape(api)
+    assert figure("jq_script_calls_total", script="enqueue", code="ok") == 1
+    assert figure("jq_script_calls_total", script="enqueue", code="INVALID") == 1
+    assert figure("jq_script_seconds_count", script="enqueue") == 2
+    assert (figure("jq_script_seconds_sum", script="enqueue") or 0) > 0
+    for command in ("fcall", "evalsha"):
+        assert (figure("jq_redis_commands_total", command=command) or 0) > 0
+        assert (figure("jq_redis_command_seconds_total", command=command) or 0) > 0
+
+
+async def test_deliveries_are_counted_by_what_came_of_them(engine: Engine) -> None:
+    dispatch = dispatch_of(engine)
+    dispatch.start()
+    try:
+        async with worker(engine, answers(200, {"type": "success"}), queues=["mail"]):
+            await until(engine, await enqueue(engine, "mail"), "done")
+        async with worker(engine, answers(429), queues=["busy"]):
+            await enqueue(engine, "busy")
+            await eventually(lambda: dispatch.meters.deliveries["busy"])
+    finally:
+        await dispatch.stop()
+    assert dispatch.meters.deliveries["done"] == 1
+    assert sum(dispatch.meters.delivery_seconds.counts) == sum(dispatch.meters.deliveries.values())
+
+
+async def test_findings_of_the_doctor_are_there(api: Api) -> None:
+    await api.enqueue("mail")
+    await api.post("/queue/mail/pause")
+    figure = await scrape(api)
+    assert figure("jq_doctor_findings", check="paused", level="warning") == 1
+    assert figure("jq_doctor_findings", check="full", level="problem") == 0
+
+
+async def test_names_are_escaped(api: Api) -> None:
+    name = 'a"b\\c é'
+    await api.enqueue(name)
+    assert (await scrape(api))("jq_queue_jobs", queue=name, state="queued") == 1
+
+
+async def test_openmetrics_is_given_to_those_who_take_it(api: Api) -> None:
+    accept = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1"
+    await api.enqueue("mail")
+    answer = await api.get("/metrics", accept=accept)
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    figure = Figure(parse_openmetrics(answer.value))
+    assert figure("jq_queue_jobs", queue="mail", state="queued") == 1
+    assert (await api.get("/metrics", accept="text/html,*/*;q=0.8")).headers["content-type"].startswith("text/plain")
+    assert (await api.get("/metrics", accept="image/png")).status == 406
+
+
+async def test_without_the_library_it_says_what_is_missing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("prometheus_client")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "jqmaster.server.exposition", raising=False)
+    monkeypatch.delattr("jqmaster.server.exposition", raising=False)
+    real = builtins.__import__
+
+    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("prometheus_client"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    answer = await api.get("/metrics")
+    assert answer.status == 501
+    assert "jqmaster[prometheus]" in answer.error["message"]
+
+
+async def test_without_redis_the_masters_own_figures_are_there(api: Api, fresh_server: Any) -> None:
+    from jqmaster.engine.engine import connect
+
+    lost = connect(fresh_server.url)
+    fresh_server.kill()
+    api.master.figures = Figures(Engine(lost))
+    figure = await scrape(api)
+    assert figure("jq_up") == 0
+    assert (await scrape(api))("jq_http_requests_total", method="GET", path="/metrics", status="200") == 1
+    await lost.aclose()
+
+
+def test_the_rest_waits_where_the_parts_are_ahead() -> None:
+    rest = Rest()
+    rest.take({"done": 10}, [{"done": 4}])
+    rest.take({"done": 1}, [{"done": 3}])
+    assert rest.totals["done"] == 6
+    rest.take({"done": 5}, [])
+    assert rest.totals["done"] == 9
+
+
+def test_an_hour_that_shrank_counts_anew() -> None:
+    empty = {"count": 0, "mean": 0, "histogram": []}
+
+    def hour(**counts: int) -> dict[str, Any]:
+        events = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped")
+        return {"begin_ms": 0, **dict.fromkeys(events, 0), **counts, "wait": empty, "run": empty}
+
+    tally = Tally()
+    tally.take([hour(done=5)], counts=False)
+    tally.take([hour(done=7)])
+    tally.take([hour(done=3)])
+    tally.take([])
+    assert tally.totals["done"] == 5

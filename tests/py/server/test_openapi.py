@@ -1,0 +1,176 @@
+"""The OpenAPI documents: valid, complete, true."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+import quick_yaml
+import requests
+import yaml
+
+from http_live import Live, live_server
+from http_support import JSON, MSGPACK, OPENAPI, document, escape, validator
+from jqmaster.server.http.queues import document as served
+from jqmaster.server.http.routes import ROUTES
+from jqmaster.wire.errors import STATUS
+
+METHODS = ("get", "post", "put", "patch", "delete")
+# Their answers have one form, and some go on without end.
+STREAMS = {"/events", "/job/{id}/events", "/overview/events", "/export"}
+RECORDS = "application/octet-stream"
+
+
+@pytest.mark.parametrize("name", ["master", "worker"])
+def test_the_document_is_valid(name: str) -> None:
+    from openapi_spec_validator import validate  # takes long to import
+
+    validate(document(name))
+
+
+@pytest.mark.parametrize("name", ["master", "worker"])
+def test_keys_are_text_and_stand_once(name: str) -> None:
+    """Of two entries with one key YAML takes the last, silently; `on` and `no` are no text unless they are quoted."""
+    wrong: list[str] = []
+
+    def look(node: Any) -> None:
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value]
+            odd = {key for key in keys if keys.count(key) > 1}
+            odd |= {key.value for key, _ in node.value if not key.tag.endswith((":str", ":merge"))}
+            wrong.extend(f"{key} in line {node.start_mark.line + 1}" for key in odd)
+        if isinstance(node, yaml.CollectionNode):
+            for child in node.value:
+                for one in child if isinstance(child, tuple) else (child,):
+                    look(one)
+
+    look(yaml.compose((OPENAPI / f"{name}.yaml").read_text(), Loader=quick_yaml.LOADER))
+    assert not wrong
+
+
+def test_every_route_is_documented_and_nothing_else() -> None:
+    described = {(m.upper(), path) for path, item in document()["paths"].items() for m in METHODS if m in item}
+    assert described == {(route.method, route.path) for route in ROUTES}
+
+
+def test_the_served_documents_are_these() -> None:
+    for name in ("master", "worker"):
+        assert quick_yaml.read(served(f"{name}.yaml")) == document(name)
+
+
+def test_every_operation_says_how_it_fails() -> None:
+    for path, item in document()["paths"].items():
+        for method, operation in ((m, item[m]) for m in METHODS if m in item):
+            known = set(operation["responses"])
+            assert "500" in known, (path, method)
+            if not path.endswith(".yaml"):
+                assert ({"503"} if path in STREAMS else {"406", "503"}) <= known, (path, method)
+            if "requestBody" in operation:
+                assert {"400", "408", "413", "415"} <= known, (path, method)
+                kinds = {RECORDS} if path == "/import" else {MSGPACK, JSON}
+                assert set(operation["requestBody"]["content"]) == kinds
+
+
+def test_every_code_is_documented() -> None:
+    codes = document()["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["enum"]
+    assert set(STATUS) <= set(codes)
+
+
+def contents(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every content of the document, by JSON pointer."""
+
+    def walk(node: Any, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        if isinstance(node, dict):
+            for key, value in node.items():
+                at = f"{pointer}/{escape(str(key))}"
+                if key == "content":
+                    yield from ((f"{at}/{escape(kind)}", content) for kind, content in value.items())
+                else:
+                    yield from walk(value, at)
+        elif isinstance(node, list):
+            for index, value in enumerate(node):
+                yield from walk(value, f"{pointer}/{index}")
+
+    return walk(document(name), "")
+
+
+@pytest.mark.parametrize("name", ["master", "worker"])
+def test_every_example_is_of_its_schema(name: str) -> None:
+    checked = 0
+    for pointer, content in contents(name):
+        examples = [content["example"]] if "example" in content else []
+        examples += [example["value"] for example in content.get("examples", {}).values()]
+        for example in examples:
+            validator(f"{pointer}/schema", name).validate(example)
+            checked += 1
+    assert checked > (40 if name == "master" else 5)
+
+
+def test_the_schemas_refuse_what_is_wrong() -> None:
+    job = validator("/components/schemas/NewJob")
+    for wrong in (
+        {},
+        {"name": "m", "priority": 1.5},
+        {"name": "m", "delay": 1, "run_at": 1},
+        {"name": "m", "x": 1},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            job.validate(wrong)
+
+
+# Schemathesis: whatever it makes of the document, the answer is documented and never a 500.
+
+
+@pytest.fixture(scope="module")
+def live(redis_url: str) -> Iterator[Live]:
+    with live_server(redis_url, "{t" + secrets.token_hex(6) + "}", max_content_length=1 << 20) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """Keeps its connections, which saves a third of the time."""
+    with requests.Session() as session:
+        yield session
+
+
+def flat_document() -> dict[str, Any]:
+    """The document with matchers of two levels, the inner ones about names alone: of those without end so
+    many cases are made that it takes minutes. Without what answers without end."""
+    flat = copy.deepcopy(document())
+    for path in ("/events", "/job/{id}/events", "/overview/events"):
+        del flat["paths"][path]
+    outer = flat["components"]["schemas"]["Matcher"]["properties"]
+    inner = {
+        "type": "object",
+        "required": ["name"],
+        "additionalProperties": False,
+        "properties": {"name": outer["name"]},
+    }
+    outer["any"]["items"] = outer["not"] = inner
+    return flat
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    import schemathesis
+
+    return schemathesis.openapi.from_dict(flat_document())
+
+
+OPERATIONS = [(method, path) for path, item in flat_document()["paths"].items() for method in METHODS if method in item]
+
+
+# Not schemathesis' own `parametrize`: it makes the requests of all operations while tests are collected, in each
+# process that runs tests, and gives all its tests one name, of which xdist runs one.
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_generated_requests_get_documented_answers(
+    method: str, path: str, schema: Any, live: Live, session: requests.Session
+) -> None:
+    import generated
+
+    generated.ask(schema[path][method.upper()], live, session)

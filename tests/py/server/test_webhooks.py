@@ -1,0 +1,326 @@
+"""Notifications of ends: masters carry them, whatever receivers do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+from redis.asyncio import Redis
+
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.waiting import Waiting
+from jqmaster.server import webhooks
+from jqmaster.server.reach import Reach
+from jqmaster.server.webhooks import QUEUE, Webhooks
+from jqmaster.wire import signing
+from jqmaster.wire.signing import Verifier
+from parts import answers, enqueue, eventually, listening
+from processes import Process
+from servers import RedisServer
+
+SECRET, OTHER = signing.new_secret(), signing.new_secret()
+DELIVERED = answers(204)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "LOOK_EVERY_S", 0.05)
+
+
+@asynccontextmanager
+async def carrying(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Webhooks]:
+    waiting = Waiting(engine, redis)
+    hooks = Webhooks(engine, waiting, master="test", **{"reach": Reach(), **options})
+    hooks.start()
+    yield hooks
+    hooks.drain()
+    await waiting.stop()
+    await hooks.stop(1)
+
+
+async def end(engine: Engine, name: str = "mail", outcome: dict[str, Any] | None = None, **fields: Any) -> str:
+    """A job that has ended."""
+    job_id = await enqueue(engine, name, **fields)
+    [job] = (await engine.pick("w", name)).jobs
+    said = {"type": "success", **(outcome or {}), "id": job.id, "token": job.token}
+    await engine.finish("w", [(said, b"\xc0")])
+    return job_id
+
+
+async def notifications(engine: Engine, status: str = "") -> list[dict[str, Any]]:
+    where = {"queue": QUEUE, **({"status": status} if status else {})}
+    return (await engine.jobs(where)).documents
+
+
+async def ended(engine: Engine, status: str, count: int = 1) -> list[dict[str, Any]]:
+    """The notifications of this state, once there are so many."""
+    await eventually(lambda: _are(engine, status, count))
+    return await notifications(engine, status)
+
+
+async def _are(engine: Engine, status: str, count: int) -> bool:
+    return len(await notifications(engine, status)) == count
+
+
+async def quick(engine: Engine) -> None:
+    """Retries come soon."""
+    await engine.queue(QUEUE, set={"retry_base": 0.02, "retry_cap": 0.05})
+
+
+# -- what is told ---------------------------------------------------------------------------------
+
+
+async def test_the_end_of_a_job_is_told_once_and_signed(engine: Engine, redis: Redis) -> None:
+    await engine.subscribe("notify", secrets=[SECRET, OTHER])
+    async with listening(DELIVERED) as receiver, carrying(engine, redis):
+        job = await end(engine, notify=f"{receiver.url}/hook?who=me")
+        [told] = await receiver.delivered()
+        [notification] = await ended(engine, "done")
+    assert told["type"] == "job.done" and told["timestamp"].endswith("Z")
+    data = told["data"]
+    assert (data["id"], data["name"], data["queue"], data["status"], data["attempt"]) == (
+        job,
+        "mail",
+        "mail",
+        "done",
+        1,
+    )
+    assert data["created_ms"] <= data["started_ms"] <= data["ended_ms"]
+    assert not {"argument", "result", "reason"} & data.keys()
+    for secret in (SECRET, OTHER):
+        assert Verifier([secret]).refusal(receiver.headers[0], receiver.raw[0]) is None
+        assert Verifier([secret]).refusal(receiver.headers[0], receiver.raw[0] + b" ")
+    headers = dict(receiver.headers[0])
+    assert headers[b"webhook-id"].decode() == notification["id"]
+    assert headers[b"content-type"] == b"application/json"
+
+
+async def test_a_webhook_has_its_own_secrets_and_gets_what_it_asks_for(engine: Engine, redis: Redis) -> None:
+    async with listening(DELIVERED) as receiver, carrying(engine, redis):
+        await engine.subscribe("failures", f"{receiver.url}/hook", {"name": "mail.*"}, on=["error"], secrets=[SECRET])
+        await end(engine, "mail.a")
+        await end(engine, "other", {"type": "failure", "message": "no"}, max_retry=0)
+        job = await end(engine, "mail.b", {"type": "failure", "message": "no such host", "group": "net"}, max_retry=0)
+        [told] = await receiver.delivered()
+        await ended(engine, "done")
+    assert told["type"] == "job.error" and told["data"]["id"] == job
+    assert {name: told["data"][name] for name in ("reason", "message", "group", "retry_count")} == {
+        "reason": "other", "message": "no such host", "group": "net", "retry_count": 1,
+    }  # fmt: skip
+    assert Verifier([SECRET]).refusal(receiver.headers[0], receiver.raw[0]) is None
+    assert Verifier([OTHER]).refusal(receiver.headers[0], receiver.raw[0])
+
+
+async def test_what_waits_goes_to_where_the_webhook_is_now_and_is_signed_anew(engine: Engine, redis: Redis) -> None:
+    await engine.subscribe("w", "http://127.0.0.1:1/hook", {"name": "*"}, secrets=[OTHER])
+    await end(engine)
+    async with listening(DELIVERED) as receiver:
+        await engine.subscribe("w", f"{receiver.url}/hook", {"name": "*"}, secrets=[SECRET])
+        async with carrying(engine, redis):
+            await receiver.delivered()
+    assert Verifier([SECRET]).refusal(receiver.headers[0], receiver.raw[0]) is None
+
+
+async def test_a_look_that_fails_for_whatever_reason_is_repeated(
+    engine: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, look = 0, engine.queues
+
+    async def fails_once(*names: Any, **options: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            raise RuntimeError("nobody thought of this")
+        return await look(*names, **options)
+
+    monkeypatch.setattr(engine, "queues", fails_once)
+    async with listening(DELIVERED) as receiver, carrying(engine, redis):
+        await end(engine, notify=f"{receiver.url}/hook")
+        await receiver.delivered()
+
+
+async def test_a_webhook_that_is_gone_is_told_nothing(engine: Engine, redis: Redis) -> None:
+    await engine.subscribe("w", "http://127.0.0.1:1/hook", {"name": "*"})
+    await end(engine)
+    await engine.unsubscribe("w")
+    async with carrying(engine, redis):
+        [lost] = await ended(engine, "error")
+    assert (lost["retry_count"], lost["message"]) == (1, "there is no such webhook any more")
+
+
+async def test_a_job_that_somebody_puts_into_the_queue_is_no_notification(engine: Engine, redis: Redis) -> None:
+    await end(engine)
+    async with listening(DELIVERED) as receiver, carrying(engine, redis):
+        await enqueue(engine, QUEUE, {"webhook": {"url": f"{receiver.url}/hook", "event": {}}})
+        [lost] = await ended(engine, "error")
+        assert lost["message"] == f"only the engine makes jobs of {QUEUE}" and not receiver.jobs
+
+
+# -- receivers that are not well ------------------------------------------------------------------
+
+
+async def test_a_receiver_that_fails_is_told_again_until_it_answers(engine: Engine, redis: Redis) -> None:
+    await quick(engine)
+
+    async def answer(_: Any) -> web.Response:
+        return web.Response(status=500 if len(receiver.jobs) < 3 else 200)
+
+    async with listening(answer) as receiver, carrying(engine, redis):
+        await end(engine, notify=f"{receiver.url}/hook")
+        [notification] = await ended(engine, "done")
+    assert len(receiver.jobs) == 3 and notification["retry_count"] == 2
+    assert len({dict(headers)[b"webhook-id"] for headers in receiver.headers}) == 1
+    assert len(set(receiver.raw)) == 1
+    events = (await engine.history(notification["id"]))["events"]
+    assert [event["message"] for event in events if event["event"] == "failed"] == ["the receiver answered 500"] * 2
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_redirects_are_not_followed(engine: Engine, redis: Redis, status: int) -> None:
+    async with (
+        listening(DELIVERED) as other,
+        listening(answers(status, location=f"{other.url}/hook")) as receiver,
+        carrying(engine, redis),
+    ):
+        await end(engine, notify=f"{receiver.url}/hook")
+        [waiting] = await ended(engine, "retrying")
+    assert waiting["message"] == f"the receiver answered {status}" and not other.jobs
+
+
+async def test_gone_is_the_end_of_it(engine: Engine, redis: Redis) -> None:
+    async with listening(answers(410)) as receiver, carrying(engine, redis):
+        await end(engine, notify=f"{receiver.url}/hook")
+        [lost] = await ended(engine, "error")
+    assert lost["attempt"] == 1 and "410" in lost["message"]
+
+
+async def test_a_pause_that_is_asked_for_is_made_and_costs_no_retry(engine: Engine, redis: Redis) -> None:
+    async with listening(answers(503, retry_after="120")) as receiver, carrying(engine, redis):
+        await end(engine, notify=f"{receiver.url}/hook")
+        document = await eventually(lambda: _put_off(engine))
+    assert document["retry_count"] == 0
+    assert 110_000 < document["due_ms"] - document["started_ms"] <= 125_000
+    assert len(receiver.jobs) == 1
+
+
+async def _put_off(engine: Engine) -> dict[str, Any] | None:
+    found = await notifications(engine, "scheduled")
+    return found[0] if found and found[0]["attempt"] else None
+
+
+def test_who_asks_for_pauses_for_ever_comes_to_an_end() -> None:
+    assert webhooks.answer_of(503, "1", webhooks.MOST_ATTEMPTS - 1).delay_s == 1
+    assert webhooks.answer_of(503, "1", webhooks.MOST_ATTEMPTS).delay_s is None
+
+
+async def hang(_: Any) -> web.Response:
+    await asyncio.sleep(60)
+    raise AssertionError
+
+
+async def test_a_receiver_that_hangs_does_not_keep_others_waiting(
+    engine: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "ANSWER_S", 60)  # none of them is given up while the others come
+    async with listening(hang) as hanging, listening(DELIVERED) as receiver:
+        for _ in range(webhooks.MOST + 20):
+            await enqueue(engine, notify=f"{hanging.url}/hook")
+        jobs = (await engine.pick("w", "mail", count=1000)).jobs
+        async with carrying(engine, redis):
+            await engine.finish("w", [({"type": "success", "id": j.id, "token": j.token}, b"\xc0") for j in jobs])
+            await hanging.delivered(webhooks.MOST // 2)
+            await end(engine, "b", notify=f"{receiver.url}/hook")
+            await receiver.delivered()
+            assert hanging.most_under_way <= webhooks.MOST // 2
+
+
+async def test_a_receiver_that_hangs_is_tried_again(
+    engine: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "ANSWER_S", 0.3)
+    async with listening(hang) as hanging, carrying(engine, redis):
+        await end(engine, notify=f"{hanging.url}/hook")
+        await eventually(lambda: _has_failed(engine, "no answer within 0.3 s"))
+
+
+async def _has_failed(engine: Engine, message: str) -> bool:
+    return any(one.get("message") == message for one in await notifications(engine, "retrying"))
+
+
+async def test_nothing_of_an_answer_is_read_or_told(engine: Engine, redis: Redis) -> None:
+    async def endless(request: Any) -> web.Response:
+        return web.Response(status=400, body=b"internal secret " * 1_000_000)
+
+    async with listening(endless) as receiver, carrying(engine, redis):
+        await end(engine, notify=f"{receiver.url}/hook")
+        [notification] = await ended(engine, "retrying")
+        document = (await engine.get(notification["id"]))[0]
+        history = await engine.history(notification["id"])
+    assert notification["message"] == "the receiver answered 400"
+    assert "internal secret" not in str([document, history])
+
+
+async def test_it_goes_only_where_the_master_may_push(engine: Engine, redis: Redis) -> None:
+    async with listening(DELIVERED) as receiver, carrying(engine, redis, reach=Reach(())):
+        await end(engine, notify=f"{receiver.url}/hook")
+        [barred] = await ended(engine, "retrying")
+    assert "this master may not push to 127.0.0.1" in barred["message"] and not receiver.jobs
+
+
+async def test_a_refused_connection_is_tried_again(engine: Engine, redis: Redis) -> None:
+    await quick(engine)
+    async with listening(DELIVERED) as receiver:
+        url = f"{receiver.url}/hook"
+    async with carrying(engine, redis):
+        await end(engine, notify=url)
+        await eventually(lambda: _has_retried(engine))
+        assert (await notifications(engine))[0]["status"] in ("retrying", "running", "queued")
+
+
+async def _has_retried(engine: Engine) -> bool:
+    return any(one["retry_count"] >= 2 for one in await notifications(engine))
+
+
+# -- masters that die -----------------------------------------------------------------------------
+
+
+@pytest.mark.faults
+async def test_a_master_that_is_killed_loses_no_notification() -> None:
+    """One dies between the end and the notification, one while it delivers: what it had goes to another."""
+
+    async def answer(_: Any) -> web.Response:
+        if len(receiver.jobs) == 1:
+            await asyncio.sleep(60)
+        return web.Response(status=204)
+
+    with RedisServer() as server:
+        serve = "jqmaster", "serve", "--redis", server.url, "--port", "0"
+        async with listening(answer) as receiver:
+            with Process(*serve, ready="listens on") as master:
+                async with connect(server.url) as redis:
+                    engine = Engine(redis)
+                    await engine.queue(QUEUE)  # so that masters wait for them
+                    job = await end(engine, notify=f"{receiver.url}/hook")
+                    await receiver.delivered()  # until there is the queue it is asked for every 10 s
+                    master.kill()
+                    other = await end(engine, notify=f"{receiver.url}/hook")
+                    with Process(*serve, ready="listens on"):
+                        await receiver.delivered(2)
+                        held, *_ = await notifications(engine, "running")  # the other is not yet answered, perhaps
+                        assert await engine.kick([held["id"]]) == ["queued"]  # or its lease, of half a minute
+                        await receiver.delivered(3)
+                        await ended(engine, "done", 2)
+    assert [told["data"]["id"] for told in receiver.jobs] == [job, other, job]
+    ids = [dict(headers)[b"webhook-id"] for headers in receiver.headers]
+    assert ids[0] == ids[2] != ids[1]
+
+
+def test_the_body_is_plain_json_in_any_language() -> None:
+    event = {"id": "x", "status": "error", "message": "é\n", "ended_ms": 1_700_000_000_123}
+    body = json.loads(webhooks.body_of(event))
+    assert body == {"type": "job.error", "timestamp": "2023-11-14T22:13:20.123Z", "data": event}
