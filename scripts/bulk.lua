@@ -10,7 +10,7 @@ local check = require "jqlua.base.check"
 local moving = require "jqlua.life.moving"
 local bulks = require "jqlua.upkeep.bulks"
 local transition = require "jqlua.life.transition"
-local where_of = require "jqlua.find.where"
+local filter = require "jqlua.find.filter"
 
 local MOST_CURSOR, MOST_PROBLEM = 255, 1000
 
@@ -37,7 +37,7 @@ local function check_begin()
     or spec.where == nil and "INVALID where: expected a map of conditions, got nothing"
   local _
   if not wrong then
-    _, wrong = where_of.parse(spec.where)
+    _, wrong = filter.parse(spec.where)
   end
   if wrong then
     return wrong

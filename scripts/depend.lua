@@ -8,7 +8,7 @@
 local arguments = require "jqlua.base.arguments"
 local dependency = require "jqlua.links.dependency"
 local dependents = require "jqlua.links.dependents"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"
 
@@ -27,4 +27,4 @@ end
 dependency.note(of, spec)
 dependents.change(of, added, spec.remove or {}, spec.if_failed ~= nil)
 transition.commit()
-return states.name(of[job.STATE])
+return states.name(of[jobs.STATE])

@@ -11,9 +11,9 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local fairness = require "jqlua.queue.fairness"
 local glob = require "jqlua.base.glob"
-local queue = require "jqlua.queue.record"
-local lineup = require "jqlua.limits.placement"
-local queuedoc = require "jqlua.queue.document"
+local queues = require "jqlua.queue.queues"
+local placement = require "jqlua.limits.placement"
+local queuedoc = require "jqlua.queue.queuedoc"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
@@ -47,28 +47,28 @@ if problem then
   return redis.error_reply(problem)
 end
 
-local owner = queue.load(spec.name)
-problem = owner[queue.IS_NEW] and admission.check_queues(spec.name, 1, "name")
+local owner = queues.load(spec.name)
+problem = owner[queues.IS_NEW] and admission.check_queues(spec.name, 1, "name")
 if problem then
   return redis.error_reply(problem)
 end
-if owner[queue.IS_NEW] then
-  owner[queue.CHANGED] = true
+if owner[queues.IS_NEW] then
+  owner[queues.CHANGED] = true
 end
 if spec.max_waiting then
-  owner[queue.MAX_WAITING] = spec.max_waiting
-  owner[queue.CHANGED] = true
+  owner[queues.MAX_WAITING] = spec.max_waiting
+  owner[queues.CHANGED] = true
 end
-if spec.paused and owner[queue.PAUSED] == 0 then
-  owner[queue.PAUSED] = 1
-  queue.set_head(owner, meta.NONE)
-elseif spec.paused == false and owner[queue.PAUSED] ~= 0 then
-  owner[queue.PAUSED] = 0
-  owner[queue.CHANGED] = true
-  local priority, id = lineup.least(owner)
+if spec.paused and owner[queues.PAUSED] == 0 then
+  owner[queues.PAUSED] = 1
+  queues.set_head(owner, meta.NONE)
+elseif spec.paused == false and owner[queues.PAUSED] ~= 0 then
+  owner[queues.PAUSED] = 0
+  owner[queues.CHANGED] = true
+  local priority, id = placement.least(owner)
   if priority then
-    queue.set_head(owner, priority, id)
-    owner[queue.REOPENED] = true
+    queues.set_head(owner, priority, id)
+    owner[queues.REOPENED] = true
   end
 end
 if levels then
@@ -83,7 +83,7 @@ if own_set or own_unset then
     values[place] = nil
   end
   settings.save_own(owner, values)
-  queue.look_again(owner)
+  queues.look_again(owner)
 end
 local says = {}
 for field in pairs(spec) do

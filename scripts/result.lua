@@ -7,11 +7,11 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local batch = require "jqlua.base.writes"
-local job = require "jqlua.job.record"
+local batch = require "jqlua.base.batch"
+local jobs = require "jqlua.job.jobs"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
@@ -24,18 +24,18 @@ local id = ARGV[1]
 if #ARGV ~= 1 or not check.is_id(id) then
   return redis.error_reply(check.problem("id", check.ID, id))
 end
-local of = job.read(id)
+local of = jobs.read(id)
 if not of then
   return redis.error_reply(check.missing("id", "job", id))
 end
-local state = states.name(of[job.STATE])
-local has_kept = of[job.STATE] == states.KEPT or of[job.STATE] == states.DONE and job.has(of, job.KEEP_RESULT)
+local state = states.name(of[jobs.STATE])
+local has_kept = of[jobs.STATE] == states.KEPT or of[jobs.STATE] == states.DONE and jobs.has(of, jobs.KEEP_RESULT)
 if not has_kept then
   return { state }
 end
 local now = meta.state[meta.NOW_MS]
-local owner = queue.load(of[job.QUEUE])
-local kept = queue.key(owner, states.KEPT)
+local owner = queues.load(of[jobs.QUEUE])
+local kept = queues.key(owner, states.KEPT)
 local until_ms = tonumber(redis.call("ZSCORE", kept, id) or 0)
 local grace_ms = settings.at(settings.RESULT_GRACE, owner) * 1000
 local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(of)
@@ -45,11 +45,11 @@ end
 local blob = redis.call("GET", keys.OUTCOME .. id)
 if grace_ms == 0 and not is_needed then
   sweep.drop_result(of)
-elseif grace_ms == 0 or not job.has(of, job.READ) then
-  job.set(of, job.READ)
-  job.save(of)
+elseif grace_ms == 0 or not jobs.has(of, jobs.READ) then
+  jobs.set(of, jobs.READ)
+  jobs.save(of)
   batch.add(kept, now + grace_ms, id)
-  queue.note_due(owner, queue.DUE_ENDED, now + grace_ms)
+  queues.note_due(owner, queues.DUE_ENDED, now + grace_ms)
 end
 transition.commit()
 return { state, blob }

@@ -6,7 +6,7 @@
 -- Flags: write
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"
 
@@ -30,13 +30,13 @@ end
 local is_tracked = spec.on ~= false or nil
 local found = {}
 for i, id in ipairs(spec.ids) do
-  local of = job.read(id)
-  found[i] = of and states.name(of[job.STATE]) or false
-  local options = of and job.options(of)
+  local of = jobs.read(id)
+  found[i] = of and states.name(of[jobs.STATE]) or false
+  local options = of and jobs.options(of)
   if options and options.track ~= is_tracked then
     options.track = is_tracked
-    of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-    job.save(of)
+    of[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+    jobs.save(of)
   end
 end
 transition.commit()

@@ -6,8 +6,8 @@
 -- Flags: drain
 local awaited = require "jqlua.job.awaited"
 local arguments = require "jqlua.base.arguments"
-local batch = require "jqlua.base.writes"
-local job = require "jqlua.job.record"
+local batch = require "jqlua.base.batch"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 
 local problem = arguments.ids()
@@ -16,9 +16,9 @@ if problem then
 end
 local found = {}
 for i, id in ipairs(ARGV) do
-  local of = job.read(id)
-  found[i] = of and states.name(of[job.STATE]) or false
-  if of and states.is_of(of[job.STATE], states.UNENDED) then
+  local of = jobs.read(id)
+  found[i] = of and states.name(of[jobs.STATE]) or false
+  if of and states.is_of(of[jobs.STATE], states.UNENDED) then
     awaited.note(of)
   end
 end

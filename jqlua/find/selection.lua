@@ -2,8 +2,8 @@
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local find = require "jqlua.find.find"
-local job = require "jqlua.job.record"
-local where_of = require "jqlua.find.where"
+local jobs = require "jqlua.job.jobs"
+local filter = require "jqlua.find.filter"
 
 local M = {}
 
@@ -24,7 +24,7 @@ local function parse(spec)
   elseif spec.ids ~= nil then
     return nil, "INVALID ids: expected either ids or where, got both"
   end
-  local where, problem = where_of.parse(spec.where)
+  local where, problem = filter.parse(spec.where)
   local at
   if where then
     at, problem = find.parse(spec, where)
@@ -59,7 +59,7 @@ function M.each(selection, letters, change)
   if selection.ids then
     local answers = {}
     for i, id in ipairs(selection.ids) do
-      local of, is_changed = job.read(id), nil
+      local of, is_changed = jobs.read(id), nil
       answers[i] = "NOTFOUND"
       if of then
         answers[i], is_changed = change(of)

@@ -5,7 +5,7 @@
 --
 -- A unit is some ten microseconds of Redis. Prices are rounded up; what a call does besides, and the step that goes
 -- beyond, come on top.
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local meta = require "jqlua.base.meta"
 
 local M = {}
@@ -46,7 +46,7 @@ end
 ---@param of table job
 ---@return number units
 function M.of_job(of)
-  return JOB + #of[job.OPTIONS] / OPTIONS_PER_UNIT + #of[job.UNITS] / UNITS_PER_UNIT
+  return JOB + #of[jobs.OPTIONS] / OPTIONS_PER_UNIT + #of[jobs.UNITS] / UNITS_PER_UNIT
 end
 
 ---@param bytes string

@@ -4,8 +4,8 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local bounds = require "jqlua.settings.bounds"
-local job = require "jqlua.job.record"
-local queue = require "jqlua.queue.record"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
 
 local M = {}
 
@@ -29,21 +29,21 @@ end
 ---@param owner table the queue
 ---@param of table job
 function M.enter(owner, of)
-  local options = job.given(of)
+  local options = jobs.given(of)
   local tags = options.tags or {}
   if tags[1] or options.unique_for then
-    queue.set(owner, queue.INDEXED)
+    queues.set(owner, queues.INDEXED)
   end
   for _, tag in ipairs(tags) do
-    note(tag, of[job.ID], true)
+    note(tag, of[jobs.ID], true)
   end
 end
 
 --- A job's record goes.
 ---@param of table job
 function M.leave(of)
-  for _, tag in ipairs(job.given(of).tags or {}) do
-    note(tag, of[job.ID], false)
+  for _, tag in ipairs(jobs.given(of).tags or {}) do
+    note(tag, of[jobs.ID], false)
   end
 end
 
@@ -53,11 +53,11 @@ end
 ---@param new_tags string[]?
 function M.replace(of, old_tags, new_tags)
   for _, tag in ipairs(old_tags or {}) do
-    note(tag, of[job.ID], false)
+    note(tag, of[jobs.ID], false)
   end
   for _, tag in ipairs(new_tags or {}) do
-    note(tag, of[job.ID], true)
-    queue.set(queue.load(of[job.QUEUE]), queue.INDEXED)
+    note(tag, of[jobs.ID], true)
+    queues.set(queues.load(of[jobs.QUEUE]), queues.INDEXED)
   end
 end
 

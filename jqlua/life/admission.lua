@@ -4,13 +4,13 @@
 -- case, so that no job is lost.
 local bounds = require "jqlua.settings.bounds"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
-local job = require "jqlua.job.record"
+local constraints = require "jqlua.limits.constraints"
+local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
-local statistics = require "jqlua.statistics.buckets"
-local units = require "jqlua.limits.units"
+local buckets = require "jqlua.statistics.buckets"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -53,8 +53,8 @@ end
 --- Pairs of queue and name that statistics know, those included that still stand in the log.
 local function count_pairs(asked)
   asked.pair_count = call("ZCARD", keys.STATS_PAIRS)
-  for pair in pairs(statistics.cells(call("GET", keys.LOG))) do
-    if statistics.is_pair(pair) and not call("ZSCORE", keys.STATS_PAIRS, pair) then
+  for pair in pairs(buckets.cells(call("GET", keys.LOG))) do
+    if buckets.is_pair(pair) and not call("ZSCORE", keys.STATS_PAIRS, pair) then
       asked.pairs[pair] = true
       asked.pair_count = asked.pair_count + 1
     end
@@ -63,7 +63,7 @@ end
 
 --- A queue's jobs of its own name are taken whenever the queue is.
 local function name_problem(asked, new, path)
-  local queue_name, name = new[job.QUEUE], new[job.NAME]
+  local queue_name, name = new[jobs.QUEUE], new[jobs.NAME]
   local pair = queue_name .. "\0" .. (name ~= queue_name and name or "")
   if not asked.pair_count then
     count_pairs(asked)
@@ -108,17 +108,17 @@ end
 
 --- A constraint without `by` has one key, which is always taken.
 local function key_problem(asked, new, argument, path)
-  if meta.state[meta.VERSION] == 0 or constraint.fixed(new[job.QUEUE], new[job.NAME], false) then
+  if meta.state[meta.VERSION] == 0 or constraints.fixed(new[jobs.QUEUE], new[jobs.NAME], false) then
     return
   end
   if asked.full == nil then
     asked.full = find_full()
   end
-  for _, entry in ipairs(asked.full and constraint.entries(new, constraint.facts(new, argument), false) or {}) do
-    local digits = entry[units.DIGITS]
-    if entry[units.VALUE] ~= "" and (asked.full.all or asked.full[digits])
-      and call("EXISTS", keys.KEY .. entry[units.NAME]) == 0 then
-      return full_problem(asked.full, digits, unused(constraint.load_number(entry[units.NUMBER]).i), path)
+  for _, entry in ipairs(asked.full and constraints.entries(new, constraints.facts(new, argument), false) or {}) do
+    local digits = entry[job_units.DIGITS]
+    if entry[job_units.VALUE] ~= "" and (asked.full.all or asked.full[digits])
+      and call("EXISTS", keys.KEY .. entry[job_units.NAME]) == 0 then
+      return full_problem(asked.full, digits, unused(constraints.load_number(entry[job_units.NUMBER]).i), path)
     end
   end
 end
@@ -130,7 +130,7 @@ end
 ---@return string? problem
 function M.check_keys(definition, path, value)
   if not meta.state[meta.CROWDED]
-    or value and call("EXISTS", keys.KEY .. units.key_name(definition.n, value)) == 1 then
+    or value and call("EXISTS", keys.KEY .. job_units.key_name(definition.n, value)) == 1 then
     return
   end
   local full, id = find_full(), definition.i
@@ -140,11 +140,11 @@ end
 
 --- Whether a job that is to come brings nothing that is too much.
 ---@param asked table as begin gives it
----@param new table as module job.spec parses it
+---@param new table as module job.jobspec parses it
 ---@return string? problem
 function M.check_job(asked, new, argument, path)
   return meta.state[meta.COUNTED] and name_problem(asked, new, path)
-    or new[job.OPTIONS] ~= "" and M.check_tags(asked, job.given(new).tags or {}, path)
+    or new[jobs.OPTIONS] ~= "" and M.check_tags(asked, jobs.given(new).tags or {}, path)
     or key_problem(asked, new, argument, path)
 end
 

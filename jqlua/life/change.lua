@@ -2,17 +2,17 @@
 -- Changes of jobs that are there already.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
-local job = require "jqlua.job.record"
+local constraints = require "jqlua.limits.constraints"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local jobspec = require "jqlua.job.spec"
-local lineup = require "jqlua.limits.placement"
+local jobspec = require "jqlua.job.jobspec"
+local placement = require "jqlua.limits.placement"
 local moving = require "jqlua.life.moving"
-local queue = require "jqlua.queue.record"
-local tagindex = require "jqlua.job.tags"
+local queues = require "jqlua.queue.queues"
+local tags = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -79,19 +79,19 @@ function M.parse(blob, i, has_argument)
 end
 
 local function save_options(of, options)
-  of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  of[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
 --- When a job that waits may start.
 ---@param due_ms number
 local function set_time(of, due_ms)
-  local now, state = meta.state[meta.NOW_MS], of[job.STATE]
+  local now, state = meta.state[meta.NOW_MS], of[jobs.STATE]
   if due_ms <= now and (state == states.QUEUED or state == states.IN_LANE) then
     return
   end
-  local owner = queue.load(of[job.QUEUE])
-  local options = job.options(of)
-  if of[job.ATTEMPT] == 0 or state == states.BLOCKED then
+  local owner = queues.load(of[jobs.QUEUE])
+  local options = jobs.options(of)
+  if of[jobs.ATTEMPT] == 0 or state == states.BLOCKED then
     -- One that is blocked has nothing else to wait for when its time has come.
     options.ready_ms = (due_ms > now or state ~= states.BLOCKED) and due_ms or nil
     save_options(of, options)
@@ -100,20 +100,20 @@ local function set_time(of, due_ms)
     return
   elseif due_ms <= now then
     if state == states.SCHEDULED or state == states.RETRYING then
-      lineup.enter(of)
+      placement.enter(of)
     end
   elseif state == states.SCHEDULED or state == states.RETRYING then
-    batch.add(queue.key(owner, state), due_ms, of[job.ID])
-    queue.note_due(owner, queue.DUE_WAITING, due_ms)
+    batch.add(queues.key(owner, state), due_ms, of[jobs.ID])
+    queues.note_due(owner, queues.DUE_WAITING, due_ms)
   else
     transition.move(of, states.SCHEDULED, due_ms)
   end
 end
 
-local function set_tags(of, tags)
-  local options = job.options(of)
-  tagindex.replace(of, options.tags or {}, tags)
-  options.tags = tags[1] and tags or nil
+local function set_tags(of, new_tags)
+  local options = jobs.options(of)
+  tags.replace(of, options.tags or {}, new_tags)
+  options.tags = new_tags[1] and new_tags or nil
   save_options(of, options)
 end
 
@@ -124,21 +124,21 @@ local function change_waiting(of, changed, argument)
   if argument then
     local writes = batch.writes
     local n = #writes
-    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. of[job.ID], argument
+    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. of[jobs.ID], argument
   end
-  of[job.MAX_RETRY] = changed.max_retry or of[job.MAX_RETRY]
-  of[job.TIMEOUT_MS] = changed.timeout and math.ceil(changed.timeout * 1000) or of[job.TIMEOUT_MS]
+  of[jobs.MAX_RETRY] = changed.max_retry or of[jobs.MAX_RETRY]
+  of[jobs.TIMEOUT_MS] = changed.timeout and math.ceil(changed.timeout * 1000) or of[jobs.TIMEOUT_MS]
   if changed.tags then
     set_tags(of, changed.tags)
   end
-  local is_ready = of[job.STATE] == states.QUEUED or of[job.STATE] == states.IN_LANE
-  if changed.queue and changed.queue ~= of[job.QUEUE] then
-    moving.move(of, changed.queue, changed.priority or of[job.PRIORITY])
+  local is_ready = of[jobs.STATE] == states.QUEUED or of[jobs.STATE] == states.IN_LANE
+  if changed.queue and changed.queue ~= of[jobs.QUEUE] then
+    moving.move(of, changed.queue, changed.priority or of[jobs.PRIORITY])
   elseif is_ready and (argument or changed.priority or changed.tags) then
-    lineup.relocate(of, changed.priority or of[job.PRIORITY], argument)
+    placement.relocate(of, changed.priority or of[jobs.PRIORITY], argument)
     batch.flush() -- before it may go somewhere else
   else
-    of[job.PRIORITY] = changed.priority or of[job.PRIORITY]
+    of[jobs.PRIORITY] = changed.priority or of[jobs.PRIORITY]
     if argument then
       batch.flush() -- who places it reads it
     end
@@ -146,7 +146,7 @@ local function change_waiting(of, changed, argument)
   if changed.due_ms then
     set_time(of, changed.due_ms)
   end
-  job.save(of)
+  jobs.save(of)
 end
 
 --- Of a job that does not wait, only tags can be changed.
@@ -156,7 +156,7 @@ end
 function M.why_not(of, change, argument)
   if not of then
     return "NOTFOUND"
-  elseif not states.is_of(of[job.STATE], states.WAITING) then
+  elseif not states.is_of(of[jobs.STATE], states.WAITING) then
     for field in pairs(change) do
       if argument or field ~= "id" and field ~= "tags" then
         return "CONFLICT"
@@ -173,16 +173,16 @@ function M.apply(of, change, argument)
   local why_not = M.why_not(of, change, argument)
   if why_not then
     return why_not
-  elseif not states.is_of(of[job.STATE], states.WAITING) then
+  elseif not states.is_of(of[jobs.STATE], states.WAITING) then
     set_tags(of, change.tags)
-    job.save(of)
-    return states.name(of[job.STATE])
+    jobs.save(of)
+    return states.name(of[jobs.STATE])
   end
   local now = meta.state[meta.NOW_MS]
   change.due_ms = change.delay and now + math.ceil(change.delay * 1000)
     or change.run_at and math.max(now, math.ceil(change.run_at * 1000))
   change_waiting(of, change, argument)
-  return states.name(of[job.STATE])
+  return states.name(of[jobs.STATE])
 end
 
 --- Whether the namespace has room for the queues and tags that jobs are to have, and the call for the matching that
@@ -193,24 +193,24 @@ function M.check(changes)
   local asked, waiting, is_crowded = admission.begin(), {}, meta.state[meta.CROWDED]
   local new_queues, new_count = {}, 0
   for i, change in ipairs(changes) do
-    local of, argument = job.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
+    local of, argument = jobs.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
     if not M.why_not(of, change, argument) then
       local problem = is_crowded and change.tags
         and admission.check_tags(asked, change.tags, "jobs[" .. i - 1 .. "]")
       local name = change.queue
-      if name and not new_queues[name] and queue.load(name)[queue.IS_NEW] then
+      if name and not new_queues[name] and queues.load(name)[queues.IS_NEW] then
         new_queues[name], new_count = true, new_count + 1
         problem = problem or admission.check_queues(name, new_count, "jobs[" .. i - 1 .. "].queue")
       end
       if problem then
         return problem
       end
-      if states.is_of(of[job.STATE], states.WAITING) then
-        waiting[#waiting + 1] = name and { [job.QUEUE] = name, [job.NAME] = of[job.NAME] } or of
+      if states.is_of(of[jobs.STATE], states.WAITING) then
+        waiting[#waiting + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = of[jobs.NAME] } or of
       end
     end
   end
-  return constraint.check_asked(waiting, "jobs")
+  return constraints.check_asked(waiting, "jobs")
 end
 
 --- A job that waits gets what another with its unique key brought.

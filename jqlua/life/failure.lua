@@ -1,14 +1,14 @@
 -- What follows an attempt that failed: a retry after a backoff, or the end.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local failgroups = require "jqlua.job.failed"
+local failure_groups = require "jqlua.job.failure_groups"
 local settings = require "jqlua.settings.settings"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local notices = require "jqlua.webhooks.notices"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -22,30 +22,30 @@ local LONGEST_NOTE = 200
 --- h how the last attempts ended (see note_attempt), n how many before them are forgotten, l lapses that were counted
 --- apart from failures, b the attempt of the last of them, k {constraint, until_ms} what held its first start}.
 function M.extra(of)
-  if job.has(of, job.HAS_EXTRA) then
-    local raw = call("GET", keys.EXTRA .. of[job.ID])
+  if jobs.has(of, jobs.HAS_EXTRA) then
+    local raw = call("GET", keys.EXTRA .. of[jobs.ID])
     return raw and cmsgpack.unpack(raw) or {}
   end
   return {}
 end
 
 function M.save_extra(of, extra)
-  call("SET", keys.EXTRA .. of[job.ID], cmsgpack.pack(extra))
-  job.set(of, job.HAS_EXTRA)
+  call("SET", keys.EXTRA .. of[jobs.ID], cmsgpack.pack(extra))
+  jobs.set(of, jobs.HAS_EXTRA)
 end
 
 -- math.random repeats itself after a restart; a digest of what is unique about the attempt does not.
 local function random(of)
   local now = string.format("%.0f", meta.state[meta.NOW_MS])
-  local digest = redis.sha1hex(of[job.ID] .. ":" .. of[job.ATTEMPT] .. ":" .. now)
+  local digest = redis.sha1hex(of[jobs.ID] .. ":" .. of[jobs.ATTEMPT] .. ":" .. now)
   return tonumber(digest:sub(1, 8), 16) / 4294967296
 end
 
 ---@param count number how many failures, or lapses, there were
 ---@return number ms to wait before the next attempt
 local function backoff_ms(of, count)
-  local base, cap, jitter = settings.retry(queue.load(of[job.QUEUE]))
-  local options = job.options(of)
+  local base, cap, jitter = settings.retry(queues.load(of[jobs.QUEUE]))
+  local options = jobs.options(of)
   base, cap, jitter = options.retry_base or base, options.retry_cap or cap, options.retry_jitter or jitter
   if base == 0 then
     return 0 -- 0 times an infinite power would be no number
@@ -82,7 +82,7 @@ end
 --- Keeps how the attempt that is over ended.
 function M.note_attempt(extra, of, reason, group, message)
   M.keep(extra, {
-    of[job.ATTEMPT], of[job.STARTED_MS], meta.state[meta.NOW_MS], of[job.HOW], of[job.WORKER], reason or "",
+    of[jobs.ATTEMPT], of[jobs.STARTED_MS], meta.state[meta.NOW_MS], of[jobs.HOW], of[jobs.WORKER], reason or "",
     group or "", note(message or ""),
   })
 end
@@ -91,7 +91,7 @@ end
 --- Keeps that the job leaves its queue for another, without having run.
 function M.note_move(of)
   local extra = M.extra(of)
-  M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], job.MOVED_ON, "", "", "", note("from " .. of[job.QUEUE]) })
+  M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], jobs.MOVED_ON, "", "", "", note("from " .. of[jobs.QUEUE]) })
   M.save_extra(of, extra)
 end
 
@@ -112,24 +112,24 @@ local function record(of, extra, attempt_is_over, reason, group, message, error_
     M.note_attempt(extra, of, reason, group, message)
   end
   M.save_extra(of, extra)
-  if of[job.STATE] == states.ERROR then
-    failgroups.enter(of, group or reason, meta.state[meta.NOW_MS])
+  if of[jobs.STATE] == states.ERROR then
+    failure_groups.enter(of, group or reason, meta.state[meta.NOW_MS])
   end
   if error_blob then
-    call("SET", keys.OUTCOME .. of[job.ID], error_blob)
-    job.set(of, job.HAS_OUTCOME)
-  elseif job.has(of, job.HAS_OUTCOME) then
-    call("DEL", keys.OUTCOME .. of[job.ID])
-    job.clear(of, job.HAS_OUTCOME)
+    call("SET", keys.OUTCOME .. of[jobs.ID], error_blob)
+    jobs.set(of, jobs.HAS_OUTCOME)
+  elseif jobs.has(of, jobs.HAS_OUTCOME) then
+    call("DEL", keys.OUTCOME .. of[jobs.ID])
+    jobs.clear(of, jobs.HAS_OUTCOME)
   end
-  job.save(of)
+  jobs.save(of)
 end
 
 ---@cold
 --- Whether the running attempt ran for as long as it may.
 local function is_overrun(of)
-  local most_s = of[job.OPTIONS] ~= "" and job.given(of).max_runtime
-  return most_s and meta.state[meta.NOW_MS] - of[job.STARTED_MS] >= most_s * 1000
+  local most_s = of[jobs.OPTIONS] ~= "" and jobs.given(of).max_runtime
+  return most_s and meta.state[meta.NOW_MS] - of[jobs.STARTED_MS] >= most_s * 1000
 end
 
 ---@cold
@@ -141,24 +141,24 @@ end
 function M.fail(of, how, said, error_blob)
   local now, extra = meta.state[meta.NOW_MS], M.extra(of)
   local reason, message = said.reason or "other", said.message or ""
-  if reason == "timeout" and job.has(of, job.HELD) then
-    worker.lapsed(of[job.WORKER])
+  if reason == "timeout" and jobs.has(of, jobs.HELD) then
+    workers.lapsed(of[jobs.WORKER])
   end
-  of[job.HOW] = how
-  of[job.ENDED_MS] = now
-  local most_lapses = how == job.LAPSED and not is_overrun(of) and job.given(of).max_lapses
+  of[jobs.HOW] = how
+  of[jobs.ENDED_MS] = now
+  local most_lapses = how == jobs.LAPSED and not is_overrun(of) and jobs.given(of).max_lapses
   local is_left, count
   if most_lapses then
     count = (extra.l or 0) + 1
-    extra.l, extra.b = count, of[job.ATTEMPT]
+    extra.l, extra.b = count, of[jobs.ATTEMPT]
     is_left = count <= most_lapses
     if not is_left then
       reason, message = "lapses", message .. ", and that more than max_lapses times"
     end
   else
-    count = of[job.FAILURES] + 1
-    of[job.FAILURES] = count
-    is_left = said.should_retry ~= false and count <= of[job.MAX_RETRY]
+    count = of[jobs.FAILURES] + 1
+    of[jobs.FAILURES] = count
+    is_left = said.should_retry ~= false and count <= of[jobs.MAX_RETRY]
   end
   local state = "retrying"
   local kept
@@ -179,7 +179,7 @@ end
 --- The running attempt's lease ran out, or it ran for as long as it may.
 function M.lapse(of)
   local why = is_overrun(of) and "it ran for max_runtime" or "the lease ran out"
-  M.fail(of, job.LAPSED, { reason = "timeout", message = why })
+  M.fail(of, jobs.LAPSED, { reason = "timeout", message = why })
 end
 
 ---@cold
@@ -199,8 +199,8 @@ end
 ---@cold
 --- The job begins anew: it has not failed, nor lapsed, yet. Attempts go on counting.
 function M.begin_anew(of)
-  of[job.FAILURES] = 0
-  if of[job.OPTIONS] ~= "" and job.given(of).max_lapses then
+  of[jobs.FAILURES] = 0
+  if of[jobs.OPTIONS] ~= "" and jobs.given(of).max_lapses then
     local extra = M.extra(of)
     if extra.l then
       extra.l, extra.b = nil, nil
@@ -223,7 +223,7 @@ end
 --- What the job waits for failed, or was cancelled.
 ---@param what string
 function M.depend(of, other_id, what)
-  of[job.ENDED_MS] = meta.state[meta.NOW_MS]
+  of[jobs.ENDED_MS] = meta.state[meta.NOW_MS]
   local message = "job " .. other_id .. ", on which it depends, " .. what
   if give_up(of, "dependency", message) then
     record(of, M.extra(of), false, "dependency", nil, message)

@@ -3,23 +3,23 @@
 -- step.
 local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local dependents = require "jqlua.links.dependents"
 local failure = require "jqlua.life.failure"
 local glob = require "jqlua.base.glob"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local jobspec = require "jqlua.job.spec"
+local jobspec = require "jqlua.job.jobspec"
 local keys = require "jqlua.base.keys"
-local lineup = require "jqlua.limits.placement"
+local placement = require "jqlua.limits.placement"
 local links = require "jqlua.links.links"
 local moving = require "jqlua.life.moving"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
 local taking = require "jqlua.limits.taking"
-local statlog = require "jqlua.statistics.log"
+local statlog = require "jqlua.statistics.statlog"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -114,7 +114,7 @@ function M.check(said, i)
     return problem
   end
   local list = path .. ".enqueue"
-  return constraint.check_asked(said.jobs, list) or arrival.check(said.jobs, list)
+  return constraints.check_asked(said.jobs, list) or arrival.check(said.jobs, list)
 end
 
 --- Enqueues the jobs behind an outcome.
@@ -131,7 +131,7 @@ end
 function M.move(of, said, argument)
   local move = said.move
   local now = meta.state[meta.NOW_MS]
-  of[job.HOW] = job.MOVED_ON
+  of[jobs.HOW] = jobs.MOVED_ON
   if meta.state[meta.COUNTED] then
     statlog.left(of, states.RUNNING, states.QUEUED)
   end
@@ -142,19 +142,19 @@ function M.move(of, said, argument)
   failure.begin_anew(of)
   -- Room, and the place among what runs, belong to the queue that it leaves; transition.move sees to the new one.
   taking.leave(of, false)
-  batch.remove(queue.key(queue.load(of[job.QUEUE]), states.RUNNING), of[job.ID])
-  of[job.ENDED_MS] = now
-  of[job.NAME] = move.name or of[job.NAME]
-  of[job.QUEUE] = move.queue or of[job.NAME]
-  of[job.PRIORITY] = move.priority or of[job.PRIORITY]
+  batch.remove(queues.key(queues.load(of[jobs.QUEUE]), states.RUNNING), of[jobs.ID])
+  of[jobs.ENDED_MS] = now
+  of[jobs.NAME] = move.name or of[jobs.NAME]
+  of[jobs.QUEUE] = move.queue or of[jobs.NAME]
+  of[jobs.PRIORITY] = move.priority or of[jobs.PRIORITY]
   local owner = moving.admit(of)
-  redis.call("SET", keys.ARGUMENT .. of[job.ID], argument)
+  redis.call("SET", keys.ARGUMENT .. of[jobs.ID], argument)
   if move.delay and move.delay > 0 then
     transition.move(of, states.SCHEDULED, now + math.ceil(move.delay * 1000), true)
   else
-    transition.move(of, lineup.place(of, owner, argument), of[job.PRIORITY], true)
+    transition.move(of, placement.place(of, owner, argument), of[jobs.PRIORITY], true)
   end
-  job.save(of)
+  jobs.save(of)
 end
 
 --- Of jobs, those that another would have to wait for.
@@ -162,12 +162,12 @@ end
 local function others_of(id, depends, if_failed)
   local others, blocked = {}, {}
   for _, other_id in ipairs(depends) do
-    local other = job.read(other_id)
+    local other = jobs.read(other_id)
     if other_id == id then
       return nil
     elseif dependents.must_wait(other_id, if_failed) then
       others[#others + 1] = other_id
-      blocked[#blocked + 1] = other and other[job.STATE] == states.BLOCKED and other_id or nil
+      blocked[#blocked + 1] = other and other[jobs.STATE] == states.BLOCKED and other_id or nil
     end
   end
   -- Only of a job that somebody waits for, and that waits for one that waits, there can be a circle.
@@ -181,7 +181,7 @@ end
 
 --- Has the job's record say what it depends on now, instead of what it did before.
 local function depend_on(of, depends, if_failed, ready_ms)
-  local id, options, stays, gone = of[job.ID], job.options(of), {}, {}
+  local id, options, stays, gone = of[jobs.ID], jobs.options(of), {}, {}
   for _, other_id in ipairs(depends) do
     stays[other_id] = true
   end
@@ -191,7 +191,7 @@ local function depend_on(of, depends, if_failed, ready_ms)
   readers.enter(id, depends)
   readers.leave(id, gone)
   options.depends, options.if_failed, options.ready_ms = depends, if_failed, ready_ms
-  of[job.OPTIONS] = cmsgpack.pack(options)
+  of[jobs.OPTIONS] = cmsgpack.pack(options)
 end
 
 --- The running attempt is over; the job runs again when others have ended, which may be enqueued here.
@@ -199,38 +199,38 @@ end
 ---@param blob string its argument from then on, if the outcome says so
 ---@return string|table answer state; with enqueue {state, id, created, ...}
 function M.resume(of, said, blob)
-  local resume, owner = said.resume, queue.load(of[job.QUEUE])
+  local resume, owner = said.resume, queues.load(of[jobs.QUEUE])
   local answer, made = said.jobs and M.enqueue(said, "") or { "" }, {}
   for i = 2, #answer, 2 do
     made[i / 2] = answer[i]
   end
   local depends = arrival.ids(resume.depends, made)
-  local others = others_of(of[job.ID], depends, resume.if_failed)
+  local others = others_of(of[jobs.ID], depends, resume.if_failed)
   if not others then
-    answer[1] = failure.fail(of, job.FAILED,
+    answer[1] = failure.fail(of, jobs.FAILED,
       { message = "it would wait for itself", should_retry = false, finished_at = said.finished_at })
     return said.jobs and answer or answer[1]
   end
-  of[job.HOW] = job.WAITS
+  of[jobs.HOW] = jobs.WAITS
   local extra = failure.extra(of)
   failure.note_attempt(extra, of)
   extra.f = said.finished_at
   failure.save_extra(of, extra)
   if resume.checkpoint then
-    redis.call("SET", keys.ARGUMENT .. of[job.ID], blob)
+    redis.call("SET", keys.ARGUMENT .. of[jobs.ID], blob)
   end
   taking.leave(of, false) -- what it keeps in strict order, too: the others may need it
   if others[1] then
     transition.move(of, states.BLOCKED, 0)
   else
-    of[job.ENDED_MS] = meta.state[meta.NOW_MS] -- since when it waits
-    transition.move(of, lineup.place(of, owner), of[job.PRIORITY])
+    of[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- since when it waits
+    transition.move(of, placement.place(of, owner), of[jobs.PRIORITY])
   end
-  dependents.link_all(of[job.ID], others)
+  dependents.link_all(of[jobs.ID], others)
   depend_on(of, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
-  job.save(of)
+  jobs.save(of)
   batch.flush() -- it may have changed jobs that a pick of this call reads and starts
-  answer[1] = states.name(of[job.STATE])
+  answer[1] = states.name(of[jobs.STATE])
   return said.jobs and answer or answer[1]
 end
 

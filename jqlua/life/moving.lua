@@ -3,19 +3,19 @@
 -- under which it waits are found anew there.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local events = require "jqlua.statistics.events"
 local failure = require "jqlua.life.failure"
 local glob = require "jqlua.base.glob"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lane = require "jqlua.limits.lane"
-local lineup = require "jqlua.limits.placement"
-local queue = require "jqlua.queue.record"
-local statlog = require "jqlua.statistics.log"
-local tagindex = require "jqlua.job.tags"
+local lanes = require "jqlua.limits.lanes"
+local placement = require "jqlua.limits.placement"
+local queues = require "jqlua.queue.queues"
+local statlog = require "jqlua.statistics.statlog"
+local tags = require "jqlua.job.tags"
 local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
 
@@ -30,10 +30,10 @@ end
 --- A job comes to a queue that may be new. The caller has it put into a set there.
 ---@return table owner the queue
 function M.admit(of)
-  local owner = queue.load(of[job.QUEUE])
-  lineup.admit(of, owner)
-  tagindex.enter(owner, of)
-  owner[queue.CHANGED] = owner[queue.CHANGED] or owner[queue.IS_NEW]
+  local owner = queues.load(of[jobs.QUEUE])
+  placement.admit(of, owner)
+  tags.enter(owner, of)
+  owner[queues.CHANGED] = owner[queues.CHANGED] or owner[queues.IS_NEW]
   return owner
 end
 
@@ -49,20 +49,20 @@ end
 ---@param name string of the other queue
 ---@return table owner that queue
 function M.leave(of, name)
-  local owner, id, state = queue.load(of[job.QUEUE]), of[job.ID], of[job.STATE]
+  local owner, id, state = queues.load(of[jobs.QUEUE]), of[jobs.ID], of[jobs.STATE]
   if state == states.IN_LANE then
-    lane.leave(owner, of)
+    lanes.leave(owner, of)
   end
   taking.leave(of, false)
-  batch.remove(queue.key(owner, state), id)
+  batch.remove(queues.key(owner, state), id)
   note(of)
-  of[job.QUEUE] = name
+  of[jobs.QUEUE] = name
   local new = M.admit(of)
-  local expires_ms = of[job.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and job.given(of).expires_ms
+  local expires_ms = of[jobs.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and jobs.given(of).expires_ms
   if expires_ms then
-    batch.remove(keys.EXPIRING .. owner[queue.NAME], id)
+    batch.remove(keys.EXPIRING .. owner[queues.NAME], id)
     batch.add(keys.EXPIRING .. name, expires_ms, id)
-    queue.note_due(new, queue.DUE_WAITING, expires_ms)
+    queues.note_due(new, queues.DUE_WAITING, expires_ms)
   end
   return new
 end
@@ -71,16 +71,16 @@ end
 ---@param priority number that it has from now on
 function M.move(of, name, priority)
   batch.flush()
-  local state, id = of[job.STATE], of[job.ID]
-  local score = redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), id)
+  local state, id = of[jobs.STATE], of[jobs.ID]
+  local score = redis.call("ZSCORE", queues.key(queues.load(of[jobs.QUEUE]), state), id)
   local owner = M.leave(of, name)
-  of[job.PRIORITY] = priority
+  of[jobs.PRIORITY] = priority
   if state == states.QUEUED or state == states.IN_LANE then
-    transition.move(of, lineup.place(of, owner), priority, true)
+    transition.move(of, placement.place(of, owner), priority, true)
   else
-    batch.add(queue.key(owner, state), tonumber(score), id)
+    batch.add(queues.key(owner, state), tonumber(score), id)
     if state ~= states.BLOCKED then
-      queue.note_due(owner, queue.DUE_WAITING, tonumber(score))
+      queues.note_due(owner, queues.DUE_WAITING, tonumber(score))
     end
   end
   events.tell(of, "moved")

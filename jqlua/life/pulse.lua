@@ -5,16 +5,16 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 local bounds = require "jqlua.settings.bounds"
 local failure = require "jqlua.life.failure"
-local job = require "jqlua.job.record"
-local queue = require "jqlua.queue.record"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -46,7 +46,7 @@ local function is_seen_between(from_ms, to_ms)
   local found = call("ZRANGEBYSCORE", keys.ALIVE, from_ms, "(" .. string.format("%.0f", to_ms), "WITHSCORES",
     "LIMIT", 0, MOST)
   for i = 1, #found, 2 do
-    local record = worker.load(found[i])
+    local record = workers.load(found[i])
     if record and record.e ~= tonumber(found[i + 1]) then
       return true
     end
@@ -64,9 +64,9 @@ local function is_over_between(from_ms, to_ms)
     local kind, name = member:sub(1, 1), member:sub(2)
     local found
     if kind == due.LEASES then
-      local owner = queue.load(name)
+      local owner = queues.load(name)
       local grace_ms = settings.at(settings.LEASE_GRACE, owner) * 1000
-      found = has_between(queue.key(owner, states.RUNNING), from_ms, to_ms - grace_ms)
+      found = has_between(queues.key(owner, states.RUNNING), from_ms, to_ms - grace_ms)
     elseif kind == due.WORKERS then
       local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
       found = is_seen_between(from_ms - ttl_ms, to_ms - ttl_ms)
@@ -87,10 +87,10 @@ local function excuse_workers(from_ms, to_ms)
   for i = 1, #found, 2 do
     local id, seen_ms = found[i], tonumber(found[i + 1])
     local later_ms = math.min(seen_ms + to_ms - from_ms, to_ms - 1)
-    local record = later_ms > seen_ms and worker.load(id)
+    local record = later_ms > seen_ms and workers.load(id)
     if record then
       record.e = later_ms
-      worker.save(id, record)
+      workers.save(id, record)
       call("ZADD", keys.ALIVE, later_ms, id)
     end
   end
@@ -122,20 +122,20 @@ function M.excuses(of, key)
   if to_ms == 0 then
     return false
   end
-  local end_ms = tonumber(call("ZSCORE", key, of[job.ID]))
+  local end_ms = tonumber(call("ZSCORE", key, of[jobs.ID]))
   -- One that was renewed since began later.
-  if end_ms < from_ms or end_ms - of[job.TIMEOUT_MS] >= to_ms then
+  if end_ms < from_ms or end_ms - of[jobs.TIMEOUT_MS] >= to_ms then
     return false
   end
   local extra = failure.extra(of)
-  local later_ms = math.min(end_ms + to_ms - from_ms, of[job.STARTED_MS] + attempt.most_ms(of))
+  local later_ms = math.min(end_ms + to_ms - from_ms, of[jobs.STARTED_MS] + attempts.most_ms(of))
   if extra.z == end_ms or later_ms <= end_ms then
     return false
   end
   extra.z = later_ms
   failure.save_extra(of, extra)
-  job.save(of)
-  batch.add(key, later_ms, of[job.ID])
+  jobs.save(of)
+  batch.add(key, later_ms, of[jobs.ID])
   return true
 end
 

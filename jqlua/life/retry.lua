@@ -1,17 +1,17 @@
 -- Jobs that failed, were cancelled or skipped, once more from the beginning.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
 local history = require "jqlua.job.history"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lineup = require "jqlua.limits.placement"
+local placement = require "jqlua.limits.placement"
 local moving = require "jqlua.life.moving"
 local readers = require "jqlua.links.readers"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local unique = require "jqlua.job.unique"
 
 local M = {}
@@ -25,33 +25,33 @@ M.UNASKED = "tec" -- what is retried where no state is named: what was not neede
 ---@param name? string of the queue, where that is another
 ---@return string? problem
 function M.check(ids, name)
-  local problem = name and queue.load(name)[queue.IS_NEW] and admission.check_queues(name, 1, "queue")
+  local problem = name and queues.load(name)[queues.IS_NEW] and admission.check_queues(name, 1, "queue")
   if problem then
     return problem
   end
-  local jobs = {}
+  local list = {}
   for _, id in ipairs(meta.state[meta.VERSION] > 0 and ids or {}) do
-    local of = job.read(id)
-    if of and states.is_of(of[job.STATE], M.STATES) then
-      jobs[#jobs + 1] = name and { [job.QUEUE] = name, [job.NAME] = of[job.NAME] } or of
+    local of = jobs.read(id)
+    if of and states.is_of(of[jobs.STATE], M.STATES) then
+      list[#list + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = of[jobs.NAME] } or of
     end
   end
-  return constraint.check_asked(jobs, "ids")
+  return constraints.check_asked(list, "ids")
 end
 
 --- Of a job that never started: a moment to start by that is still to come holds, one that has passed does not. It is
 --- ready from now on.
 local function renew_times(of)
-  local options, now = job.options(of), meta.state[meta.NOW_MS]
+  local options, now = jobs.options(of), meta.state[meta.NOW_MS]
   if options.expires_ms and options.expires_ms > now then
-    local owner = queue.load(of[job.QUEUE])
-    batch.add(keys.EXPIRING .. of[job.QUEUE], options.expires_ms, of[job.ID])
-    queue.note_due(owner, queue.DUE_WAITING, options.expires_ms)
+    local owner = queues.load(of[jobs.QUEUE])
+    batch.add(keys.EXPIRING .. of[jobs.QUEUE], options.expires_ms, of[jobs.ID])
+    queues.note_due(owner, queues.DUE_WAITING, options.expires_ms)
   else
     options.expires_ms = nil
   end
   options.ready_ms = now
-  of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  of[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
 --- The job is queued, as if it had not failed yet. Attempts go on counting; what is known of the last failure stays.
@@ -59,27 +59,27 @@ end
 ---@return string answer
 ---@return boolean? changed
 function M.retry(of, name)
-  local state = of[job.STATE]
+  local state = of[jobs.STATE]
   if not states.is_of(state, M.STATES)
-    or of[job.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(of) then
+    or of[jobs.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(of) then
     return "CONFLICT"
   end
   if state ~= states.RETRYING then
     history.keep_end(of)
-    if of[job.OPTIONS] ~= "" then
-      readers.enter(of[job.ID], job.given(of).depends or {})
+    if of[jobs.OPTIONS] ~= "" then
+      readers.enter(of[jobs.ID], jobs.given(of).depends or {})
     end
   end
   failure.begin_anew(of)
-  local is_moved = name and name ~= of[job.QUEUE]
+  local is_moved = name and name ~= of[jobs.QUEUE]
   if is_moved then
     moving.leave(of, name)
   end
-  lineup.enter(of, is_moved)
-  if of[job.ATTEMPT] == 0 then
+  placement.enter(of, is_moved)
+  if of[jobs.ATTEMPT] == 0 then
     renew_times(of)
   end
-  job.save(of)
+  jobs.save(of)
   return "queued", true
 end
 

@@ -4,24 +4,24 @@
 -- A job is a member of exactly one sorted set, that of its queue and state, so counts are set sizes and cannot drift.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local events = require "jqlua.statistics.events"
-local failgroups = require "jqlua.job.failed"
-local job = require "jqlua.job.record"
+local failure_groups = require "jqlua.job.failure_groups"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lane = require "jqlua.limits.lane"
+local lanes = require "jqlua.limits.lanes"
 local links = require "jqlua.links.links"
 local notices = require "jqlua.webhooks.notices"
 local readers = require "jqlua.links.readers"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local room = require "jqlua.limits.room"
 local settings = require "jqlua.settings.settings"
 local sleepers = require "jqlua.pick.sleepers"
-local statistics = require "jqlua.statistics.buckets"
-local statlog = require "jqlua.statistics.log"
-local tagindex = require "jqlua.job.tags"
+local buckets = require "jqlua.statistics.buckets"
+local statlog = require "jqlua.statistics.statlog"
+local tags = require "jqlua.job.tags"
 local unique = require "jqlua.job.unique"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -44,36 +44,36 @@ M.REVIEW_MS = 5000
 --- What few jobs have: a time to start by, which is over when it started or ended, and a key that is free when it
 --- ended.
 local function leave_options(moved, from, to)
-  local options = job.given(moved)
+  local options = jobs.given(moved)
   local is_end = states.is_of(to, states.ENDED) and from ~= states.KEPT
-  if options.expires_ms and moved[job.ATTEMPT] == 0 and (to == states.RUNNING or is_end) then
-    batch.remove(keys.EXPIRING .. moved[job.QUEUE], moved[job.ID])
+  if options.expires_ms and moved[jobs.ATTEMPT] == 0 and (to == states.RUNNING or is_end) then
+    batch.remove(keys.EXPIRING .. moved[jobs.QUEUE], moved[jobs.ID])
   end
   if is_end and options.unique then
-    unique.leave(options, moved[job.ID])
+    unique.leave(options, moved[jobs.ID])
   end
   if is_end and options.depends then
-    readers.leave(moved[job.ID], options.depends)
+    readers.leave(moved[jobs.ID], options.depends)
   end
 end
 
 ---@cold
 --- The worker that had a job learns that it was taken away.
 function M.tell_worker(moved, what)
-  redis.call("SPUBLISH", keys.TOLD .. moved[job.WORKER],
-    what .. " " .. moved[job.ID] .. " " .. string.format("%.0f", moved[job.ATTEMPT]))
+  redis.call("SPUBLISH", keys.TOLD .. moved[jobs.WORKER],
+    what .. " " .. moved[jobs.ID] .. " " .. string.format("%.0f", moved[jobs.ATTEMPT]))
 end
 
 ---@cold
 local function leave_worker(moved)
-  worker.free(moved[job.WORKER], moved[job.ID])
-  job.clear(moved, job.HELD)
+  workers.free(moved[jobs.WORKER], moved[jobs.ID])
+  jobs.clear(moved, jobs.HELD)
 end
 
 ---@cold
 local function tell_watchers(moved, to)
-  redis.call("SPUBLISH", keys.ENDED, moved[job.ID] .. " " .. states.name(to))
-  links.note_end(moved[job.ID], to)
+  redis.call("SPUBLISH", keys.ENDED, moved[jobs.ID] .. " " .. states.name(to))
+  links.note_end(moved[jobs.ID], to)
 end
 
 --- Takes the records of a job away; it is in no set any more.
@@ -92,7 +92,7 @@ end
 --- Who listens learns of a change of state.
 ---@param from? string nil for a new job
 local function note_event(moved, from, to)
-  if meta.state[meta.EVENTS] or string.find(moved[job.OPTIONS], "\165track", 1, true) then
+  if meta.state[meta.EVENTS] or string.find(moved[jobs.OPTIONS], "\165track", 1, true) then
     events.note(moved, from, to)
   end
 end
@@ -100,78 +100,78 @@ end
 --- A job runs.
 ---@param until_ms number end of its lease
 function M.run(owner, id, until_ms)
-  if until_ms < owner[queue.DUE_RUNNING] then
-    queue.note_due(owner, queue.DUE_RUNNING, until_ms)
+  if until_ms < owner[queues.DUE_RUNNING] then
+    queues.note_due(owner, queues.DUE_RUNNING, until_ms)
   end
-  batch.add(queue.key(owner, states.RUNNING), until_ms, id)
+  batch.add(queues.key(owner, states.RUNNING), until_ms, id)
 end
 
 local function note_end(owner)
   local at_ms = meta.state[meta.NOW_MS] + M.REVIEW_MS
-  if at_ms < owner[queue.DUE_ENDED] then
-    queue.note_due(owner, queue.DUE_ENDED, at_ms)
+  if at_ms < owner[queues.DUE_ENDED] then
+    queues.note_due(owner, queues.DUE_ENDED, at_ms)
   end
 end
 
 --- A job that has nothing rare, and whose record is kept, is done.
 function M.finish(owner, id)
-  batch.remove(queue.key(owner, states.RUNNING), id)
+  batch.remove(queues.key(owner, states.RUNNING), id)
   note_end(owner)
-  batch.add(queue.key(owner, states.DONE), meta.state[meta.NOW_MS], id)
+  batch.add(queues.key(owner, states.DONE), meta.state[meta.NOW_MS], id)
 end
 
 --- A new job's first state, which its record has.
 ---@param owner table the queue
 ---@param score number in the set of that state
 function M.enter(owner, new, score)
-  local id, to, state = new[job.ID], new[job.STATE], meta.state
+  local id, to, state = new[jobs.ID], new[jobs.STATE], meta.state
   if to == states.QUEUED then
-    if owner[queue.HEAD_PRIORITY] > score then -- of equals the newest is not the best
-      queue.note_head(owner, score, id)
+    if owner[queues.HEAD_PRIORITY] > score then -- of equals the newest is not the best
+      queues.note_head(owner, score, id)
     end
-    owner[queue.REOPENED] = true
+    owner[queues.REOPENED] = true
   end
-  if new[job.OPTIONS] ~= "" then
-    tagindex.enter(owner, new)
+  if new[jobs.OPTIONS] ~= "" then
+    tags.enter(owner, new)
   end
-  if new[job.OPTIONS] ~= "" or state[meta.EVENTS] then
+  if new[jobs.OPTIONS] ~= "" or state[meta.EVENTS] then
     note_event(new, nil, to)
   end
   if state[meta.COUNTED] then
     statlog.entered(new)
   end
-  batch.add(queue.key(owner, to), score, id)
+  batch.add(queues.key(owner, to), score, id)
 end
 
 ---@cold
 --- Notifications of an end come into being.
 local function notify(moved, to)
   for _, new in ipairs(notices.of(moved, to)) do
-    M.enter(queue.load(new[job.QUEUE]), new, meta.state[meta.NOW_MS])
+    M.enter(queues.load(new[jobs.QUEUE]), new, meta.state[meta.NOW_MS])
   end
 end
 
 ---@cold
 --- Those who know of a job learn that it changes. It is still in its old state.
 local function leave_ties(moved, from, to, is_popped, owner)
-  if job.has(moved, job.LANED) or meta.state[meta.PENDING] ~= 0 then
-    lane.moved(owner, moved, to, is_popped)
+  if jobs.has(moved, jobs.LANED) or meta.state[meta.PENDING] ~= 0 then
+    lanes.moved(owner, moved, to, is_popped)
   end
-  if from == states.RUNNING and job.has(moved, job.HELD) then
+  if from == states.RUNNING and jobs.has(moved, jobs.HELD) then
     leave_worker(moved)
   end
-  if moved[job.OPTIONS] ~= "" then
+  if moved[jobs.OPTIONS] ~= "" then
     if to ~= states.QUEUED and to ~= states.IN_LANE then
       leave_options(moved, from, to)
     end
   end
-  moved[job.STATE] = to
+  moved[jobs.STATE] = to
   note_event(moved, from, to)
   if from ~= states.KEPT and states.is_of(to, states.ENDED) then
-    if job.has(moved, job.AWAITED) then
+    if jobs.has(moved, jobs.AWAITED) then
       tell_watchers(moved, to)
     end
-    if moved[job.OPTIONS] ~= "" or meta.has(meta.HAS_WEBHOOKS) then
+    if moved[jobs.OPTIONS] ~= "" or meta.has(meta.HAS_WEBHOOKS) then
       notify(moved, to)
     end
   end
@@ -180,7 +180,7 @@ end
 --- Whether this change is one that the statistics count.
 local function is_counted(moved, from, to)
   if from == states.RUNNING then
-    return moved[job.HOW] ~= job.MOVED_ON -- it was counted where it was (module life.following)
+    return moved[jobs.HOW] ~= jobs.MOVED_ON -- it was counted where it was (module life.following)
   end
   return to == states.ERROR or to == states.CANCELLED or to == states.SKIPPED
 end
@@ -188,9 +188,9 @@ end
 --- What leaving a state takes, whatever comes next.
 local function leave(moved, from, to)
   if from == states.ERROR then
-    failgroups.leave(moved)
+    failure_groups.leave(moved)
   elseif from == states.BLOCKED then
-    links.leave(moved[job.ID])
+    links.leave(moved[jobs.ID])
   elseif from == states.RUNNING and to == states.CANCELLED then
     M.tell_worker(moved, "cancelled")
   end
@@ -199,9 +199,9 @@ end
 ---@cold
 --- A job leaves nothing behind.
 local function vanish(moved, from)
-  M.forget(moved[job.ID], job.has(moved, job.HAS_OUTCOME) or job.has(moved, job.HAS_EXTRA))
-  if moved[job.OPTIONS] ~= "" then
-    tagindex.leave(moved)
+  M.forget(moved[jobs.ID], jobs.has(moved, jobs.HAS_OUTCOME) or jobs.has(moved, jobs.HAS_EXTRA))
+  if moved[jobs.OPTIONS] ~= "" then
+    tags.leave(moved)
     if from == states.KEPT then -- it had a record since it ended
       unique.forget(moved)
     end
@@ -210,7 +210,7 @@ end
 
 --- Whether a job that ends so leaves no record.
 local function is_dropped(owner, to)
-  return (meta.state[meta.DROPPED] > 0 or owner[queue.FLAGS] >= queue.OWN) and settings.is_dropped(to, owner)
+  return (meta.state[meta.DROPPED] > 0 or owner[queues.FLAGS] >= queues.OWN) and settings.is_dropped(to, owner)
 end
 
 --- Moves a job to another state, in memory and in the sets; the caller has the record written (job.save).
@@ -220,34 +220,34 @@ end
 ---@param is_popped? boolean whether it is out of its old set already
 ---@return boolean kept false when there is no record any more
 function M.move(moved, to, score, is_popped)
-  local from, id, state = moved[job.STATE], moved[job.ID], meta.state
+  local from, id, state = moved[jobs.STATE], moved[jobs.ID], meta.state
   if not allowed[from .. to] then
     check(from .. to, id)
   end
   if state[meta.COUNTED] and is_counted(moved, from, to) then
     statlog.left(moved, from, to)
   end
-  local owner = queue.load(moved[job.QUEUE])
+  local owner = queues.load(moved[jobs.QUEUE])
   if not is_popped then
-    batch.remove(queue.key(owner, from), id)
+    batch.remove(queues.key(owner, from), id)
   end
-  if job.has_ties(moved) or state[meta.NOTICED] or state[meta.PENDING] ~= 0 then
+  if jobs.has_ties(moved) or state[meta.NOTICED] or state[meta.PENDING] ~= 0 then
     leave_ties(moved, from, to, is_popped, owner)
   end
   leave(moved, from, to)
-  moved[job.STATE] = to
+  moved[jobs.STATE] = to
   if to == states.RUNNING then
     M.run(owner, id, score)
     return true
   elseif to == states.QUEUED then
-    if owner[queue.HEAD_PRIORITY] >= score then
-      queue.note_head(owner, score, id)
+    if owner[queues.HEAD_PRIORITY] >= score then
+      queues.note_head(owner, score, id)
     end
-    owner[queue.REOPENED] = true
+    owner[queues.REOPENED] = true
   elseif to == states.IN_LANE then
-    lane.join(owner, moved)
+    lanes.join(owner, moved)
   elseif to == states.SCHEDULED or to == states.RETRYING then
-    queue.note_due(owner, queue.DUE_WAITING, score)
+    queues.note_due(owner, queues.DUE_WAITING, score)
   elseif to == states.KEPT then
     note_end(owner)
   elseif to ~= states.BLOCKED then
@@ -257,7 +257,7 @@ function M.move(moved, to, score, is_popped)
     end
     note_end(owner)
   end
-  batch.add(queue.key(owner, to), score, id)
+  batch.add(queues.key(owner, to), score, id)
   return true
 end
 
@@ -270,9 +270,9 @@ function M.commit()
   batch.flush()
   if state[meta.TAGGED] then
     meta.set(meta.TAGGED, false)
-    tagindex.flush()
+    tags.flush()
   end
-  queue.save_all()
+  queues.save_all()
   if state[meta.DUE_CHANGED] then
     meta.save()
   end
@@ -280,7 +280,7 @@ function M.commit()
     events.flush()
   end
   if statlog.gathered[1] and statlog.write() then
-    statistics.fold()
+    buckets.fold()
   end
   if state[meta.SLEEPERS] > 0 then
     M.wake_sleepers()
@@ -290,9 +290,9 @@ end
 ---@cold
 --- Who sleeps may have to know what this call did.
 function M.wake_sleepers()
-  queue.each_reopened(function(owner, is_behind)
-    if owner[queue.PAUSED] == 0 then
-      sleepers.wake(owner[queue.NAME], is_behind)
+  queues.each_reopened(function(owner, is_behind)
+    if owner[queues.PAUSED] == 0 then
+      sleepers.wake(owner[queues.NAME], is_behind)
     end
   end)
   if meta.state[meta.TIMER_MOVED] then

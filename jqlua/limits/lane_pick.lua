@@ -1,23 +1,23 @@
 ---@lazy
 -- The best job of a queue that has lanes, or whose waiting jobs have to be looked at anew.
 local meta = require "jqlua.base.meta"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
-local changes = require "jqlua.limits.rollout"
+local batch = require "jqlua.base.batch"
+local rollout = require "jqlua.limits.rollout"
 local failure = require "jqlua.life.failure"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lane = require "jqlua.limits.lane"
-local lineup = require "jqlua.limits.placement"
-local queue = require "jqlua.queue.record"
-local ready = require "jqlua.limits.lane_index"
+local lanes = require "jqlua.limits.lanes"
+local placement = require "jqlua.limits.placement"
+local queues = require "jqlua.queue.queues"
+local lane_index = require "jqlua.limits.lane_index"
 local keys = require "jqlua.base.keys"
-local opened = require "jqlua.limits.opened"
+local loaded = require "jqlua.limits.loaded"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
 local room = require "jqlua.limits.room"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -30,7 +30,7 @@ local PAGE = 8
 local LOOKED = ""
 
 local function moved(of, owner)
-  local is_moved = lineup.review(of, owner)
+  local is_moved = placement.review(of, owner)
   batch.flush()
   return is_moved
 end
@@ -42,54 +42,54 @@ local function is_overtaken(place, priority, id, entries)
   if place.path ~= "" or priority ~= place.priority or parking.holds_any(entries) then
     return true
   end
-  local rival_priority, rival_id, rival_lane = ready.rival(place)
-  return rival_lane and (rival_lane == place.lane or ready.is_before(rival_priority, rival_id, priority, id))
+  local rival_priority, rival_id, rival_lane = lane_index.rival(place)
+  return rival_lane and (rival_lane == place.lane or lane_index.is_before(rival_priority, rival_id, priority, id))
 end
 
 --- Puts the entry of a lane where its head is. What was cancelled may have been all that held others back.
 local function move_entry(owner, index, place, of, entries)
-  ready.remove(index, owner[queue.NAME], place)
-  ready.add(owner, of[job.PRIORITY], of[job.ID], place.lane .. place.path)
+  lane_index.remove(index, owner[queues.NAME], place)
+  lane_index.add(owner, of[jobs.PRIORITY], of[jobs.ID], place.lane .. place.path)
   parking.pass_on(owner, entries)
 end
 
 --- Reads the head of a lane: the first that a call looks at, which is likely to start, with its argument.
 local function read_head(place, id)
-  if opened.found[LOOKED] then
-    return job.read(id)
+  if loaded.found[LOOKED] then
+    return jobs.read(id)
   end
-  opened.found[LOOKED] = true
+  loaded.found[LOOKED] = true
   local raws = call("MGET", keys.JOB .. id, keys.ARGUMENT .. id)
   place.argument = raws[2]
-  return job.note(id, raws[1])
+  return jobs.note(id, raws[1])
 end
 
 --- The best lane of a queue whose head may start now. Those that may not are parked on the way.
 ---@return table? place as ready.first gives it, with job and units
 ---@return boolean? is_more when the looks allowed were used up
 local function best_lane(owner, is_settled)
-  local name = owner[queue.NAME]
-  local index = ready.of_queue(name)
+  local name = owner[queues.NAME]
+  local index = lane_index.of_queue(name)
   while true do
-    local place, is_more = ready.first(index, name)
+    local place, is_more = lane_index.first(index, name)
     if not place then
       return nil, is_more
     elseif not budget.pay(budget.LOOK) then
       return nil, true
     end
-    local priority, id = lane.head(place.lane)
+    local priority, id = lanes.head(place.lane)
     local of = id and read_head(place, id)
-    local own = of and units.of(of)
-    local entries = own and own[units.ENTRIES]
+    local own = of and job_units.of(of)
+    local entries = own and own[job_units.ENTRIES]
     if own then
       keyrecord.fetch(entries)
     end
     if not own then
-      ready.remove(index, name, place)
-    elseif (queue.bound(id) ~= place.id or priority ~= place.priority)
+      lane_index.remove(index, name, place)
+    elseif (queues.bound(id) ~= place.id or priority ~= place.priority)
       and is_overtaken(place, priority, id, entries) then
       move_entry(owner, index, place, of, entries)
-    elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
+    elseif of[jobs.OPTIONS] ~= "" and attempts.has_expired(of) then
       failure.expire(of)
       batch.flush()
       budget.pay(budget.of_job(of))
@@ -99,7 +99,7 @@ local function best_lane(owner, is_settled)
         place.id, place.job, place.units = id, of, own
         return place
       end
-      ready.remove(index, name, place)
+      lane_index.remove(index, name, place)
       place.id = id
       parking.park(owner, lacking, place)
       budget.pay(budget.STEP)
@@ -112,12 +112,12 @@ end
 ---@return number? priority
 ---@return string? id
 local function first_plain(owner)
-  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queues.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
   return tonumber(first[2]), first[1]
 end
 
 local function is_first(place, priority, id)
-  return place and (not id or ready.is_before(place.priority, place.id, priority, id))
+  return place and (not id or lane_index.is_before(place.priority, place.id, priority, id))
 end
 
 --- The better of the best lane and the first plain job.
@@ -140,12 +140,12 @@ local function best_unsettled(owner)
     if is_more then
       return nil, true
     end
-    local members = call("ZRANGE", queue.key(owner, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
+    local members = call("ZRANGE", queues.key(owner, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
     local priority, id = tonumber(members[2]), members[1]
     if not id or is_first(place, priority, id) then
       return head_of(owner, place, priority, id)
     end
-    if lineup.review_all(owner, members, true) == id then
+    if placement.review_all(owner, members, true) == id then
       return head_of(owner, place, priority, id)
     elseif not budget.is_left() then
       return nil, true
@@ -158,7 +158,7 @@ end
 ---@return boolean
 function M.is_behind()
   local state = meta.state
-  if state[meta.PENDING] ~= 0 and not changes.carry_out() then
+  if state[meta.PENDING] ~= 0 and not rollout.carry_out() then
     return true
   end
   return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, parking.sweep(STEPS))
@@ -167,9 +167,9 @@ end
 --- Whether the best job of a queue is found without sending what the call did before.
 ---@return boolean
 function M.sees_all(owner)
-  return meta.state[meta.PENDING] == 0 and owner[queue.VERSION] >= meta.state[meta.ADDED]
-    and not queue.has(owner, queue.UNSORTED) and not batch.adds[queue.key(owner, states.IN_LANE)]
-    and not batch.removals[queue.key(owner, states.QUEUED)]
+  return meta.state[meta.PENDING] == 0 and owner[queues.VERSION] >= meta.state[meta.ADDED]
+    and not queues.has(owner, queues.UNSORTED) and not batch.adds[queues.key(owner, states.IN_LANE)]
+    and not batch.removals[queues.key(owner, states.QUEUED)]
 end
 
 ---@return table? head as of heads.of_queue
@@ -178,13 +178,13 @@ function M.best(owner)
   if M.is_behind() then
     return nil, true
   end
-  local is_settled = lineup.is_settled(owner)
-  if not is_settled and queue.has(owner, queue.UNSORTED) then
-    lineup.walk(owner)
-    if queue.has(owner, queue.UNSORTED) then
+  local is_settled = placement.is_settled(owner)
+  if not is_settled and queues.has(owner, queues.UNSORTED) then
+    placement.walk(owner)
+    if queues.has(owner, queues.UNSORTED) then
       return nil, true
     end
-    is_settled = lineup.is_settled(owner)
+    is_settled = placement.is_settled(owner)
   end
   if not is_settled then
     return best_unsettled(owner)
@@ -202,32 +202,32 @@ end
 ---@param accepts fun(of: table?): boolean
 ---@return table? head
 function M.find(owner, most, accepts)
-  local is_settled = lineup.is_settled(owner)
+  local is_settled = placement.is_settled(owner)
   local best
   for _, state in ipairs({ states.QUEUED, states.IN_LANE }) do
-    local waiting = call("ZRANGE", queue.key(owner, state), 0, most - 1, "WITHSCORES")
+    local waiting = call("ZRANGE", queues.key(owner, state), 0, most - 1, "WITHSCORES")
     for i = 1, #waiting, 2 do
       local id, priority = waiting[i], tonumber(waiting[i + 1])
-      local of = job.read(id)
-      if best and not ready.is_before(priority, id, best.priority, best.id) then
+      local of = jobs.read(id)
+      if best and not lane_index.is_before(priority, id, best.priority, best.id) then
         break
       end
       if accepts(of) then
         if not is_settled then
           moved(of, owner)
         end
-        local own = units.of(of)
+        local own = job_units.of(of)
         local lacking
         if own then
-          keyrecord.fetch(own[units.ENTRIES])
-          lacking = room.lacking(own[units.ENTRIES])
+          keyrecord.fetch(own[job_units.ENTRIES])
+          lacking = room.lacking(own[job_units.ENTRIES])
         end
         if lacking then
           parking.note_opening(lacking)
         else
           best = { queue = owner, priority = priority, id = id, is_single = true }
           best.place = own and {
-            priority = priority, id = id, member = "", lane = own[units.LANE], path = own[units.PATH], job = of,
+            priority = priority, id = id, member = "", lane = own[job_units.LANE], path = own[job_units.PATH], job = of,
             units = own,
           }
           break
@@ -242,7 +242,7 @@ end
 ---@param head table of a lane
 ---@return boolean
 function M.may_start(head)
-  return not room.lacking(head.place.units[units.ENTRIES])
+  return not room.lacking(head.place.units[job_units.ENTRIES])
 end
 
 return M

@@ -8,7 +8,7 @@
 -- `unwanted` (of `ne`, which is about all of them, where the others are about one).
 local check = require "jqlua.base.check"
 local condition = require "jqlua.limits.condition"
-local order = require "jqlua.values.compare"
+local ordering = require "jqlua.values.ordering"
 
 local M = {}
 
@@ -21,8 +21,8 @@ local MOST_PRIORITY = 2147483647
 ---@param scalar number|string|nil
 ---@return string? expected nil when the scalar will do
 function M.expected(kind, use, scalar)
-  local is_text = order.is_text(scalar)
-  local number = order.to_number(scalar)
+  local is_text = ordering.is_text(scalar)
+  local number = ordering.to_number(scalar)
   if use == "glob" then
     return not is_text and "text, a pattern" or nil
   elseif kind == condition.ARGUMENT then
@@ -58,12 +58,12 @@ end
 local function plain_bound(kind, operator, bound)
   local is_lower = operator == condition.GT or operator == condition.GE
   local is_strict = operator == condition.GT or operator == condition.LT
-  if order.is_text(bound) then
+  if ordering.is_text(bound) then
     return is_strict == is_lower and bound .. "\0" or bound, not is_lower
   elseif kind ~= condition.PRIORITY then
     return bound, is_strict
   end
-  local value = order.to_number(bound)
+  local value = ordering.to_number(bound)
   if is_lower then
     value = is_strict and math.floor(value) + 1 or math.ceil(value)
   else
@@ -78,7 +78,7 @@ local function add_bound(bounds, kind, operator, operand)
   local is_lower = operator == condition.GT or operator == condition.GE
   local side = is_lower and "low" or "high"
   local old = bounds[side]
-  local sign = old and order.compare(bound, old.bound)
+  local sign = old and ordering.compare(bound, old.bound)
   if old and not sign then
     bounds.is_mixed = true
   elseif not old or sign == (is_lower and 1 or -1) or sign == 0 and is_strict then
@@ -123,20 +123,20 @@ local function look_between(bounds)
   elseif not low and not high then
     return true
   elseif not low then
-    low = { bound = order.is_text(high.bound) and "s" or "d-inf" }
+    low = { bound = ordering.is_text(high.bound) and "s" or "d-inf" }
   elseif not high then
-    if order.is_text(low.bound) then
+    if ordering.is_text(low.bound) then
       return true -- there is no greatest text
     end
     high = { bound = "dinf" }
   end
-  local sign = order.compare(low.bound, high.bound)
+  local sign = ordering.compare(low.bound, high.bound)
   if not sign or sign > 0 then
     return false
   elseif sign == 0 then
     return not (low.is_strict or high.is_strict), low.bound
   end
-  return true, order.is_text(low.bound) and high.bound == low.bound .. "\0" and low.bound or nil
+  return true, ordering.is_text(low.bound) and high.bound == low.bound .. "\0" and low.bound or nil
 end
 
 --- The only values a condition can hold for, where that is known: of `in`, `eq`, a glob without *, bounds that meet.

@@ -3,9 +3,9 @@
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"
 local condition = require "jqlua.limits.condition"
-local order = require "jqlua.values.compare"
+local ordering = require "jqlua.values.ordering"
 local leaf = require "jqlua.limits.leaf"
-local jobpath = require "jqlua.values.path"
+local jobpath = require "jqlua.values.jobpath"
 
 local M = {}
 
@@ -58,7 +58,7 @@ end
 ---@return string? problem
 local function read_key(reader, pos, place, known)
   local text = msgpack.scalar(reader.blob, pos)
-  if not order.is_text(text) then
+  if not ordering.is_text(text) then
     return nil, refusal(place, "a map with text as keys", reader.blob, pos)
   end
   local key = text:sub(2)
@@ -91,7 +91,7 @@ end
 local function is_pattern(reader, kind, pos)
   if kind == condition.NAME or kind == condition.QUEUE then
     local scalar = msgpack.scalar(reader.blob, pos)
-    return order.is_text(scalar) and scalar:find("*", 1, true)
+    return ordering.is_text(scalar) and scalar:find("*", 1, true)
   end
 end
 

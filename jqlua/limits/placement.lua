@@ -7,20 +7,20 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
-local changes = require "jqlua.limits.rollout"
-local constraint = require "jqlua.limits.constraint"
+local batch = require "jqlua.base.batch"
+local rollout = require "jqlua.limits.rollout"
+local constraints = require "jqlua.limits.constraints"
 local due = require "jqlua.base.due"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lane = require "jqlua.limits.lane"
+local lanes = require "jqlua.limits.lanes"
 local matcher = require "jqlua.limits.matcher"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
-local ready = require "jqlua.limits.lane_index"
+local lane_index = require "jqlua.limits.lane_index"
 local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -33,7 +33,7 @@ local MOST_AT_ONCE = 10
 --- By what a queue is shared.
 ---@return table fairness {l levels {b path, t path as given}, g of their own, for the groups}
 function M.fairness(owner)
-  local raw = queue.has(owner, queue.FAIR) and call("GET", keys.FAIR .. owner[queue.NAME])
+  local raw = queues.has(owner, queues.FAIR) and call("GET", keys.FAIR .. owner[queues.NAME])
   return raw and cmsgpack.unpack(raw) or { l = {}, g = 0 }
 end
 
@@ -42,11 +42,11 @@ end
 ---@param entries table[] not to be changed
 local function keep_taken(entries, before)
   local taken, kept = {}, {}
-  for _, entry in ipairs(before[units.ENTRIES]) do
-    taken[entry[units.NAME]] = entry[units.IS_TAKEN] and entry or nil
+  for _, entry in ipairs(before[job_units.ENTRIES]) do
+    taken[entry[job_units.NAME]] = entry[job_units.IS_TAKEN] and entry or nil
   end
   for i, entry in ipairs(entries) do
-    kept[i] = taken[entry[units.NAME]] or entry
+    kept[i] = taken[entry[job_units.NAME]] or entry
   end
   return kept
 end
@@ -56,37 +56,37 @@ end
 ---@param stores? boolean as of constraint.matching
 ---@return table units
 function M.units(of, owner, argument, stores)
-  local name, before = owner[queue.NAME], units.of(of)
-  local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queue.has(owner, queue.FAIR)
-  local fixed = is_constrained and constraint.fixed(name, of[job.NAME], stores)
+  local name, before = owner[queues.NAME], job_units.of(of)
+  local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queues.has(owner, queues.FAIR)
+  local fixed = is_constrained and constraints.fixed(name, of[jobs.NAME], stores)
   if fixed and not is_fair and not before then
-    fixed.units = fixed.units or units.of_need(name, "", {}, fixed.entries)
+    fixed.units = fixed.units or job_units.of_need(name, "", {}, fixed.entries)
     return fixed.units
   end
-  local facts, path, groups = constraint.facts(of, argument), "", {}
-  local entries = fixed and fixed.entries or is_constrained and constraint.entries(of, facts, stores) or {}
+  local facts, path, groups = constraints.facts(of, argument), "", {}
+  local entries = fixed and fixed.entries or is_constrained and constraints.entries(of, facts, stores) or {}
   if is_fair then
     local fairness = M.fairness(owner)
     for i, level in ipairs(fairness.l) do
-      groups[i] = constraint.value(level.b, facts, of)
+      groups[i] = constraints.value(level.b, facts, of)
     end
-    path = ready.path_of(name, fairness.g, groups)
+    path = lane_index.path_of(name, fairness.g, groups)
   end
   if before then
     entries = keep_taken(entries, before)
   end
-  return units.of_need(name, path, groups, entries)
+  return job_units.of_need(name, path, groups, entries)
 end
 
 --- A lower bound of a queue's ready jobs.
 ---@return number? priority nil when there are none
 ---@return string? id
 function M.least(owner)
-  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queues.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
   local priority, id = tonumber(first[2]), first[1]
-  local laned = queue.has(owner, queue.LANED) and ready.least_priority(owner)
+  local laned = queues.has(owner, queues.LANED) and lane_index.least_priority(owner)
   if laned and (not priority or laned <= priority) then
-    return laned, queue.LEAST_ID
+    return laned, queues.LEAST_ID
   end
   return priority, id
 end
@@ -95,43 +95,43 @@ end
 ---@param argument? string
 ---@return string state
 function M.place(of, owner, argument)
-  if meta.state[meta.VERSION] == 0 and of[job.UNITS] == "" and not queue.has(owner, queue.FAIR) then
+  if meta.state[meta.VERSION] == 0 and of[jobs.UNITS] == "" and not queues.has(owner, queues.FAIR) then
     return states.QUEUED
   end
-  units.put(of, M.units(of, owner, argument))
-  local name, version = owner[queue.NAME], meta.state[meta.VERSION]
-  if of[job.UNITS] == "" and owner[queue.FREE] ~= version and of[job.NAME] == name
-    and not constraint.matching(name, name)[1] then
-    owner[queue.FREE] = version
-    owner[queue.CHANGED] = true
+  job_units.put(of, M.units(of, owner, argument))
+  local name, version = owner[queues.NAME], meta.state[meta.VERSION]
+  if of[jobs.UNITS] == "" and owner[queues.FREE] ~= version and of[jobs.NAME] == name
+    and not constraints.matching(name, name)[1] then
+    owner[queues.FREE] = version
+    owner[queues.CHANGED] = true
   end
-  return of[job.UNITS] == "" and states.QUEUED or states.IN_LANE
+  return of[jobs.UNITS] == "" and states.QUEUED or states.IN_LANE
 end
 
 --- A queued job changed: it stands where it belongs from now on. The caller has the record written.
 ---@param argument? string
 function M.relocate(of, priority, argument)
-  local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == states.IN_LANE then
-    lane.leave(owner, of)
+  local owner = queues.load(of[jobs.QUEUE])
+  if of[jobs.STATE] == states.IN_LANE then
+    lanes.leave(owner, of)
   end
-  batch.remove(queue.key(owner, of[job.STATE]), of[job.ID])
-  of[job.PRIORITY] = priority
+  batch.remove(queues.key(owner, of[jobs.STATE]), of[jobs.ID])
+  of[jobs.PRIORITY] = priority
   transition.move(of, M.place(of, owner, argument), priority, true)
 end
 
 --- A job that did not wait for a worker does so from now on. The caller has the record written.
 ---@param is_popped? boolean whether it is out of its old set already
 function M.enter(of, is_popped)
-  local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == states.RUNNING then
-    changes.catch_up(of)
+  local owner = queues.load(of[jobs.QUEUE])
+  if of[jobs.STATE] == states.RUNNING then
+    rollout.catch_up(of)
     taking.leave(of, true)
   end
-  if of[job.ATTEMPT] > 0 then
-    of[job.ENDED_MS] = meta.state[meta.NOW_MS] -- what went before does not count as waiting
+  if of[jobs.ATTEMPT] > 0 then
+    of[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- what went before does not count as waiting
   end
-  transition.move(of, M.place(of, owner), of[job.PRIORITY], is_popped)
+  transition.move(of, M.place(of, owner), of[jobs.PRIORITY], is_popped)
 end
 
 --- Looks at a waiting job anew, and moves it if it belongs elsewhere; the caller has that flushed.
@@ -140,28 +140,28 @@ end
 function M.review(of, owner, argument)
   budget.pay(budget.of_job(of))
   local new = M.units(of, owner, argument)
-  local is_laned = units.is_laned(new)
-  if of[job.STATE] == states.QUEUED then
+  local is_laned = job_units.is_laned(new)
+  if of[jobs.STATE] == states.QUEUED then
     if not is_laned then
       return false
     end
-    units.put(of, new)
-    transition.move(of, states.IN_LANE, of[job.PRIORITY])
+    job_units.put(of, new)
+    transition.move(of, states.IN_LANE, of[jobs.PRIORITY])
   else
-    local before = units.of(of)
-    if before[units.LANE] == new[units.LANE] then
+    local before = job_units.of(of)
+    if before[job_units.LANE] == new[job_units.LANE] then
       return false
     end
-    lane.leave(owner, of)
-    units.put(of, new)
+    lanes.leave(owner, of)
+    job_units.put(of, new)
     if is_laned then
-      lane.join(owner, of)
+      lanes.join(owner, of)
     else
-      batch.remove(queue.key(owner, states.IN_LANE), of[job.ID])
-      transition.move(of, states.QUEUED, of[job.PRIORITY], true)
+      batch.remove(queues.key(owner, states.IN_LANE), of[jobs.ID])
+      transition.move(of, states.QUEUED, of[jobs.PRIORITY], true)
     end
   end
-  job.save(of)
+  jobs.save(of)
   budget.pay(budget.STEP + budget.of_job(of))
   return true
 end
@@ -178,7 +178,7 @@ function M.review_all(owner, members, stops)
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
   local id
   for i = 1, #members, 2 do
-    local of = job.note(members[i], raws[i])
+    local of = jobs.note(members[i], raws[i])
     local is_moved = of and M.review(of, owner, raws[i + 1] or nil)
     if stops and not is_moved then
       id = members[i]
@@ -191,17 +191,17 @@ end
 
 --- Whether a constraint that was added since the queue was looked at may match jobs that wait in it.
 local function may_concern(owner)
-  local name = owner[queue.NAME]
-  if not queue.has(owner, queue.MIXED) then
-    for _, definition in ipairs(constraint.matching(name, name)) do
-      if definition.n > owner[queue.VERSION] then
+  local name = owner[queues.NAME]
+  if not queues.has(owner, queues.MIXED) then
+    for _, definition in ipairs(constraints.matching(name, name)) do
+      if definition.n > owner[queues.VERSION] then
         return true
       end
     end
     return false
   end
-  for _, definition in ipairs(constraint.all()) do
-    if definition.n > owner[queue.VERSION] and matcher.test(definition.m, { queue = name }) ~= false then
+  for _, definition in ipairs(constraints.all()) do
+    if definition.n > owner[queues.VERSION] and matcher.test(definition.m, { queue = name }) ~= false then
       return true
     end
   end
@@ -209,41 +209,41 @@ local function may_concern(owner)
 end
 
 local function is_waiting(owner)
-  return call("EXISTS", queue.key(owner, states.QUEUED), queue.key(owner, states.IN_LANE)) > 0
+  return call("EXISTS", queues.key(owner, states.QUEUED), queues.key(owner, states.IN_LANE)) > 0
 end
 
 local function settle(owner, version)
-  owner[queue.VERSION] = version
-  owner[queue.CHANGED] = true
-  queue.clear(owner, queue.UNSORTED)
+  owner[queues.VERSION] = version
+  owner[queues.CHANGED] = true
+  queues.clear(owner, queues.UNSORTED)
   if not M.fairness(owner).l[1] then
-    queue.clear(owner, queue.FAIR)
+    queues.clear(owner, queues.FAIR)
   end
 end
 
 --- Whether all jobs that wait in a queue stand where they belong. If not, it is seen to that they will.
 ---@return boolean
 function M.is_settled(owner)
-  if owner[queue.VERSION] >= meta.state[meta.ADDED] and not queue.has(owner, queue.UNSORTED) then
+  if owner[queues.VERSION] >= meta.state[meta.ADDED] and not queues.has(owner, queues.UNSORTED) then
     return true
   end
-  if not queue.has(owner, queue.UNSORTED) and not may_concern(owner) or not is_waiting(owner) then
+  if not queues.has(owner, queues.UNSORTED) and not may_concern(owner) or not is_waiting(owner) then
     settle(owner, meta.state[meta.VERSION])
     return true
   end
-  if call("EXISTS", keys.WALK .. owner[queue.NAME]) == 0 then
-    call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = states.QUEUED }))
-    due.note(due.PLACING .. owner[queue.NAME], meta.state[meta.NOW_MS])
+  if call("EXISTS", keys.WALK .. owner[queues.NAME]) == 0 then
+    call("SET", keys.WALK .. owner[queues.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = states.QUEUED }))
+    due.note(due.PLACING .. owner[queues.NAME], meta.state[meta.NOW_MS])
   end
   return false
 end
 
 --- A job is to come to a queue.
 function M.admit(new, owner)
-  if new[job.NAME] ~= new[job.QUEUE] then
-    queue.set(owner, queue.MIXED)
+  if new[jobs.NAME] ~= new[jobs.QUEUE] then
+    queues.set(owner, queues.MIXED)
   end
-  if owner[queue.VERSION] < meta.state[meta.ADDED] then
+  if owner[queues.VERSION] < meta.state[meta.ADDED] then
     M.is_settled(owner)
   end
 end
@@ -253,7 +253,7 @@ end
 ---@return number looked at
 function M.walk(owner, most)
   most = math.min(most or MOST_AT_ONCE, MOST_AT_ONCE)
-  local raw = call("GET", keys.WALK .. owner[queue.NAME])
+  local raw = call("GET", keys.WALK .. owner[queues.NAME])
   if not raw then
     return 0
   end
@@ -261,7 +261,7 @@ function M.walk(owner, most)
   if at.v ~= meta.state[meta.VERSION] then
     at = { v = meta.state[meta.VERSION], s = states.QUEUED } -- once more, from the beginning
   end
-  local key = queue.key(owner, at.s)
+  local key = queues.key(owner, at.s)
   local from = at.i and rank.behind(key, at.p, at.i) or 0
   local members = call("ZRANGE", key, from, from + most - 1, "WITHSCORES")
   M.review_all(owner, members, false)
@@ -271,15 +271,15 @@ function M.walk(owner, most)
     if at.s == states.QUEUED then
       at = { v = at.v, s = states.IN_LANE }
     else
-      call("DEL", keys.WALK .. owner[queue.NAME])
+      call("DEL", keys.WALK .. owner[queues.NAME])
       settle(owner, at.v)
-      due.set(due.PLACING .. owner[queue.NAME], meta.NONE)
+      due.set(due.PLACING .. owner[queues.NAME], meta.NONE)
       return count
     end
   end
-  call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack(at))
+  call("SET", keys.WALK .. owner[queues.NAME], cmsgpack.pack(at))
   local next_ms = meta.state[meta.NOW_MS] + WALK_EVERY_MS
-  due.set(due.PLACING .. owner[queue.NAME], next_ms)
+  due.set(due.PLACING .. owner[queues.NAME], next_ms)
   if next_ms < meta.state[meta.NEXT_DUE] then
     meta.set_due(next_ms)
   end

@@ -4,9 +4,9 @@
 -- younger than the oldest known ends the look there, mostly after one record. Jobs that constraints hold stand in the
 -- same set as those of other lanes.
 local budget = require "jqlua.job.budget"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -22,8 +22,8 @@ local READY = { states.QUEUED, states.IN_LANE }
 --- Since when a job that waits for a worker does.
 ---@return number ms
 local function since(of)
-  local created_ms = job.created_ms(of[job.ID])
-  local ready_ms = of[job.ATTEMPT] > 0 and of[job.ENDED_MS] or of[job.OPTIONS] ~= "" and job.given(of).ready_ms
+  local created_ms = jobs.created_ms(of[jobs.ID])
+  local ready_ms = of[jobs.ATTEMPT] > 0 and of[jobs.ENDED_MS] or of[jobs.OPTIONS] ~= "" and jobs.given(of).ready_ms
   return math.max(created_ms, ready_ms or created_ms)
 end
 
@@ -44,10 +44,10 @@ local function of_priority(key, priority, oldest, most)
     end
     local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
     for i, id in ipairs(ids) do
-      if job.created_ms(id) >= oldest then
+      if jobs.created_ms(id) >= oldest then
         return oldest, looked + i, found
       end
-      local of = job.note(id, raws[i])
+      local of = jobs.note(id, raws[i])
       local since_ms = of and since(of)
       if of and since_ms < oldest then
         oldest, found = since_ms, of
@@ -68,7 +68,7 @@ end
 function M.since(owner)
   local oldest, found = math.huge, nil
   for _, state in ipairs(READY) do
-    local key, left = queue.key(owner, state), MOST
+    local key, left = queues.key(owner, state), MOST
     local priority = call("ZRANGE", key, 0, 0, "REV", "WITHSCORES")[2]
     while priority and left > 0 do
       local looked, of

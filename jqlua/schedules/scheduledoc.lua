@@ -1,6 +1,6 @@
 ---@lazy
 -- Schedules as readers see them.
-local schedule = require "jqlua.schedules.schedule"
+local scheduling = require "jqlua.schedules.scheduling"
 
 local M = {}
 
@@ -31,10 +31,10 @@ function M.encode(of, next_count, runs)
   put("last_ms", of.l)
   put("last_id", of.i)
   if next_count > 0 then
-    put("next", schedule.upcoming(of, next_count))
+    put("next", scheduling.upcoming(of, next_count))
   end
   if (runs or 0) > 0 then
-    put("runs", schedule.runs(of, runs))
+    put("runs", scheduling.runs(of, runs))
   end
   return struct.pack(">BI2", 0xDE, #parts) .. table.concat(parts)
 end

@@ -3,7 +3,7 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local cron = require "jqlua.schedules.cron"
-local jobspec = require "jqlua.job.spec"
+local jobspec = require "jqlua.job.jobspec"
 local zone = require "jqlua.schedules.zone"
 
 local M = {}

@@ -2,7 +2,7 @@
 -- places in this order to values.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -60,7 +60,7 @@ local own = {}
 --- The settings of its own that a queue has.
 ---@return table<number, number> values by place in the order of storage
 function M.own(owner)
-  local name = owner[queue.NAME]
+  local name = owner[queues.NAME]
   if not own[name] then
     local raw = redis.call("GET", keys.OWN_SETTINGS .. name)
     own[name] = raw and cmsgpack.unpack(raw) or {}
@@ -72,15 +72,15 @@ end
 --- Writes a queue's own settings; the caller has its record written.
 ---@param values table as own gives them
 function M.save_own(owner, values)
-  local name = owner[queue.NAME]
+  local name = owner[queues.NAME]
   own[name] = values
   if not next(values) then
     redis.call("DEL", keys.OWN_SETTINGS .. name)
-    queue.clear(owner, queue.OWN)
+    queues.clear(owner, queues.OWN)
     return
   end
   redis.call("SET", keys.OWN_SETTINGS .. name, cmsgpack.pack(values))
-  queue.set(owner, queue.OWN)
+  queues.set(owner, queues.OWN)
   if not meta.has(meta.HAS_OWN) then
     meta.save_flags(meta.state[meta.FLAGS] + meta.HAS_OWN)
   end
@@ -94,7 +94,7 @@ end
 ---@param owner? table the queue it is asked for
 ---@return number value of the setting at that place
 function M.at(place, owner)
-  return owner and owner[queue.FLAGS] >= queue.OWN and own_at(owner, place)
+  return owner and owner[queues.FLAGS] >= queues.OWN and own_at(owner, place)
     or (struct.unpack(">d", meta.state[meta.RAW], place))
 end
 
@@ -139,7 +139,7 @@ end
 ---@param letter string d, e or c
 ---@return boolean
 function M.is_dropped(letter, owner)
-  if queue.has(owner, queue.OWN) then
+  if queues.has(owner, queues.OWN) then
     local ttl_s, max = M.retention(letter, owner)
     return ttl_s == 0 or max == 0
   end

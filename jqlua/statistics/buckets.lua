@@ -12,7 +12,7 @@
 -- where it is not 0: of the attempts that have ended, those that began in the bucket less those that ended in it.
 local keys = require "jqlua.base.keys"
 local bounds = require "jqlua.settings.bounds"
-local statlog = require "jqlua.statistics.log"
+local statlog = require "jqlua.statistics.statlog"
 
 local M = {}
 

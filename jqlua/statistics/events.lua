@@ -3,7 +3,7 @@
 -- of them written when the call's other writes are. What happens besides is told by who does it.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local settings = require "jqlua.settings.settings"
 
@@ -15,7 +15,7 @@ local call = redis.call
 local function complete(event)
   local of = event.of
   if of then
-    event.shown.attempt, event.shown.worker = of[job.ATTEMPT], of[job.WORKER]
+    event.shown.attempt, event.shown.worker = of[jobs.ATTEMPT], of[jobs.WORKER]
     event.of = nil
   end
 end
@@ -23,18 +23,18 @@ end
 ---@param shown table fields of the event, to which those are added that all have
 ---@param starts boolean whether the job is about to run
 local function add(of, shown, starts)
-  local is_tracked = job.given(of).track == true
+  local is_tracked = jobs.given(of).track == true
   if not is_tracked and not meta.state[meta.EVENTS] then
     return
   end
   local noted = meta.state[meta.NOTED] or { last = {} }
   meta.set(meta.NOTED, noted)
-  local id = of[job.ID]
+  local id = of[jobs.ID]
   if noted.last[id] then
     complete(noted.last[id])
   end
-  shown.id, shown.name, shown.queue = id, of[job.NAME], of[job.QUEUE]
-  shown.attempt, shown.worker, shown.time_ms = of[job.ATTEMPT], of[job.WORKER], meta.state[meta.NOW_MS]
+  shown.id, shown.name, shown.queue = id, of[jobs.NAME], of[jobs.QUEUE]
+  shown.attempt, shown.worker, shown.time_ms = of[jobs.ATTEMPT], of[jobs.WORKER], meta.state[meta.NOW_MS]
   local event = { is_tracked = is_tracked, of = starts and of or nil, shown = shown }
   noted.last[id] = event
   noted[#noted + 1] = event
@@ -56,7 +56,7 @@ end
 ---@param more? table further fields
 function M.tell(of, what, more)
   local shown = more or {}
-  shown.event, shown.state = what, states.name(of[job.STATE])
+  shown.event, shown.state = what, states.name(of[jobs.STATE])
   add(of, shown, false)
 end
 

@@ -3,7 +3,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
-local statistics = require "jqlua.statistics.buckets"
+local buckets = require "jqlua.statistics.buckets"
 
 local M = {}
 
@@ -58,7 +58,7 @@ end
 ---@return table {level, first, last, ms in a bucket}
 local function range_of(spec)
   local level = LEVELS[spec.by]
-  local width, kept = statistics.level(level)
+  local width, kept = buckets.level(level)
   local current = math.floor(meta.state[meta.NOW_MS] / width)
   local first, last = current - kept + 1, current + kept
   if spec.from_ms then
@@ -146,9 +146,9 @@ function M.distribution(of, is_brief)
   end
   local steps = {}
   for place, number in pairs(of) do
-    if place >= statistics.STEPS then
-      local step = place - statistics.STEPS
-      steps[#steps + 1] = { step == 0 and 0 or math.floor(statistics.STEP ^ (step - 1)), number }
+    if place >= buckets.STEPS then
+      local step = place - buckets.STEPS
+      steps[#steps + 1] = { step == 0 and 0 or math.floor(buckets.STEP ^ (step - 1)), number }
     end
   end
   table.sort(steps, function(a, b)
@@ -164,13 +164,13 @@ end
 
 local function fill(document, cell, is_brief)
   local place = 0
-  for kind in statistics.KINDS:gmatch("%a+") do
+  for kind in buckets.KINDS:gmatch("%a+") do
     place = place + 1
     document[kind] = cell[place]
   end
-  document.net_starts = cell[statistics.NET] or 0
-  document.wait = M.distribution(cell[statistics.WAIT], is_brief)
-  document.run = M.distribution(cell[statistics.RUN], is_brief)
+  document.net_starts = cell[buckets.NET] or 0
+  document.wait = M.distribution(cell[buckets.WAIT], is_brief)
+  document.run = M.distribution(cell[buckets.RUN], is_brief)
   return cmsgpack.pack(document)
 end
 
@@ -180,11 +180,11 @@ end
 ---@param each fun(bucket: number, cell: table)
 ---@return table cell
 function M.sum(spec, pending, each)
-  local range, sum = range_of(spec), statistics.new()
+  local range, sum = range_of(spec), buckets.new()
   for _, key in ipairs(keys_of(spec)) do
     each_cell(key, range, pending, function(bucket, cell)
       each(bucket, cell)
-      statistics.add(sum, cell)
+      buckets.add(sum, cell)
     end)
   end
   return sum
@@ -193,15 +193,15 @@ end
 --- A document for each bucket in which something happened, oldest first.
 function M.buckets(spec)
   local range = range_of(spec)
-  local pending = statistics.cells(call("GET", keys.LOG))
+  local pending = buckets.cells(call("GET", keys.LOG))
   local sums, order = {}, {}
   for _, key in ipairs(keys_of(spec)) do
     each_cell(key, range, pending, function(bucket, cell)
       if not sums[bucket] then
-        sums[bucket] = statistics.new()
+        sums[bucket] = buckets.new()
         order[#order + 1] = bucket
       end
-      statistics.add(sums[bucket], cell)
+      buckets.add(sums[bucket], cell)
     end)
   end
   table.sort(order)
@@ -229,7 +229,7 @@ local function pairs_behind(spec, pending, most)
     known[key] = true
   end
   for key in pairs(pending) do
-    if statistics.is_pair(key) and not known[key] and (cursor == "" or key > cursor) and (not last or key < last)
+    if buckets.is_pair(key) and not known[key] and (cursor == "" or key > cursor) and (not last or key < last)
       and (not spec.queue or key:sub(1, #spec.queue + 1) == spec.queue .. "\0") then
       found[#found + 1] = key
     end
@@ -242,17 +242,17 @@ end
 ---@return table {cursor, document, ...}
 function M.series(spec)
   local range = range_of(spec)
-  local pending = statistics.cells(call("GET", keys.LOG))
+  local pending = buckets.cells(call("GET", keys.LOG))
   local found, is_end = pairs_behind(spec, pending, spec.count or 100)
   local reply = { is_end and "" or found[#found] }
   for i, key in ipairs(found) do
     local queue, name = key:match("^(%Z*)%z(.*)$")
     name = name == "" and queue or name
     if not spec.name or spec.name == name then
-      local sum, is_active = statistics.new(), false
+      local sum, is_active = buckets.new(), false
       each_cell(key, range, pending, function(_, cell)
         is_active = true
-        statistics.add(sum, cell)
+        buckets.add(sum, cell)
       end)
       if is_active then
         reply[#reply + 1] = fill({ queue = queue, name = name }, sum, spec.brief)

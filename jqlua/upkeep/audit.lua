@@ -4,17 +4,17 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local auditindex = require "jqlua.upkeep.audit_index"
-local auditkeys = require "jqlua.upkeep.audit_keys"
-local auditlanes = require "jqlua.upkeep.audit_lanes"
-local auditlinks = require "jqlua.upkeep.audit_links"
-local auditschedules = require "jqlua.upkeep.audit_schedules"
-local auditwebhooks = require "jqlua.upkeep.audit_webhooks"
-local job = require "jqlua.job.record"
+local audit_index = require "jqlua.upkeep.audit_index"
+local audit_keys = require "jqlua.upkeep.audit_keys"
+local audit_lanes = require "jqlua.upkeep.audit_lanes"
+local audit_links = require "jqlua.upkeep.audit_links"
+local audit_schedules = require "jqlua.upkeep.audit_schedules"
+local audit_webhooks = require "jqlua.upkeep.audit_webhooks"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -27,57 +27,57 @@ local function found(problems, ...)
 end
 
 local function check_expiry(of, problems)
-  local expires_ms = job.options(of).expires_ms
-  local score = call("ZSCORE", keys.EXPIRING .. of[job.QUEUE], of[job.ID])
-  local is_waiting = states.is_of(of[job.STATE], states.WAITING) and of[job.ATTEMPT] == 0
+  local expires_ms = jobs.options(of).expires_ms
+  local score = call("ZSCORE", keys.EXPIRING .. of[jobs.QUEUE], of[jobs.ID])
+  local is_waiting = states.is_of(of[jobs.STATE], states.WAITING) and of[jobs.ATTEMPT] == 0
   if is_waiting and expires_ms and tonumber(score or -1) ~= expires_ms then
-    found(problems, "job", of[job.ID], "is missing among those that expire")
+    found(problems, "job", of[jobs.ID], "is missing among those that expire")
   elseif score and not (is_waiting and expires_ms) then
-    found(problems, "job", of[job.ID], "stands among those that expire, but does not")
+    found(problems, "job", of[jobs.ID], "stands among those that expire, but does not")
   end
 end
 
 local function check_job(id, problems)
-  local of = job.read(id)
+  local of = jobs.read(id)
   if not of then
     return
   end
   budget.pay(budget.STEP + budget.of_job(of))
-  local owner = queue.load(of[job.QUEUE])
+  local owner = queues.load(of[jobs.QUEUE])
   for letter in states.ALL:gmatch(".") do
-    local score = call("ZSCORE", queue.key(owner, letter), id)
-    if letter == of[job.STATE] and not score then
+    local score = call("ZSCORE", queues.key(owner, letter), id)
+    if letter == of[jobs.STATE] and not score then
       found(problems, "job", id, "is missing in its set", letter)
-    elseif letter ~= of[job.STATE] and score then
-      found(problems, "job", id, "of state", of[job.STATE], "stands in set", letter)
-    elseif (letter == states.QUEUED or letter == states.IN_LANE) and score and tonumber(score) ~= of[job.PRIORITY] then
-      found(problems, "job", id, "has priority", of[job.PRIORITY], "and score", score)
+    elseif letter ~= of[jobs.STATE] and score then
+      found(problems, "job", id, "of state", of[jobs.STATE], "stands in set", letter)
+    elseif (letter == states.QUEUED or letter == states.IN_LANE) and score and tonumber(score) ~= of[jobs.PRIORITY] then
+      found(problems, "job", id, "has priority", of[jobs.PRIORITY], "and score", score)
     end
   end
   check_expiry(of, problems)
-  auditindex.check_job(of, problems)
-  if of[job.STATE] == states.IN_LANE then
-    auditlanes.check_waiting(of, problems)
-  elseif of[job.STATE] == states.QUEUED and of[job.UNITS] ~= "" then
+  audit_index.check_job(of, problems)
+  if of[jobs.STATE] == states.IN_LANE then
+    audit_lanes.check_waiting(of, problems)
+  elseif of[jobs.STATE] == states.QUEUED and of[jobs.UNITS] ~= "" then
     found(problems, "job", id, "has units and waits in no lane")
   end
-  if (of[job.UNITS] ~= "") ~= job.has(of, job.LANED) then
+  if (of[jobs.UNITS] ~= "") ~= jobs.has(of, jobs.LANED) then
     found(problems, "job", id, "has a wrong lane flag")
   end
-  auditlinks.check_job(of, problems)
+  audit_links.check_job(of, problems)
   if call("EXISTS", keys.ARGUMENT .. id) == 0 then
     found(problems, "job", id, "has lost its argument")
   end
-  if (call("EXISTS", keys.OUTCOME .. id) == 1) ~= job.has(of, job.HAS_OUTCOME) then
+  if (call("EXISTS", keys.OUTCOME .. id) == 1) ~= jobs.has(of, jobs.HAS_OUTCOME) then
     found(problems, "job", id, "has a wrong outcome flag")
   end
-  if (call("EXISTS", keys.EXTRA .. id) == 1) ~= job.has(of, job.HAS_EXTRA) then
+  if (call("EXISTS", keys.EXTRA .. id) == 1) ~= jobs.has(of, jobs.HAS_EXTRA) then
     found(problems, "job", id, "has a wrong extra flag")
   end
-  local is_held = job.has(of, job.HELD)
-  if is_held and of[job.STATE] ~= states.RUNNING then
-    found(problems, "job", id, "is held in state", of[job.STATE])
-  elseif is_held and not call("ZSCORE", keys.HELD .. of[job.WORKER], id) then
+  local is_held = jobs.has(of, jobs.HELD)
+  if is_held and of[jobs.STATE] ~= states.RUNNING then
+    found(problems, "job", id, "is held in state", of[jobs.STATE])
+  elseif is_held and not call("ZSCORE", keys.HELD .. of[jobs.WORKER], id) then
     found(problems, "job", id, "is missing among those its worker holds")
   end
 end
@@ -104,31 +104,31 @@ local function check_bound(problems, what, bound, actual)
   end
 end
 
-local BOUND = { r = queue.DUE_RUNNING, s = queue.DUE_WAITING, t = queue.DUE_WAITING }
+local BOUND = { r = queues.DUE_RUNNING, s = queues.DUE_WAITING, t = queues.DUE_WAITING }
 
 local function check_set(letter, name, problems)
-  local owner = queue.load(name)
-  local key = queue.key(owner, letter)
+  local owner = queues.load(name)
+  local key = queues.key(owner, letter)
   for _, id in ipairs(members(key)) do
-    local of = job.read(id)
+    local of = jobs.read(id)
     if not of then
       found(problems, "set", letter, "of queue", name, "holds", id, "which has no record")
-    elseif of[job.STATE] ~= letter or of[job.QUEUE] ~= name then
-      found(problems, "set", letter, "of queue", name, "holds", id, "of state", of[job.STATE], "and queue",
-        of[job.QUEUE])
+    elseif of[jobs.STATE] ~= letter or of[jobs.QUEUE] ~= name then
+      found(problems, "set", letter, "of queue", name, "holds", id, "of state", of[jobs.STATE], "and queue",
+        of[jobs.QUEUE])
     end
   end
   if not call("ZSCORE", keys.QUEUE_NAMES, name) then
     found(problems, "queue", name, "has jobs and is missing among the names")
   end
-  if owner[queue.IS_NEW] then
+  if owner[queues.IS_NEW] then
     found(problems, "queue", name, "has jobs and no record")
   end
-  if letter == states.QUEUED and queue.is_listed(owner) then
+  if letter == states.QUEUED and queues.is_listed(owner) then
     local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
     local priority = tonumber(first[2])
-    local bound = owner[queue.HEAD_PRIORITY]
-    if bound > priority or (bound == priority and owner[queue.HEAD_ID] > first[1]) then
+    local bound = owner[queues.HEAD_PRIORITY]
+    if bound > priority or (bound == priority and owner[queues.HEAD_ID] > first[1]) then
       found(problems, "queue", name, "has a better job than its bound says")
     end
   elseif BOUND[letter] then
@@ -143,44 +143,44 @@ local function check_set(letter, name, problems)
 end
 
 local function check_queue(name, problems)
-  local owner = queue.load(name)
-  for _, field in ipairs({ queue.DUE_RUNNING, queue.DUE_WAITING, queue.DUE_ENDED }) do
+  local owner = queues.load(name)
+  for _, field in ipairs({ queues.DUE_RUNNING, queues.DUE_WAITING, queues.DUE_ENDED }) do
     if owner[field] ~= meta.NONE then
-      local member = queue.due_member(owner, field)
+      local member = queues.due_member(owner, field)
       check_bound(problems, member, tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE), owner[field])
     end
   end
   local is_own = call("EXISTS", keys.OWN_SETTINGS .. name) == 1
-  if is_own ~= queue.has(owner, queue.OWN) or is_own and not meta.has(meta.HAS_OWN) then
+  if is_own ~= queues.has(owner, queues.OWN) or is_own and not meta.has(meta.HAS_OWN) then
     found(problems, "queue", name, "has a wrong flag of settings of its own")
   end
-  local bound = owner[queue.HEAD_PRIORITY]
+  local bound = owner[queues.HEAD_PRIORITY]
   if bound ~= meta.NONE
-    and tonumber(call("ZSCORE", keys.HEADS .. "*", owner[queue.HEAD_ID] .. name) or meta.NONE) ~= bound then
+    and tonumber(call("ZSCORE", keys.HEADS .. "*", owner[queues.HEAD_ID] .. name) or meta.NONE) ~= bound then
     found(problems, "queue", name, "is not where it belongs in the index of queues")
   end
-  if bound == meta.NONE and queue.is_listed(owner) and call("EXISTS", queue.key(owner, states.QUEUED)) == 1 then
+  if bound == meta.NONE and queues.is_listed(owner) and call("EXISTS", queues.key(owner, states.QUEUED)) == 1 then
     found(problems, "queue", name, "has jobs and no entry in the index of queues")
   end
 end
 
 local function check_heads(pattern, problems)
   for _, member in ipairs(members(keys.HEADS .. pattern)) do
-    if queue.load(member:sub(15))[queue.HEAD_ID] ~= member:sub(1, 14) then
+    if queues.load(member:sub(15))[queues.HEAD_ID] ~= member:sub(1, 14) then
       found(problems, "index", pattern, "has a stray entry", member)
     end
   end
 end
 
 local function check_worker(id, problems)
-  local record = worker.load(id)
+  local record = workers.load(id)
   local held = call("ZRANGE", keys.HELD .. id, 0, -1)
   if not record and held[1] then
     found(problems, "worker", id, "is unknown and holds jobs")
   end
   for _, job_id in ipairs(held) do
-    local of = job.read(job_id)
-    if not of or of[job.STATE] ~= states.RUNNING or not job.has(of, job.HELD) or of[job.WORKER] ~= id then
+    local of = jobs.read(job_id)
+    if not of or of[jobs.STATE] ~= states.RUNNING or not jobs.has(of, jobs.HELD) or of[jobs.WORKER] ~= id then
       found(problems, "worker", id, "does not hold", job_id)
     end
   end
@@ -191,7 +191,7 @@ local function check_worker(id, problems)
     end
   end
   for secret in string.gmatch(record and record.s or "", "[^ ]+") do
-    if not worker.is_secret(secret) then
+    if not workers.is_secret(secret) then
       found(problems, "worker", id, "has a secret that is none")
     end
   end
@@ -203,7 +203,7 @@ local function check_expiring(name, problems)
       found(problems, "queue", name, "expects", id, "to expire, which has no record")
     end
   end
-  local bound = queue.load(name)[queue.DUE_WAITING]
+  local bound = queues.load(name)[queues.DUE_WAITING]
   check_bound(problems, "expiry of queue " .. name, bound, first_score(keys.EXPIRING .. name))
 end
 
@@ -220,7 +220,7 @@ local function check_walk(name, problems)
 end
 
 local function check_settings(name, problems)
-  if queue.load(name)[queue.IS_NEW] then
+  if queues.load(name)[queues.IS_NEW] then
     found(problems, "settings of queue", name, "are of no queue")
   end
 end
@@ -241,18 +241,18 @@ end
 local CHECKS = {
   j = check_job,
   y = check_expiring,
-  lane = auditlanes.check_lane,
-  key = auditlanes.check_key,
-  limit = auditlanes.check_limit,
-  lanes = auditlanes.check_index,
+  lane = audit_lanes.check_lane,
+  key = audit_lanes.check_key,
+  limit = audit_lanes.check_limit,
+  lanes = audit_lanes.check_index,
   starts = check_starts,
   walk = check_walk,
-  ["waits-for"] = auditlinks.check_waiting,
-  dependents = auditlinks.check_dependents,
-  readers = auditlinks.check_readers,
-  unique = auditlinks.check_unique,
-  tagged = auditindex.check_tag,
-  failed = auditindex.check_group,
+  ["waits-for"] = audit_links.check_waiting,
+  dependents = audit_links.check_dependents,
+  readers = audit_links.check_readers,
+  unique = audit_links.check_unique,
+  tagged = audit_index.check_tag,
+  failed = audit_index.check_group,
   settings = check_settings,
   heads = check_heads,
   held = check_worker,
@@ -260,7 +260,7 @@ local CHECKS = {
 
 --- By a key's whole name.
 local CHECKS_OF_ONE = {
-  ["unique-kept"] = auditlinks.check_kept,
+  ["unique-kept"] = audit_links.check_kept,
   ["queue-names"] = check_queues,
   workers = check_workers,
 }
@@ -285,15 +285,15 @@ function M.key(name, problems)
   elseif CHECKS_OF_ONE[name] then
     CHECKS_OF_ONE[name](problems)
   elseif LISTS[name] then
-    auditindex.check_names(LISTS[name][1], LISTS[name][2], problems)
+    audit_index.check_names(LISTS[name][1], LISTS[name][2], problems)
   end
 end
 
 --- Checks what stands in meta, schedules, and keys.
 function M.bounds(problems)
-  auditschedules.check(problems)
-  auditkeys.check(problems)
-  auditwebhooks.check(problems)
+  audit_schedules.check(problems)
+  audit_keys.check(problems)
+  audit_webhooks.check(problems)
   check_bound(problems, "namespace", meta.state[meta.NEXT_DUE], first_score(keys.DUE))
   local noted = tonumber(call("ZSCORE", keys.DUE, "O") or meta.NONE)
   check_bound(problems, "keys that open", noted, first_score(keys.OPENING))

@@ -1,10 +1,10 @@
 ---@lazy
 -- The part of the audit that is about the indexes of tags and of failures, against the job records and back.
 local keys = require "jqlua.base.keys"
-local failgroups = require "jqlua.job.failed"
-local job = require "jqlua.job.record"
+local failure_groups = require "jqlua.job.failure_groups"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 
 local M = {}
 
@@ -18,34 +18,34 @@ local function found(problems, ...)
 end
 
 local function tags_of(of)
-  return of[job.OPTIONS] ~= "" and job.options(of).tags or {}
+  return of[jobs.OPTIONS] ~= "" and jobs.options(of).tags or {}
 end
 
 local function group_of(of)
-  return failgroups.group_of(call("GET", keys.EXTRA .. of[job.ID]))
+  return failure_groups.group_of(call("GET", keys.EXTRA .. of[jobs.ID]))
 end
 
 --- What must be there for a job.
 ---@param of table
 function M.check_job(of, problems)
-  local id = of[job.ID]
+  local id = of[jobs.ID]
   local tags = tags_of(of)
   for _, tag in ipairs(tags) do
     if not call("ZSCORE", keys.TAGGED .. tag, id) then
       found(problems, "job", id, "is missing among those with tag", tag)
     end
   end
-  local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == states.ERROR then
+  local owner = queues.load(of[jobs.QUEUE])
+  if of[jobs.STATE] == states.ERROR then
     local group = group_of(of)
-    local ended_ms = call("ZSCORE", queue.key(owner, states.ERROR), id)
+    local ended_ms = call("ZSCORE", queues.key(owner, states.ERROR), id)
     if call("ZSCORE", keys.FAILED .. group, id) ~= ended_ms then
       found(problems, "job", id, "is missing among the failures of group", group)
     end
   end
-  if (tags[1] or job.options(of).unique_for or of[job.STATE] == states.ERROR)
-    and not queue.has(owner, queue.INDEXED) then
-    found(problems, "queue", of[job.QUEUE], "has jobs in indexes and does not know it")
+  if (tags[1] or jobs.options(of).unique_for or of[jobs.STATE] == states.ERROR)
+    and not queues.has(owner, queues.INDEXED) then
+    found(problems, "queue", of[jobs.QUEUE], "has jobs in indexes and does not know it")
   end
 end
 
@@ -53,7 +53,7 @@ end
 function M.check_tag(tag, problems)
   local key = keys.TAGGED .. tag
   for _, id in ipairs(call("ZRANGE", key, 0, MOST_MEMBERS - 1)) do
-    local of = job.read(id)
+    local of = jobs.read(id)
     local has = false
     for _, its_tag in ipairs(of and tags_of(of) or {}) do
       has = has or its_tag == tag
@@ -74,11 +74,11 @@ end
 ---@param group string
 function M.check_group(group, problems)
   for _, id in ipairs(call("ZRANGE", keys.FAILED .. group, 0, MOST_MEMBERS - 1)) do
-    local of = job.read(id)
+    local of = jobs.read(id)
     if not of then
       found(problems, "group", group, "holds", id, "which has no record")
-    elseif of[job.STATE] ~= states.ERROR or group_of(of) ~= group then
-      found(problems, "group", group, "holds", id, "of state", of[job.STATE], "and group", group_of(of))
+    elseif of[jobs.STATE] ~= states.ERROR or group_of(of) ~= group then
+      found(problems, "group", group, "holds", id, "of state", of[jobs.STATE], "and group", group_of(of))
     end
   end
   if not call("ZSCORE", keys.FAILED_GROUPS, group) then

@@ -1,8 +1,8 @@
 ---@lazy
 -- The part of the audit that is about unique keys and dependencies.
 local keys = require "jqlua.base.keys"
-local job = require "jqlua.job.record"
-local queue = require "jqlua.queue.record"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
 
@@ -20,17 +20,17 @@ end
 --- What must be there for a job.
 ---@param of table
 function M.check_job(of, problems)
-  local id = of[job.ID]
-  local options = job.options(of)
-  if options.unique and not options.unique_within and not states.is_of(of[job.STATE], states.ENDED)
+  local id = of[jobs.ID]
+  local options = jobs.options(of)
+  if options.unique and not options.unique_within and not states.is_of(of[jobs.STATE], states.ENDED)
     and not (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true) then
     found(problems, "job", id, "has lost its unique key")
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
-  if waits ~= (of[job.STATE] == states.BLOCKED) then
-    found(problems, "job", id, "of state", of[job.STATE], waits and "waits for others" or "waits for nobody")
+  if waits ~= (of[jobs.STATE] == states.BLOCKED) then
+    found(problems, "job", id, "of state", of[jobs.STATE], waits and "waits for others" or "waits for nobody")
   end
-  local kept = of[job.STATE] == states.KEPT and queue.key(queue.load(of[job.QUEUE]), states.KEPT)
+  local kept = of[jobs.STATE] == states.KEPT and queues.key(queues.load(of[jobs.QUEUE]), states.KEPT)
   if kept and tonumber(call("ZSCORE", kept, id) or nil) == readers.HELD and not readers.any(of) then
     found(problems, "job", id, "has a result that is held for nobody")
   end
@@ -38,7 +38,7 @@ end
 
 --- A job's set of those it waits for.
 function M.check_waiting(id, problems)
-  local of = job.read(id)
+  local of = jobs.read(id)
   if not of then
     found(problems, "job", id, "waits for others and has no record")
   end
@@ -56,8 +56,8 @@ function M.check_dependents(id, problems)
       found(problems, "job", id, "is waited for by", dependent, "which does not know")
     end
   end
-  local other = job.read(id)
-  if other and not job.has(other, job.AWAITED) then
+  local other = jobs.read(id)
+  if other and not jobs.has(other, jobs.AWAITED) then
     found(problems, "job", id, "is waited for and does not know")
   end
 end
@@ -65,14 +65,14 @@ end
 --- The set of those that depend on a job and have not ended.
 function M.check_readers(id, problems)
   for _, dependent in ipairs(call("ZRANGE", keys.READERS .. id, 0, MOST_MEMBERS - 1)) do
-    local of = job.read(dependent)
-    local depends = of and not states.is_of(of[job.STATE], states.ENDED) and job.options(of).depends or {}
+    local of = jobs.read(dependent)
+    local depends = of and not states.is_of(of[jobs.STATE], states.ENDED) and jobs.options(of).depends or {}
     if not (" " .. table.concat(depends, " ")):find(" " .. id, 1, true) then
       found(problems, "job", id, "has its result held for", dependent, "which does not need it")
     end
   end
-  local other = job.read(id)
-  if other and not job.has(other, job.AWAITED) then
+  local other = jobs.read(id)
+  if other and not jobs.has(other, jobs.AWAITED) then
     found(problems, "job", id, "has its result held and does not know")
   end
 end
@@ -82,12 +82,12 @@ end
 function M.check_unique(key, problems)
   local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key) ~= false
   for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
-    local of = job.read(id)
-    local has_ended = not of or states.is_of(of[job.STATE], states.ENDED)
-    if is_kept ~= has_ended and not (is_kept and job.options(of).unique_within) then
+    local of = jobs.read(id)
+    local has_ended = not of or states.is_of(of[jobs.STATE], states.ENDED)
+    if is_kept ~= has_ended and not (is_kept and jobs.options(of).unique_within) then
       found(problems, "unique key", key, is_kept and "is kept for" or "is of", id, "which has",
         has_ended and "ended" or "not ended")
-    elseif of and job.options(of).unique ~= key then
+    elseif of and jobs.options(of).unique ~= key then
       found(problems, "unique key", key, "is of", id, "which has another")
     end
   end

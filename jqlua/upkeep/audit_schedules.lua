@@ -4,7 +4,7 @@
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
 local meta = require "jqlua.base.meta"
-local record = require "jqlua.schedules.record"
+local schedules = require "jqlua.schedules.schedules"
 
 local M = {}
 
@@ -18,12 +18,12 @@ local function found(problems, ...)
 end
 
 local function check_one(id, problems)
-  local of = record.load(id)
+  local of = schedules.load(id)
   if not of then
     found(problems, "schedule", id, "has no record")
     return
   end
-  local due_ms = record.due_ms(of)
+  local due_ms = schedules.due_ms(of)
   local noted = tonumber(call("ZSCORE", keys.DUE, due.SCHEDULE .. id) or nil)
   if of.s.id ~= id then
     found(problems, "schedule", id, "has the record of", of.s.id)

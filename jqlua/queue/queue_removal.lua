@@ -1,10 +1,10 @@
 -- A queue that has no jobs goes, and whatever was kept of it.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
-local ready = require "jqlua.limits.lane_index"
-local statistics = require "jqlua.statistics.buckets"
+local lane_index = require "jqlua.limits.lane_index"
+local buckets = require "jqlua.statistics.buckets"
 
 local M = {}
 
@@ -18,7 +18,7 @@ local MOST_ENTRIES = 1000
 function M.has_jobs(owner)
   local sets = {}
   for state in states.ALL:gmatch(".") do
-    sets[#sets + 1] = queue.key(owner, state)
+    sets[#sets + 1] = queues.key(owner, state)
   end
   return call("EXISTS", unpack(sets)) > 0
 end
@@ -35,26 +35,26 @@ end
 
 --- Entries of groups in a fair queue stay until somebody looks at them; nobody will.
 local function forget_lanes(owner)
-  local name = owner[queue.NAME]
-  local index = ready.of_queue(name)
-  for _ = 1, queue.is_fair(owner) and MOST_ENTRIES or 0 do
-    local place = ready.first(index, name)
+  local name = owner[queues.NAME]
+  local index = lane_index.of_queue(name)
+  for _ = 1, queues.is_fair(owner) and MOST_ENTRIES or 0 do
+    local place = lane_index.first(index, name)
     if not place then
       break
     end
-    ready.remove(index, name, place)
+    lane_index.remove(index, name, place)
   end
   call("UNLINK", index)
 end
 
 --- Takes the queue away; it has no jobs.
 function M.forget(owner)
-  local name = owner[queue.NAME]
-  if queue.has(owner, queue.LANED) then
+  local name = owner[queues.NAME]
+  if queues.has(owner, queues.LANED) then
     forget_lanes(owner)
   end
-  queue.set_head(owner, meta.NONE)
-  owner[queue.CHANGED] = false -- it is not to be written again
+  queues.set_head(owner, meta.NONE)
+  owner[queues.CHANGED] = false -- it is not to be written again
   call("ZREM", keys.QUEUE_NAMES, name)
   local due_members = {}
   for kind in KINDS:gmatch(".") do
@@ -63,9 +63,9 @@ function M.forget(owner)
   call("ZREM", keys.DUE, unpack(due_members))
   call("UNLINK", keys.QUEUE .. name, keys.EXPIRING .. name, keys.FAIR .. name, keys.WEIGHTS .. name, keys.WALK .. name,
     keys.SENT .. name, keys.OWN_SETTINGS .. name)
-  statistics.fold()
+  buckets.fold()
   forget_matching(name)
-  statistics.forget(name)
+  buckets.forget(name)
 end
 
 return M

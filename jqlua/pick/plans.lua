@@ -2,13 +2,13 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
-local lanestart = require "jqlua.limits.lane_start"
-local attempt = require "jqlua.life.attempt"
-local job = require "jqlua.job.record"
+local lane_start = require "jqlua.limits.lane_start"
+local attempts = require "jqlua.life.attempts"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local starts = require "jqlua.life.starts"
-local queue = require "jqlua.queue.record"
-local worker = require "jqlua.pick.worker"
+local queues = require "jqlua.queue.queues"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -42,8 +42,8 @@ M.MOST_EXPIRED = 100
 ---@return string? problem
 function M.new(wish, token, before)
   local problem = wish.entries.has_patterns and heads.check_patterns(wish.entries, wish.path .. "queues")
-  local is_registered = worker.is_id(wish.worker)
-  if is_registered and not worker.is_registered(wish.worker) then
+  local is_registered = workers.is_id(wish.worker)
+  if is_registered and not workers.is_registered(wish.worker) then
     problem = problem or "NOTFOUND worker: " .. wish.worker .. " is not registered, or was dropped as dead"
   end
   if problem then
@@ -106,13 +106,13 @@ function M.start_all(owner, popped, plan, reply)
     local id, raw = popped[i], records[i]
     if plan[M.BYTES] >= M.MOST_BYTES then
       -- At once: who looks whether more is ready, and for whom, is to see it.
-      call("ZADD", queue.key(owner, states.QUEUED), popped[i + 1], id)
+      call("ZADD", queues.key(owner, states.QUEUED), popped[i + 1], id)
     else
       local document, of
       if raw then
-        document, of = attempt.start_popped(owner, id, wanted[i], raw, wish.worker, is_registered)
+        document, of = attempts.start_popped(owner, id, wanted[i], raw, wish.worker, is_registered)
       end
-      append(plan, reply, document, records[i + 1], id, of and of[job.ATTEMPT] or 1)
+      append(plan, reply, document, records[i + 1], id, of and of[jobs.ATTEMPT] or 1)
     end
   end
   if popped[3] then
@@ -129,7 +129,7 @@ local function read_arguments(head, started)
   end
   local wanted = {}
   for i, of in ipairs(started) do
-    wanted[i] = keys.ARGUMENT .. of[job.ID]
+    wanted[i] = keys.ARGUMENT .. of[jobs.ID]
   end
   return call("MGET", unpack(wanted))
 end
@@ -138,19 +138,19 @@ end
 --- Starts the head of a queue that has lanes, and those of its lane behind it that come next.
 ---@param most number
 function M.start_lane(head, most, plan, reply)
-  local started = lanestart.take(head, most)
+  local started = lane_start.take(head, most)
   local arguments = started[1] and read_arguments(head, started)
   local wish, is_registered = plan[M.WISH], plan[M.IS_REGISTERED]
   for i, of in ipairs(started) do
     local document
-    if of[job.OPTIONS] ~= "" or job.has(of, job.STARTED) then
-      document = attempt.start(of, wish.worker, is_registered)
+    if of[jobs.OPTIONS] ~= "" or jobs.has(of, jobs.STARTED) then
+      document = attempts.start(of, wish.worker, is_registered)
     else
-      local id = of[job.ID]
-      document = attempt.start_popped(head.queue, id, keys.JOB .. id, job.encode(of), wish.worker, is_registered)
-      of[job.STATE] = states.RUNNING
+      local id = of[jobs.ID]
+      document = attempts.start_popped(head.queue, id, keys.JOB .. id, jobs.encode(of), wish.worker, is_registered)
+      of[jobs.STATE] = states.RUNNING
     end
-    append(plan, reply, document, arguments[i], of[job.ID], math.max(1, of[job.ATTEMPT]))
+    append(plan, reply, document, arguments[i], of[jobs.ID], math.max(1, of[jobs.ATTEMPT]))
   end
   grow(plan, reply)
 end

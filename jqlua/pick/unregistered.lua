@@ -3,7 +3,7 @@
 -- an hour those that died, registered or not. Nothing depends on what stands here: it is for people to look at. So it
 -- costs nothing but what is said, and is bounded by age and by number.
 local budget = require "jqlua.job.budget"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local states = require "jqlua.job.states"
@@ -86,7 +86,7 @@ end
 function M.died(id, record)
   save(id, {
     n = record.n, q = record.q, m = record.m, h = record.h, i = record.i, v = record.v, j = record.j, g = true,
-    t = tonumber(call("ZSCORE", keys.ALIVE, id)), s = job.created_ms(id:sub(2)), l = record.l, x = record.x,
+    t = tonumber(call("ZSCORE", keys.ALIVE, id)), s = jobs.created_ms(id:sub(2)), l = record.l, x = record.x,
   })
 end
 
@@ -94,10 +94,10 @@ end
 function M.running(of)
   local shown = {}
   for _, id in ipairs(of.r or {}) do
-    local its = job.read(id)
+    local its = jobs.read(id)
     budget.pay(budget.LOOK)
-    if its and its[job.STATE] == states.RUNNING and its[job.WORKER] == of.n then
-      shown[#shown + 1] = { id, its[job.STARTED_MS] }
+    if its and its[jobs.STATE] == states.RUNNING and its[jobs.WORKER] == of.n then
+      shown[#shown + 1] = { id, its[jobs.STARTED_MS] }
     end
   end
   return shown

@@ -1,11 +1,11 @@
 ---@lazy
 -- What a worker says of a job while it runs it.
 local keys = require "jqlua.base.keys"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local events = require "jqlua.statistics.events"
 local failure = require "jqlua.life.failure"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 
 local M = {}
 
@@ -44,9 +44,9 @@ end
 
 --- Checks the third parts of pairs [id, token, notes?], and takes care that all blobs are named.
 ---@return string? problem
-function M.check(jobs)
+function M.check(list)
   local used, count = {}, 0
-  for i, entry in ipairs(jobs) do
+  for i, entry in ipairs(list) do
     local problem = entry[3] ~= nil and check_notes(entry[3], "jobs[" .. i - 1 .. "][2]", used)
     if problem then
       return problem
@@ -68,15 +68,15 @@ function M.write(of, notes)
   if notes.argument then
     local writes = batch.writes
     local n = #writes
-    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. of[job.ID], ARGV[notes.argument + 2]
+    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. of[jobs.ID], ARGV[notes.argument + 2]
   end
   if notes.progress or notes.message then
     local extra = failure.extra(of)
     extra.p = notes.progress or extra.p
     extra.t = notes.message or extra.t
     failure.save_extra(of, extra)
-    job.save(of)
-    if job.given(of).track then -- of others there would be too many
+    jobs.save(of)
+    if jobs.given(of).track then -- of others there would be too many
       events.tell(of, "progress", { progress = extra.p, message = extra.t })
     end
   end

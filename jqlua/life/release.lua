@@ -1,7 +1,7 @@
 -- Jobs that go back to their queues because whoever had them does not want them.
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 local check = require "jqlua.base.check"
 
 local M = {}
@@ -25,21 +25,21 @@ end
 function M.all(pairs_held, delay_s, each, before, message)
   local answers = {}
   for i, pair in ipairs(pairs_held) do
-    local of = job.read(pair[1])
+    local of = jobs.read(pair[1])
     if not of then
       answers[i] = "NOTFOUND"
-    elseif attempt.runs(of, pair[2]) then
+    elseif attempts.runs(of, pair[2]) then
       if before then
         before(of)
       end
-      answers[i] = attempt.give_back(of, delay_s, message)
+      answers[i] = attempts.give_back(of, delay_s, message)
       if each then
         each(of)
       end
     else
-      local how = attempt.ended_how(of, pair[2])
-      answers[i] = how == job.TAKEN and "CANCELLED" or how ~= job.GIVEN_BACK and "LOST"
-        or of[job.STATE] == states.SCHEDULED and "scheduled"
+      local how = attempts.ended_how(of, pair[2])
+      answers[i] = how == jobs.TAKEN and "CANCELLED" or how ~= jobs.GIVEN_BACK and "LOST"
+        or of[jobs.STATE] == states.SCHEDULED and "scheduled"
         or "queued"
     end
   end

@@ -1,15 +1,15 @@
 -- Dispatch looks at pools: workers with the same queues, the same refused names and the same key, those with room
 -- ordered by load.
-local apikey = require "jqlua.access.apikey"
+local apikeys = require "jqlua.access.apikeys"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
-local lanes = require "jqlua.limits.lane_pick"
-local job = require "jqlua.job.record"
+local lane_pick = require "jqlua.limits.lane_pick"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local glob = require "jqlua.base.glob"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 
 local M = {}
 
@@ -28,7 +28,7 @@ function M.with_room()
   local known = call("HGETALL", keys.POOLS)
   for i = 1, #known, 2 do
     local definition = call("EXISTS", keys.POOL .. known[i]) == 1 and cmsgpack.unpack(known[i + 1])
-    if definition and (not definition.a or apikey.lasts(definition.a)) then
+    if definition and (not definition.a or apikeys.lasts(definition.a)) then
       local pool = { key = known[i], entries = {}, wanted = definition.q }
       for j, text in ipairs(definition.q) do
         pool.entries[j] = glob.is_pattern(text) and { pattern = text } or { name = text }
@@ -78,18 +78,18 @@ local function accepted(name, refused, looks)
   end
   local function accepts(of)
     looks.left = looks.left - 1
-    return of and not refused[of[job.NAME]]
+    return of and not refused[of[jobs.NAME]]
   end
   local owner = head.queue
-  if accepts(job.read(head.id)) then
+  if accepts(jobs.read(head.id)) then
     head.is_single = true -- what stands behind it may be refused
     return head
-  elseif not queue.is_plain(owner) then
-    return lanes.find(owner, LOOK, accepts)
+  elseif not queues.is_plain(owner) then
+    return lane_pick.find(owner, LOOK, accepts)
   end
-  local waiting = call("ZRANGE", queue.key(owner, states.QUEUED), 1, math.min(LOOK, looks.left) - 1, "WITHSCORES")
+  local waiting = call("ZRANGE", queues.key(owner, states.QUEUED), 1, math.min(LOOK, looks.left) - 1, "WITHSCORES")
   for i = 1, #waiting, 2 do
-    if accepts(job.read(waiting[i])) then
+    if accepts(jobs.read(waiting[i])) then
       return { queue = owner, priority = tonumber(waiting[i + 1]), id = waiting[i], is_single = true }
     end
   end
@@ -120,12 +120,12 @@ function M.best_accepted(entries, refused)
   for _, entry in ipairs(entries) do
     local bounds = entry.pattern and call("ZRANGE", keys.HEADS .. entry.pattern, 0, LOOK - 1, "WITHSCORES") or {}
     for i = 1, #bounds, 2 do
-      if looks.left <= 0 or is_worse(best, tonumber(bounds[i + 1]), bounds[i]:sub(1, #queue.LEAST_ID)) then
+      if looks.left <= 0 or is_worse(best, tonumber(bounds[i + 1]), bounds[i]:sub(1, #queues.LEAST_ID)) then
         break
       end
-      local name = bounds[i]:sub(#queue.LEAST_ID + 1)
+      local name = bounds[i]:sub(#queues.LEAST_ID + 1)
       if look_at(name) then
-        queue.set_head(queue.load(name), meta.NONE) -- else it stays in front of those that have jobs
+        queues.set_head(queues.load(name), meta.NONE) -- else it stays in front of those that have jobs
       end
     end
     if entry.name and looks.left > 0 then

@@ -2,15 +2,15 @@
 -- changes anything, and who repeats how it ended gets the same answer again. A token is "<attempt>-<random digits>".
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.writes"
-local statlog = require "jqlua.statistics.log"
+local batch = require "jqlua.base.batch"
+local statlog = require "jqlua.statistics.statlog"
 local settings = require "jqlua.settings.settings"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lineup = require "jqlua.limits.placement"
+local placement = require "jqlua.limits.placement"
 local taking = require "jqlua.limits.taking"
-local units = require "jqlua.limits.units"
-local queue = require "jqlua.queue.record"
+local job_units = require "jqlua.limits.job_units"
+local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
 
@@ -19,17 +19,17 @@ local M = {}
 ---@cold
 --- How long an attempt may run at most.
 function M.most_ms(of)
-  local most_s = job.given(of).max_runtime
+  local most_s = jobs.given(of).max_runtime
   return most_s and math.ceil(most_s * 1000) or math.huge
 end
 
 --- For how long the lease of a running attempt can be renewed.
 ---@return number ms 0 or less when it ran as long as it may
 function M.renewable_ms(of)
-  if of[job.OPTIONS] == "" then
-    return of[job.TIMEOUT_MS]
+  if of[jobs.OPTIONS] == "" then
+    return of[jobs.TIMEOUT_MS]
   end
-  return math.min(of[job.TIMEOUT_MS], of[job.STARTED_MS] + M.most_ms(of) - meta.state[meta.NOW_MS])
+  return math.min(of[jobs.TIMEOUT_MS], of[jobs.STARTED_MS] + M.most_ms(of) - meta.state[meta.NOW_MS])
 end
 
 --- Renews the lease of a running attempt, as far as that can be.
@@ -37,10 +37,10 @@ end
 function M.renew(of)
   local left_ms = M.renewable_ms(of)
   if left_ms > 0 then
-    local owner, until_ms = queue.load(of[job.QUEUE]), meta.state[meta.NOW_MS] + left_ms
-    batch.add(queue.key(owner, states.RUNNING), until_ms, of[job.ID])
+    local owner, until_ms = queues.load(of[jobs.QUEUE]), meta.state[meta.NOW_MS] + left_ms
+    batch.add(queues.key(owner, states.RUNNING), until_ms, of[jobs.ID])
     -- Earlier than before only if the clock was set back.
-    queue.note_due(owner, queue.DUE_RUNNING, until_ms)
+    queues.note_due(owner, queues.DUE_RUNNING, until_ms)
   end
   return left_ms
 end
@@ -48,14 +48,14 @@ end
 ---@cold
 --- Whether a job may not start any more.
 function M.has_expired(of)
-  local expires_ms = of[job.ATTEMPT] == 0 and job.given(of).expires_ms
+  local expires_ms = of[jobs.ATTEMPT] == 0 and jobs.given(of).expires_ms
   return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
 end
 
 ---@cold
 local function hold(of, holder)
-  job.set(of, job.HELD)
-  batch.add(keys.HELD .. holder, meta.state[meta.NOW_MS], of[job.ID])
+  jobs.set(of, jobs.HELD)
+  batch.add(keys.HELD .. holder, meta.state[meta.NOW_MS], of[jobs.ID])
 end
 
 --- Starts a job that is out of where it waited.
@@ -64,8 +64,8 @@ end
 ---@return string? document for the worker; nil when it has expired
 function M.start(of, holder, is_registered)
   local now = meta.state[meta.NOW_MS]
-  local lease_ms = of[job.TIMEOUT_MS]
-  if of[job.OPTIONS] ~= "" then
+  local lease_ms = of[jobs.TIMEOUT_MS]
+  if of[jobs.OPTIONS] ~= "" then
     if M.has_expired(of) then
       failure.expire(of, true)
       return nil
@@ -73,13 +73,13 @@ function M.start(of, holder, is_registered)
     lease_ms = math.min(lease_ms, M.most_ms(of))
   end
   transition.move(of, states.RUNNING, now + lease_ms, true)
-  job.begin(of)
-  of[job.RANDOM], of[job.STARTED_MS], of[job.WORKER] = meta.random(), now, holder
+  jobs.begin(of)
+  of[jobs.RANDOM], of[jobs.STARTED_MS], of[jobs.WORKER] = meta.random(), now, holder
   if is_registered then
     hold(of, holder)
   end
-  job.save(of)
-  return job.document(of)
+  jobs.save(of)
+  return jobs.document(of)
 end
 
 --- Starts a job that was popped from its queue's plain set. One that has nothing rare need not be looked at.
@@ -88,21 +88,21 @@ end
 ---@param raw string
 ---@return string? document
 function M.start_popped(owner, id, key, raw, holder, is_registered)
-  local first = not is_registered and job.first_start(raw)
+  local first = not is_registered and jobs.first_start(raw)
   local state = meta.state
   if not first or state[meta.EVENTS] then
-    local of = job.decode(id, raw)
+    local of = jobs.decode(id, raw)
     return M.start(of, holder, is_registered), of
   end
   transition.run(owner, id, state[meta.NOW_MS] + first[3])
   local digits = meta.random()
   local run = state[meta.RUN]
   if not run then
-    run = job.run(state[meta.NOW_MS], 0, digits, holder)
+    run = jobs.run(state[meta.NOW_MS], 0, digits, holder)
     state[meta.RUN] = run
   end
   local writes = batch.writes
-  local n, record, document = #writes, job.first_run(first, id, run, digits)
+  local n, record, document = #writes, jobs.first_run(first, id, run, digits)
   writes[n + 1], writes[n + 2] = key, record
   return document
 end
@@ -110,7 +110,7 @@ end
 --- Whether a token is that of the running attempt.
 ---@return boolean
 function M.runs(of, token)
-  return of[job.STATE] == states.RUNNING and job.token(of) == token
+  return of[jobs.STATE] == states.RUNNING and jobs.token(of) == token
 end
 
 ---@cold
@@ -120,12 +120,12 @@ end
 ---@return string? how
 function M.ended_how(of, token)
   local is_last
-  if of[job.STATE] == states.RUNNING then
-    is_last = tonumber(token:match("^%d+")) == of[job.ATTEMPT] - 1
+  if of[jobs.STATE] == states.RUNNING then
+    is_last = tonumber(token:match("^%d+")) == of[jobs.ATTEMPT] - 1
   else
-    is_last = token == job.token(of)
+    is_last = token == jobs.token(of)
   end
-  return is_last and of[job.HOW] or nil
+  return is_last and of[jobs.HOW] or nil
 end
 
 ---@cold
@@ -134,27 +134,27 @@ end
 ---@param digits string of its token
 ---@return boolean
 function M.is_of(of, number, digits)
-  return of[job.STATE] == states.RUNNING and of[job.ATTEMPT] == number and of[job.RANDOM] == digits
+  return of[jobs.STATE] == states.RUNNING and of[jobs.ATTEMPT] == number and of[jobs.RANDOM] == digits
 end
 
 ---@cold
 --- An attempt that nobody ever had. If it is the last that ended, and its lease ran out, it counts as given back. Jobs
 --- that have ended stay ended.
 function M.forgive(of, number, digits)
-  local state = of[job.STATE]
-  local is_last = state == states.RUNNING and of[job.ATTEMPT] - 1 == number
-    or of[job.ATTEMPT] == number and of[job.RANDOM] == digits
-  if not is_last or of[job.HOW] ~= job.LAPSED or states.is_of(state, states.ENDED) then
+  local state = of[jobs.STATE]
+  local is_last = state == states.RUNNING and of[jobs.ATTEMPT] - 1 == number
+    or of[jobs.ATTEMPT] == number and of[jobs.RANDOM] == digits
+  if not is_last or of[jobs.HOW] ~= jobs.LAPSED or states.is_of(state, states.ENDED) then
     return
   end
-  of[job.HOW] = job.GIVEN_BACK
+  of[jobs.HOW] = jobs.GIVEN_BACK
   if not failure.forgive_lapse(of, number) then
-    of[job.FAILURES] = math.max(0, of[job.FAILURES] - 1) -- a retry by hand may have begun anew
+    of[jobs.FAILURES] = math.max(0, of[jobs.FAILURES] - 1) -- a retry by hand may have begun anew
   end
   if state == states.RETRYING then
-    lineup.enter(of)
+    placement.enter(of)
   end
-  job.save(of)
+  jobs.save(of)
 end
 
 ---@cold
@@ -169,28 +169,28 @@ end
 local function keep_result(of, result)
   local writes = batch.writes
   local n = #writes
-  writes[n + 1], writes[n + 2] = keys.OUTCOME .. of[job.ID], result
-  job.set(of, job.HAS_OUTCOME)
-  local ttl_s = settings.at(settings.RESULT_TTL, queue.load(of[job.QUEUE]))
+  writes[n + 1], writes[n + 2] = keys.OUTCOME .. of[jobs.ID], result
+  jobs.set(of, jobs.HAS_OUTCOME)
+  local ttl_s = settings.at(settings.RESULT_TTL, queues.load(of[jobs.QUEUE]))
   return transition.move(of, states.KEPT, meta.state[meta.NOW_MS] + ttl_s * 1000)
 end
 
 --- The running attempt succeeded.
 function M.succeed(of, result, finished_at)
   local now = meta.state[meta.NOW_MS]
-  of[job.HOW] = job.SUCCEEDED
-  of[job.ENDED_MS] = now
+  of[jobs.HOW] = jobs.SUCCEEDED
+  of[jobs.ENDED_MS] = now
   local kept
-  if job.has(of, job.KEEP_RESULT) then
+  if jobs.has(of, jobs.KEEP_RESULT) then
     kept = keep_result(of, result)
   else
     kept = transition.move(of, states.DONE, now)
   end
   if kept then
-    if finished_at or job.has(of, job.HAS_EXTRA) then
+    if finished_at or jobs.has(of, jobs.HAS_EXTRA) then
       note_finished_at(of, finished_at)
     end
-    job.save(of)
+    jobs.save(of)
   end
 end
 
@@ -202,24 +202,24 @@ end
 ---@return string? answer nil when there is more to it
 function M.succeed_plain(said, key, raw, is_only)
   local state = meta.state
-  local digits, started_ms, rest = job.plain_run(raw)
+  local digits, started_ms, rest = jobs.plain_run(raw)
   if not digits or said.token ~= "1-" .. digits or state[meta.DROPPED] > 0 or state[meta.NOTICED]
-    or job.is_open(said.id) then
+    or jobs.is_open(said.id) then
     return nil
   end
-  local owner = queue.load(rest[2])
-  if owner[queue.FLAGS] >= queue.OWN then
+  local owner = queues.load(rest[2])
+  if owner[queues.FLAGS] >= queues.OWN then
     return nil
   end
   if state[meta.COUNTED] then
-    statlog.done(rest[2], rest[1], job.created_ms(said.id), started_ms)
+    statlog.done(rest[2], rest[1], jobs.created_ms(said.id), started_ms)
   end
-  local section = rest[job.UNITS_OF_REST]
+  local section = rest[jobs.UNITS_OF_REST]
   if section ~= "" then
-    taking.give_back(units.parse(section))
+    taking.give_back(job_units.parse(section))
   end
   transition.finish(owner, said.id)
-  job.save_raw(said.id, key, job.succeeded(raw, section, state[meta.NOW_MS]), is_only)
+  jobs.save_raw(said.id, key, jobs.succeeded(raw, section, state[meta.NOW_MS]), is_only)
   return "done"
 end
 
@@ -229,16 +229,16 @@ end
 ---@param message? string why, as history tells it
 ---@return string state
 function M.give_back(of, delay_s, message)
-  of[job.HOW] = job.GIVEN_BACK
+  of[jobs.HOW] = jobs.GIVEN_BACK
   local extra = failure.extra(of)
   failure.note_attempt(extra, of, nil, nil, message)
   failure.save_extra(of, extra)
   if delay_s > 0 then
     transition.move(of, states.SCHEDULED, meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))
   else
-    lineup.enter(of)
+    placement.enter(of)
   end
-  job.save(of)
+  jobs.save(of)
   return delay_s > 0 and "scheduled" or "queued"
 end
 

@@ -2,7 +2,7 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local memory = require "jqlua.base.memory"
 local states = require "jqlua.job.states"
 
@@ -199,7 +199,7 @@ function M.read(spec, path, i)
       max_retry = value
     elseif field == "keep_result" then
       expected = type(value) ~= "boolean" and "true or false"
-      flags = value == true and job.KEEP_RESULT or 0
+      flags = value == true and jobs.KEEP_RESULT or 0
     elseif field == "timeout" then
       expected = not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
       timeout_ms = not expected and math.ceil(value * 1000)
@@ -241,7 +241,7 @@ function M.read(spec, path, i)
     return nil, problem
   end
   return {
-    flags, states.QUEUED, job.NOT_YET, 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms,
+    flags, states.QUEUED, jobs.NOT_YET, 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms,
     options and next(options) and cmsgpack.pack(options) or "", "", "", "", "", false,
     delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
     options and (options.unique or options.depends) and true or false, spec.priority or false,

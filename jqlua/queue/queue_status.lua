@@ -3,13 +3,13 @@
 -- others.
 local budget = require "jqlua.job.budget"
 local explanation = require "jqlua.limits.explanation"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local served = require "jqlua.queue.served"
 local states = require "jqlua.job.states"
-local statistics = require "jqlua.statistics.buckets"
+local buckets = require "jqlua.statistics.buckets"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
 
 local M = {}
@@ -30,7 +30,7 @@ local function recent_of(name, minutes)
   if not meta.state[meta.COUNTED] then
     return nil, false
   end
-  log.cells = log.cells or statistics.cells(call("GET", keys.LOG), true)
+  log.cells = log.cells or buckets.cells(call("GET", keys.LOG), true)
   local now = meta.state[meta.NOW_MS]
   local current = math.floor(now / MINUTE_MS)
   local first, is_active = current - minutes + 1, false
@@ -39,13 +39,13 @@ local function recent_of(name, minutes)
     is_active = is_active or bucket >= current - 1 and one[2] + one[3] + one[7] > 0
   end)
   local place = 0
-  for kind in statistics.KINDS:gmatch("%a+") do
+  for kind in buckets.KINDS:gmatch("%a+") do
     place = place + 1
     shown[kind] = cell[place]
   end
   shown.span_ms = now - first * MINUTE_MS
-  shown.wait = cell[statistics.WAIT] and statisticsdoc.distribution(cell[statistics.WAIT], true)
-  shown.run = cell[statistics.RUN] and statisticsdoc.distribution(cell[statistics.RUN], true)
+  shown.wait = cell[buckets.WAIT] and statisticsdoc.distribution(cell[buckets.WAIT], true)
+  shown.run = cell[buckets.RUN] and statisticsdoc.distribution(cell[buckets.RUN], true)
   return shown, is_active
 end
 
@@ -70,8 +70,8 @@ local function cause_of(owner, shown, is_served, oldest)
   if held_by and held_by[1] then
     return "constraint", held_by
   elseif meta.state[meta.NOW_MS] - shown.oldest_ready_ms >= LATE_MS then
-    if oldest and served.is_unknown(shown.name, oldest[job.NAME]) then
-      return "unknown job", nil, oldest[job.NAME]
+    if oldest and served.is_unknown(shown.name, oldest[jobs.NAME]) then
+      return "unknown job", nil, oldest[jobs.NAME]
     end
     return is_served and "slow" or "no worker"
   end
@@ -82,12 +82,12 @@ end
 ---@param minutes number
 ---@param oldest table? record of its oldest ready job
 function M.add(owner, shown, minutes, oldest)
-  local name = owner[queue.NAME]
+  local name = owner[queues.NAME]
   local recent, is_active = recent_of(name, minutes)
   shown.workers, shown.channels = served.by(name)
   shown.recent, shown.empties_ms = recent, recent and empties_in(shown, recent)
   if shown.oldest_ready_ms then
-    local is_served = is_active or name == queue.WEBHOOKS or shown.workers + shown.channels + shown.running > 0
+    local is_served = is_active or name == queues.WEBHOOKS or shown.workers + shown.channels + shown.running > 0
     shown.cause, shown.held_by, shown.unknown = cause_of(owner, shown, is_served, oldest)
   end
   budget.pay(budget.LOOK)
@@ -100,9 +100,9 @@ function M.held(owner, most)
   local looked, held, counts, order = 0, 0, {}, {}
   while looked < most and budget.is_left() do
     local size = math.min(CHUNK, most - looked)
-    local ids = call("ZRANGE", queue.key(owner, states.IN_LANE), looked, looked + size - 1)
+    local ids = call("ZRANGE", queues.key(owner, states.IN_LANE), looked, looked + size - 1)
     for _, id in ipairs(ids) do
-      local of = job.read(id)
+      local of = jobs.read(id)
       local holders = of and explanation.holders(of, owner) or {}
       held = held + (holders[1] and 1 or 0)
       for _, constraint_id in ipairs(holders) do

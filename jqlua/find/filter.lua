@@ -1,11 +1,11 @@
 -- Which jobs are meant: a map of conditions, all of which must be true.
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local matcher = require "jqlua.limits.matcher"
 local meta = require "jqlua.base.meta"
 local msgpack = require "jqlua.values.msgpack"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"
 
@@ -97,12 +97,12 @@ end
 
 --- Whether a job can be meant, as far as its id says.
 function M.fits_id(where, id)
-  local created_ms = job.created_ms(id)
+  local created_ms = jobs.created_ms(id)
   return created_ms >= (where.from_ms or 0) and (not where.to_ms or created_ms < where.to_ms)
 end
 
 local function has_tag(of, tag)
-  for _, its_tag in ipairs(of[job.OPTIONS] ~= "" and job.options(of).tags or {}) do
+  for _, its_tag in ipairs(of[jobs.OPTIONS] ~= "" and jobs.options(of).tags or {}) do
     if its_tag == tag then
       return true
     end
@@ -112,22 +112,22 @@ end
 
 --- Whether a job ran for longer than that: from its last start to its end, or until now.
 local function is_slower(of, slower_ms)
-  local state = of[job.STATE]
-  if of[job.ATTEMPT] == 0 or states.is_of(state, states.WAITING) then
+  local state = of[jobs.STATE]
+  if of[jobs.ATTEMPT] == 0 or states.is_of(state, states.WAITING) then
     return false
   end
-  local end_ms = of[job.ENDED_MS]
+  local end_ms = of[jobs.ENDED_MS]
   if state == states.RUNNING then
     end_ms = meta.state[meta.NOW_MS]
   elseif states.is_of(state, "ecn") then
-    end_ms = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
+    end_ms = tonumber(redis.call("ZSCORE", queues.key(queues.load(of[jobs.QUEUE]), state), of[jobs.ID]))
   end
-  return end_ms - of[job.STARTED_MS] > slower_ms
+  return end_ms - of[jobs.STARTED_MS] > slower_ms
 end
 
 --- Whether what asks for the argument holds.
 local function holds_inside(where, of)
-  local argument = redis.call("GET", keys.ARGUMENT .. of[job.ID]) or ""
+  local argument = redis.call("GET", keys.ARGUMENT .. of[jobs.ID]) or ""
   budget.pay(budget.LOOK + budget.of_bytes(argument))
   if where.argument and not argument:find(where.argument, 1, true) then
     return false
@@ -137,8 +137,8 @@ local function holds_inside(where, of)
   where.weight = where.weight or matcher.weight(where.match)
   budget.pay(budget.CONDITION * where.weight)
   return matcher.test(where.match, {
-    name = of[job.NAME], queue = of[job.QUEUE], priority = of[job.PRIORITY],
-    tags = of[job.OPTIONS] ~= "" and job.options(of).tags or {}, argument = argument,
+    name = of[jobs.NAME], queue = of[jobs.QUEUE], priority = of[jobs.PRIORITY],
+    tags = of[jobs.OPTIONS] ~= "" and jobs.options(of).tags or {}, argument = argument,
   })
 end
 
@@ -146,10 +146,10 @@ end
 ---@param of table job
 ---@return boolean
 function M.holds(where, of)
-  if not where.letters:find(of[job.STATE], 1, true)
-    or where.queue and of[job.QUEUE] ~= where.queue
-    or where.name and of[job.NAME] ~= where.name
-    or where.worker and (of[job.ATTEMPT] == 0 or of[job.WORKER] ~= where.worker)
+  if not where.letters:find(of[jobs.STATE], 1, true)
+    or where.queue and of[jobs.QUEUE] ~= where.queue
+    or where.name and of[jobs.NAME] ~= where.name
+    or where.worker and (of[jobs.ATTEMPT] == 0 or of[jobs.WORKER] ~= where.worker)
     or where.tag and not has_tag(of, where.tag)
     or where.slower_ms and not is_slower(of, where.slower_ms)
     or (where.match or where.argument) and not holds_inside(where, of) then
@@ -157,7 +157,7 @@ function M.holds(where, of)
   elseif not where.group and not where.message then
     return true
   end
-  local raw = redis.call("GET", keys.EXTRA .. of[job.ID]) or ""
+  local raw = redis.call("GET", keys.EXTRA .. of[jobs.ID]) or ""
   budget.pay(budget.of_bytes(raw))
   local extra = raw ~= "" and cmsgpack.unpack(raw) or {}
   return (not where.group or where.group == (extra.g or extra.r))

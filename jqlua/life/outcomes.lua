@@ -1,13 +1,13 @@
 -- What a worker says of an attempt, checked and carried out.
 local check = require "jqlua.base.check"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 local failure = require "jqlua.life.failure"
 local following = require "jqlua.life.following"
 local memory = require "jqlua.base.memory"
 local request = require "jqlua.life.request"
-local wishes = require "jqlua.pick.wish"
+local wishes = require "jqlua.pick.wishes"
 
 local M = {}
 
@@ -182,18 +182,18 @@ local function late(of, outcome)
   if not of then
     return "NOTFOUND"
   end
-  local how = attempt.ended_how(of, outcome.token)
-  if how == job.TAKEN then
+  local how = attempts.ended_how(of, outcome.token)
+  if how == jobs.TAKEN then
     return "CANCELLED"
-  elseif how == job.SUCCEEDED and outcome.type == "success" then
+  elseif how == jobs.SUCCEEDED and outcome.type == "success" then
     return "done"
-  elseif how == job.MOVED_ON and outcome.type == "success" then
-    return of[job.STATE] == states.SCHEDULED and "scheduled" or "queued"
-  elseif how == job.WAITS and outcome.type == "success" then
-    local state = of[job.STATE]
+  elseif how == jobs.MOVED_ON and outcome.type == "success" then
+    return of[jobs.STATE] == states.SCHEDULED and "scheduled" or "queued"
+  elseif how == jobs.WAITS and outcome.type == "success" then
+    local state = of[jobs.STATE]
     return (state == states.BLOCKED or state == states.SCHEDULED) and states.name(state) or "queued"
-  elseif how == job.FAILED and (outcome.type == "failure" or outcome.resume) then
-    return of[job.STATE] == states.ERROR and "error" or "retrying"
+  elseif how == jobs.FAILED and (outcome.type == "failure" or outcome.resume) then
+    return of[jobs.STATE] == states.ERROR and "error" or "retrying"
   end
   return "LOST"
 end
@@ -202,7 +202,7 @@ end
 ---@param of table? the job
 ---@return string|table answer state, or why not; with what follows {state, id, created, ...}
 function M.apply(of, outcome, blob)
-  if not of or not attempt.runs(of, outcome.token) then
+  if not of or not attempts.runs(of, outcome.token) then
     return late(of, outcome)
   end
   if outcome.resume then
@@ -211,13 +211,13 @@ function M.apply(of, outcome, blob)
     local state = "done"
     if outcome.move then
       following.move(of, outcome, blob)
-      state = states.name(of[job.STATE])
+      state = states.name(of[jobs.STATE])
     else
-      attempt.succeed(of, blob, outcome.finished_at)
+      attempts.succeed(of, blob, outcome.finished_at)
     end
     return outcome.jobs and following.enqueue(outcome, state) or state
   end
-  return failure.fail(of, job.FAILED, outcome, blob)
+  return failure.fail(of, jobs.FAILED, outcome, blob)
 end
 
 return M

@@ -6,7 +6,7 @@
 --
 -- In a script, units are a list of the fields below. What the bytes of a section mean is remembered, so that neither
 -- units nor their entries are ever changed: other units are made from them.
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local memory = require "jqlua.base.memory"
 
 local M = {}
@@ -106,7 +106,7 @@ end
 
 ---@return table? units nil when the job has none
 function M.of(of)
-  local section = of[job.UNITS]
+  local section = of[jobs.UNITS]
   return section ~= "" and M.parse(section) or nil
 end
 
@@ -178,11 +178,11 @@ end
 ---@param units table?
 function M.put(of, units)
   if M.is_laned(units) then
-    of[job.UNITS] = units[M.BYTES]
-    job.set(of, job.LANED)
+    of[jobs.UNITS] = units[M.BYTES]
+    jobs.set(of, jobs.LANED)
   else
-    of[job.UNITS] = ""
-    job.clear(of, job.LANED)
+    of[jobs.UNITS] = ""
+    jobs.clear(of, jobs.LANED)
   end
 end
 

@@ -7,7 +7,7 @@
 -- of the ways to write and to read it, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -56,7 +56,7 @@ end
 
 --- A new job.
 function M.entered(new)
-  local list = group(new[job.QUEUE], new[job.NAME])
+  local list = group(new[jobs.QUEUE], new[jobs.NAME])
   list[3] = list[3] + 1
 end
 
@@ -70,9 +70,9 @@ local function kind_of(of, to)
   elseif to == states.SKIPPED then
     return SKIPPED
   elseif to == states.RETRYING then
-    return of[job.HOW] == job.LAPSED and LAPSED or FAILED
+    return of[jobs.HOW] == jobs.LAPSED and LAPSED or FAILED
   end
-  return of[job.HOW] == job.MOVED_ON and MOVED or RELEASED
+  return of[jobs.HOW] == jobs.MOVED_ON and MOVED or RELEASED
 end
 
 local function within(ms)
@@ -96,19 +96,19 @@ end
 function M.left(of, from, to)
   local kind, wait, run = kind_of(of, to), M.NONE, M.NONE
   if from == states.RUNNING then
-    local started_ms = of[job.STARTED_MS]
-    if of[job.ATTEMPT] == 1 then
-      wait = within(started_ms - (of[job.OPTIONS] ~= "" and job.given(of).ready_ms or job.created_ms(of[job.ID])))
+    local started_ms = of[jobs.STARTED_MS]
+    if of[jobs.ATTEMPT] == 1 then
+      wait = within(started_ms - (of[jobs.OPTIONS] ~= "" and jobs.given(of).ready_ms or jobs.created_ms(of[jobs.ID])))
     end
     run = within(meta.state[meta.NOW_MS] - started_ms)
   end
-  add(group(of[job.QUEUE], of[job.NAME]), kind, wait, run)
+  add(group(of[jobs.QUEUE], of[jobs.NAME]), kind, wait, run)
 end
 
 ---@cold
 --- A job that does not run goes to another queue.
 function M.moved(of)
-  add(group(of[job.QUEUE], of[job.NAME]), MOVED, M.NONE, M.NONE)
+  add(group(of[jobs.QUEUE], of[jobs.NAME]), MOVED, M.NONE, M.NONE)
 end
 
 local function entry_of(list)

@@ -5,8 +5,8 @@ local M = {}
 
 M.limits = {} -- by number (module limits.limitrecord); false where the constraint is gone
 M.keys = {} -- by name (module limits.keyrecord)
--- By lane its best job, {priority, id}, both nil for none (module limits.lane); by queue and name, with a zero byte
--- between, the definitions that may match (module limits.constraint).
+-- By lane its best job, {priority, id}, both nil for none (module limits.lanes); by queue and name, with a zero byte
+-- between, the definitions that may match (module limits.constraints).
 M.found = {}
 M.asked = {} -- how much matching the jobs that come with this call take, and how many they are
 

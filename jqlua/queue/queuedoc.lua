@@ -1,10 +1,10 @@
 -- A queue as readers see it.
 local keys = require "jqlua.base.keys"
 local oldest = require "jqlua.queue.oldest"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
-local standing = require "jqlua.queue.standing"
+local queue_status = require "jqlua.queue.queue_status"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -13,7 +13,7 @@ local M = {}
 --- By what the queue is shared.
 ---@return table[]? levels {by, weights?}; nil when it is not any more
 function M.fair(owner)
-  local raw = redis.call("GET", keys.FAIR .. owner[queue.NAME])
+  local raw = redis.call("GET", keys.FAIR .. owner[queues.NAME])
   if not raw then
     return nil
   end
@@ -24,7 +24,7 @@ function M.fair(owner)
   if not levels[1] then
     return nil
   end
-  local weights = redis.call("HGETALL", keys.WEIGHTS .. owner[queue.NAME])
+  local weights = redis.call("HGETALL", keys.WEIGHTS .. owner[queues.NAME])
   for i = 1, #weights, 2 do
     local level = levels[tonumber(weights[i]:sub(1, 1))]
     level.weights = level.weights or {}
@@ -37,20 +37,20 @@ end
 ---@return table? oldest record of its oldest ready job
 local function shown_of(owner)
   local shown = {
-    name = owner[queue.NAME], paused = owner[queue.PAUSED] ~= 0, max_waiting = owner[queue.MAX_WAITING],
+    name = owner[queues.NAME], paused = owner[queues.PAUSED] ~= 0, max_waiting = owner[queues.MAX_WAITING],
   }
   local first
   for state in states.ALL:gmatch(".") do
     local name = states.name(state)
-    shown[name] = (shown[name] or 0) + redis.call("ZCARD", queue.key(owner, state))
+    shown[name] = (shown[name] or 0) + redis.call("ZCARD", queues.key(owner, state))
   end
   if shown.queued > 0 then
     shown.oldest_ready_ms, first = oldest.since(owner)
   end
-  if queue.is_fair(owner) then
+  if queues.is_fair(owner) then
     shown.fair = M.fair(owner)
   end
-  if queue.has(owner, queue.OWN) then
+  if queues.has(owner, queues.OWN) then
     shown.settings = settingspec.show(settings.own(owner))
   end
   return shown, first
@@ -69,10 +69,10 @@ end
 function M.encode_standing(owner, minutes, held)
   local shown, first = shown_of(owner)
   if minutes then
-    standing.add(owner, shown, minutes, first)
+    queue_status.add(owner, shown, minutes, first)
   end
   if held then
-    shown.held = standing.held(owner, held)
+    shown.held = queue_status.held(owner, held)
   end
   return cmsgpack.pack(shown)
 end

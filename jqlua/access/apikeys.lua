@@ -4,7 +4,7 @@ local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local sleepers = require "jqlua.pick.sleepers"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -93,7 +93,7 @@ function M.put(spec)
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
   tell(spec.id)
   if meta.state[meta.SLEEPERS] > 0 then
-    sleepers.wake_channel(worker.CHANNEL) -- for those that are registered with it already
+    sleepers.wake_channel(workers.CHANNEL) -- for those that are registered with it already
   end
   return of
 end

@@ -2,14 +2,14 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local admission = require "jqlua.life.admission"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local jobspec = require "jqlua.job.spec"
-local lane = require "jqlua.limits.lane"
-local lineup = require "jqlua.limits.placement"
-local queue = require "jqlua.queue.record"
+local jobspec = require "jqlua.job.jobspec"
+local lanes = require "jqlua.limits.lanes"
+local placement = require "jqlua.limits.placement"
+local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
 local unique = require "jqlua.job.unique"
 
@@ -62,15 +62,15 @@ end
 --- Whether a job with a unique key will not be created.
 ---@param seen table keys of jobs that are created before it in the call
 local function is_there(new, seen)
-  local options = job.options(new)
+  local options = jobs.options(new)
   local key = options.unique
   if not key or seen[key] then
     return key ~= nil
   end
   local holder = unique.holder(key)
-  local of = holder and job.read(holder)
-  seen[key] = holder == nil or (options.if_exists == "latest" and of and of[job.STATE] == states.RUNNING
-    and not job.options(of).unique_within)
+  local of = holder and jobs.read(holder)
+  seen[key] = holder == nil or (options.if_exists == "latest" and of and of[jobs.STATE] == states.RUNNING
+    and not jobs.options(of).unique_within)
   return not seen[key]
 end
 
@@ -79,27 +79,27 @@ end
 ---@param raws table from its fourth on, the queues' records
 ---@return table owners by name
 ---@return string? problem
-function M.queues(names, raws, jobs)
+function M.queues(names, raws, new_jobs)
   local owners = {}
   for i, name in ipairs(names) do
-    owners[name] = queue.decode(name, raws[i + 3])
+    owners[name] = queues.decode(name, raws[i + 3])
   end
   local waiting, keys_seen, made, is_made = {}, {}, 0, {}
-  for i, new in ipairs(jobs) do
-    local owner = owners[new[job.QUEUE]]
-    local max = owner[queue.MAX_WAITING]
+  for i, new in ipairs(new_jobs) do
+    local owner = owners[new[jobs.QUEUE]]
+    local max = owner[queues.MAX_WAITING]
     local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
-    if owner[queue.IS_NEW] and not is_known and not is_made[owner] then
+    if owner[queues.IS_NEW] and not is_known and not is_made[owner] then
       made, is_made[owner] = made + 1, true
-      local problem = admission.check_queues(owner[queue.NAME], made, "jobs[" .. i - 1 .. "].queue")
+      local problem = admission.check_queues(owner[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
       if problem then
         return owners, problem
       end
     end
     if max > 0 and not is_known then
-      waiting[owner] = (waiting[owner] or queue.waiting(owner)) + 1
+      waiting[owner] = (waiting[owner] or queues.waiting(owner)) + 1
       if waiting[owner] > max then
-        return owners, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(owner[queue.NAME])
+        return owners, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(owner[queues.NAME])
           .. " may hold max_waiting " .. max .. " jobs that wait"
       end
     end
@@ -111,9 +111,9 @@ end
 --- Whether the jobs that will be created bring nothing that is too much for the namespace.
 ---@param first number index in ARGV of the first argument
 ---@return string? problem
-function M.check_new(jobs, first)
+function M.check_new(new_jobs, first)
   local asked, keys_seen = admission.begin(), {}
-  for i, new in ipairs(jobs) do
+  for i, new in ipairs(new_jobs) do
     local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
     local problem = not is_known
       and admission.check_job(asked, new, ARGV[first + 2 * i - 2], "jobs[" .. i - 1 .. "]")
@@ -130,30 +130,30 @@ end
 ---@return number score
 local function schedule(new, owner, is_blocked)
   local now = meta.state[meta.NOW_MS]
-  local to, score = states.QUEUED, new[job.PRIORITY]
+  local to, score = states.QUEUED, new[jobs.PRIORITY]
   local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
-  local options = job.options(new)
+  local options = jobs.options(new)
   if due_ms and due_ms > now then
     to, score = states.SCHEDULED, due_ms
     options.ready_ms = due_ms
     if not is_blocked then
-      queue.note_due(owner, queue.DUE_WAITING, due_ms)
+      queues.note_due(owner, queues.DUE_WAITING, due_ms)
     end
   end
   if new[jobspec.EXPIRES_IN_MS] then
     options.expires_ms = now + new[jobspec.EXPIRES_IN_MS]
-    batch.add(keys.EXPIRING .. owner[queue.NAME], options.expires_ms, new[job.ID])
-    queue.note_due(owner, queue.DUE_WAITING, options.expires_ms)
+    batch.add(keys.EXPIRING .. owner[queues.NAME], options.expires_ms, new[jobs.ID])
+    queues.note_due(owner, queues.DUE_WAITING, options.expires_ms)
   end
-  new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  new[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
   return to, score
 end
 
 --- Whether a queue must take note of a job that comes to it.
 ---@return boolean
 function M.is_news(new, owner)
-  return new[job.NAME] ~= new[job.QUEUE] and owner[queue.FLAGS] % (2 * queue.MIXED) < queue.MIXED
-    or owner[queue.VERSION] < meta.state[meta.ADDED]
+  return new[jobs.NAME] ~= new[jobs.QUEUE] and owner[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED
+    or owner[queues.VERSION] < meta.state[meta.ADDED]
 end
 
 ---@cold
@@ -163,24 +163,24 @@ end
 ---@param is_blocked? boolean it waits for other jobs
 ---@return number score in the set of its state
 function M.place(new, owner, argument, is_blocked)
-  local to, score = states.QUEUED, new[job.PRIORITY]
+  local to, score = states.QUEUED, new[jobs.PRIORITY]
   if new[jobspec.IS_TIMED] then
     to, score = schedule(new, owner, is_blocked)
   end
   if is_blocked then
     to, score = states.BLOCKED, 0
-    owner[queue.CHANGED] = owner[queue.CHANGED] or owner[queue.IS_NEW]
+    owner[queues.CHANGED] = owner[queues.CHANGED] or owner[queues.IS_NEW]
   end
   if M.is_news(new, owner) then
-    lineup.admit(new, owner)
+    placement.admit(new, owner)
   end
-  if to == states.QUEUED and not queue.is_free(owner, new[job.NAME]) then
-    to = lineup.place(new, owner, argument)
+  if to == states.QUEUED and not queues.is_free(owner, new[jobs.NAME]) then
+    to = placement.place(new, owner, argument)
     if to == states.IN_LANE then
-      lane.join(owner, new)
+      lanes.join(owner, new)
     end
   end
-  new[job.STATE] = to
+  new[jobs.STATE] = to
   return score
 end
 

@@ -1,8 +1,8 @@
 -- A job as readers see it: one MessagePack map. Argument, result and error are spliced in as they came.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local queue = require "jqlua.queue.record"
-local job = require "jqlua.job.record"
+local queues = require "jqlua.queue.queues"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local readers = require "jqlua.links.readers"
 local failure = require "jqlua.life.failure"
@@ -16,11 +16,11 @@ local MOST_LINKED = 100
 --- When the job is due, or ended.
 ---@param score number? in the set of its state
 local function put_moment(put, of, score)
-  local state = of[job.STATE]
+  local state = of[jobs.STATE]
   if state == states.SCHEDULED or state == states.RETRYING or state == states.RUNNING then
     put("due_ms", score)
   elseif state == states.KEPT then
-    put("ended_ms", of[job.ENDED_MS])
+    put("ended_ms", of[jobs.ENDED_MS])
   elseif state ~= states.QUEUED and state ~= states.IN_LANE and state ~= states.BLOCKED then
     put("ended_ms", score)
   end
@@ -55,47 +55,47 @@ function M.encode(of, argument, preview)
     count = count + 1
     parts[count] = pack(field) .. bytes
   end
-  local state = of[job.STATE]
-  put("id", of[job.ID])
-  put("name", of[job.NAME])
-  put("queue", of[job.QUEUE])
+  local state = of[jobs.STATE]
+  put("id", of[jobs.ID])
+  put("name", of[jobs.NAME])
+  put("queue", of[jobs.QUEUE])
   put("status", states.name(state))
-  put("priority", of[job.PRIORITY])
-  put("attempt", of[job.ATTEMPT])
-  put("retry_count", of[job.FAILURES])
-  put("max_retry", of[job.MAX_RETRY])
-  put("timeout", of[job.TIMEOUT_MS] / 1000)
-  put("keep_result", job.has(of, job.KEEP_RESULT))
-  put("created_ms", job.created_ms(of[job.ID]))
+  put("priority", of[jobs.PRIORITY])
+  put("attempt", of[jobs.ATTEMPT])
+  put("retry_count", of[jobs.FAILURES])
+  put("max_retry", of[jobs.MAX_RETRY])
+  put("timeout", of[jobs.TIMEOUT_MS] / 1000)
+  put("keep_result", jobs.has(of, jobs.KEEP_RESULT))
+  put("created_ms", jobs.created_ms(of[jobs.ID]))
   if argument or preview then
     splice("argument", argument or preview)
   end
-  if of[job.ATTEMPT] > 0 then
-    put("worker_id", of[job.WORKER])
-    put("started_ms", of[job.STARTED_MS])
+  if of[jobs.ATTEMPT] > 0 then
+    put("worker_id", of[jobs.WORKER])
+    put("started_ms", of[jobs.STARTED_MS])
   end
-  local score = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
+  local score = tonumber(redis.call("ZSCORE", queues.key(queues.load(of[jobs.QUEUE]), state), of[jobs.ID]))
   put_moment(put, of, score)
-  for field, value in pairs(job.options(of)) do
+  for field, value in pairs(jobs.options(of)) do
     put(field, value)
   end
   if state == states.BLOCKED then
-    put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_LINKED - 1))
+    put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[jobs.ID], 0, MOST_LINKED - 1))
   end
-  if argument and job.has(of, job.AWAITED) then
-    local dependents = redis.call("ZRANGE", keys.DEPENDENTS .. of[job.ID], 0, MOST_LINKED - 1)
+  if argument and jobs.has(of, jobs.AWAITED) then
+    local dependents = redis.call("ZRANGE", keys.DEPENDENTS .. of[jobs.ID], 0, MOST_LINKED - 1)
     if dependents[1] then
       put("dependents", dependents)
     end
   end
-  local has_outcome = argument and job.has(of, job.HAS_OUTCOME)
-  if job.has(of, job.HAS_EXTRA) then
+  local has_outcome = argument and jobs.has(of, jobs.HAS_OUTCOME)
+  if jobs.has(of, jobs.HAS_EXTRA) then
     put_extra(put, failure.extra(of))
   end
   if has_outcome and state ~= states.KEPT then
-    splice("error", redis.call("GET", keys.OUTCOME .. of[job.ID]))
+    splice("error", redis.call("GET", keys.OUTCOME .. of[jobs.ID]))
   elseif has_outcome and state == states.KEPT and (score > meta.state[meta.NOW_MS] or readers.any(of)) then
-    splice("result", redis.call("GET", keys.OUTCOME .. of[job.ID]))
+    splice("result", redis.call("GET", keys.OUTCOME .. of[jobs.ID]))
   end
   -- A map of more than 15 has a two byte size.
   return struct.pack(">BI2", 0xDE, count) .. table.concat(parts)

@@ -7,11 +7,11 @@ local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local matcher = require "jqlua.limits.matcher"
 local memory = require "jqlua.base.memory"
-local opened = require "jqlua.limits.opened"
-local units = require "jqlua.limits.units"
+local loaded = require "jqlua.limits.loaded"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -71,14 +71,14 @@ end
 ---@param argument? string
 function M.facts(of, argument)
   return {
-    name = of[job.NAME], queue = of[job.QUEUE], priority = of[job.PRIORITY], argument = argument,
-    tags = of[job.OPTIONS] ~= "" and job.given(of).tags or {},
+    name = of[jobs.NAME], queue = of[jobs.QUEUE], priority = of[jobs.PRIORITY], argument = argument,
+    tags = of[jobs.OPTIONS] ~= "" and jobs.given(of).tags or {},
   }
 end
 
 local function read_argument(facts, of)
   if not facts.argument then
-    facts.argument = call("GET", keys.ARGUMENT .. of[job.ID]) or ""
+    facts.argument = call("GET", keys.ARGUMENT .. of[jobs.ID]) or ""
   end
 end
 
@@ -152,7 +152,7 @@ function M.entry(definition, facts, of)
     read_argument(facts, of)
     cost = math.min(matcher.amount(cost, facts) or 1, 1e9)
   end
-  local entry = units.entry(definition.n, definition.o, cost, value)
+  local entry = job_units.entry(definition.n, definition.o, cost, value)
   if is_number and not definition.b then
     definition.entry = entry
   end
@@ -199,7 +199,7 @@ end
 ---@return table[] # not to be changed
 function M.matching(queue_name, name, stores)
   local pair = queue_name .. "\0" .. name
-  local list = opened.found[pair]
+  local list = loaded.found[pair]
   if list and (stores == false or not list.is_new) then
     return list
   end
@@ -217,7 +217,7 @@ function M.matching(queue_name, name, stores)
         struct.pack(">I4", version) .. (list[1] and cmsgpack.pack({ unpack(list) }) or ""))
     end
   end
-  opened.found[pair] = list
+  loaded.found[pair] = list
   return list
 end
 
@@ -270,21 +270,21 @@ end
 
 ---@cold
 --- Whether jobs that a call brings or names ask for more matching than one call may do. Nothing is written.
----@param jobs table[] as module job.spec parses them, or module job.record reads them
+---@param new_jobs table[] as module job.jobspec parses them, or module job.jobs reads them
 ---@param path string of their list
 ---@return string? problem
-function M.check_asked(jobs, path)
-  local asked = opened.asked
+function M.check_asked(new_jobs, path)
+  local asked = loaded.asked
   if meta.state[meta.VERSION] == 0 then
     return
   end
-  for _, new in ipairs(jobs) do
-    local queue_name, name = new[job.QUEUE], new[job.NAME]
+  for _, new in ipairs(new_jobs) do
+    local queue_name, name = new[jobs.QUEUE], new[jobs.NAME]
     if not M.fixed(queue_name, name, false) then
       asked[1] = (asked[1] or 0) + weight_of(M.matching(queue_name, name, false))
     end
   end
-  asked[2] = (asked[2] or 0) + #jobs
+  asked[2] = (asked[2] or 0) + #new_jobs
   if asked[2] > 1 and (asked[1] or 0) > M.MOST_ASKED then
     return string.format("INVALID %s: constraints have more than %d conditions to look at for the jobs of this call; "
       .. "take fewer at once", path, M.MOST_ASKED)
@@ -297,7 +297,7 @@ end
 ---@param stores? boolean as of matching
 ---@return table[] entries by number
 function M.entries(of, facts, stores)
-  local entries, list = {}, M.matching(of[job.QUEUE], of[job.NAME], stores)
+  local entries, list = {}, M.matching(of[jobs.QUEUE], of[jobs.NAME], stores)
   budget.pay(weight_of(list) * budget.CONDITION)
   for _, definition in ipairs(list) do
     if M.is_match(definition, facts, of) then

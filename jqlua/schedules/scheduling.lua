@@ -5,12 +5,12 @@ local arrival = require "jqlua.life.arrival"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
-local job = require "jqlua.job.record"
-local jobspec = require "jqlua.job.spec"
+local jobs = require "jqlua.job.jobs"
+local jobspec = require "jqlua.job.jobspec"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local moments = require "jqlua.schedules.moments"
-local record = require "jqlua.schedules.record"
+local schedules = require "jqlua.schedules.schedules"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -31,7 +31,7 @@ end
 
 local function enter(of)
   call("ZADD", keys.SCHEDULE_IDS, 0, of.s.id)
-  record.enter(of)
+  schedules.enter(of)
 end
 
 local function has_same_moments(old, new)
@@ -48,7 +48,7 @@ end
 ---@param argument string
 ---@return table of
 function M.put(spec, argument)
-  local old = record.load(spec.id)
+  local old = schedules.load(spec.id)
   local of = { s = spec, a = argument, m = 0 }
   if old then
     of.m, of.l, of.i, of.r = old.m, old.l, old.i, old.r
@@ -57,7 +57,7 @@ function M.put(spec, argument)
     end
     spec.declared = spec.declared or old.s.declared
   end
-  if not spec.paused and not record.is_used_up(of) then
+  if not spec.paused and not schedules.is_used_up(of) then
     local plan = moments.plan(spec)
     if old and old.n and has_same_moments(old.s, spec) then
       of.n = old.n <= plan.end_ms and old.n or nil
@@ -78,12 +78,12 @@ local function create(of, at_ms, is_beside)
   if not new or not arrival.has_room(new) then
     return nil
   end
-  local options = job.options(new)
+  local options = jobs.options(new)
   options.schedule, options.schedule_ms = of.s.id, at_ms
-  new[job.OPTIONS] = cmsgpack.pack(options)
+  new[jobs.OPTIONS] = cmsgpack.pack(options)
   local id, created = arrival.create(new, of.a)
   if created == 1 then
-    record.note_made(of, id, not is_beside and at_ms or nil)
+    schedules.note_made(of, id, not is_beside and at_ms or nil)
   end
   return id, created
 end
@@ -93,7 +93,7 @@ local function make(of, at_ms)
   budget.pay(budget.STEP) -- reading what the job is to be, finding the next moment
   local id, created = create(of, at_ms, false)
   if created == 1 then
-    budget.pay(budget.of_job(job.read(id)))
+    budget.pay(budget.of_job(jobs.read(id)))
   end
 end
 
@@ -101,7 +101,7 @@ end
 ---@return table? reply {job id, created}
 ---@return string? problem
 function M.run_now(schedule_id)
-  local of = record.load(schedule_id)
+  local of = schedules.load(schedule_id)
   if not of then
     return nil, check.missing("id", "schedule", schedule_id)
   end
@@ -109,7 +109,7 @@ function M.run_now(schedule_id)
   if not id then
     return nil, "FULL job.queue: " .. check.show(of.s.job.queue or of.s.job.name) .. " takes no more jobs that wait"
   elseif created == 1 then
-    record.save(of)
+    schedules.save(of)
   end
   return { id, created }
 end
@@ -121,14 +121,14 @@ function M.runs(of, most)
   local list, ids = {}, of.r or {}
   for at = #ids, math.max(1, #ids - most + 1), -1 do
     local id = ids[at]
-    local made = job.read(id)
+    local made = jobs.read(id)
     local started_ms, ended_ms
     if made then
-      started_ms = made[job.ATTEMPT] > 0 and made[job.STARTED_MS] or nil
-      ended_ms = states.is_of(made[job.STATE], states.ENDED) and made[job.ENDED_MS] or nil
+      started_ms = made[jobs.ATTEMPT] > 0 and made[jobs.STARTED_MS] or nil
+      ended_ms = states.is_of(made[jobs.STATE], states.ENDED) and made[jobs.ENDED_MS] or nil
     end
     list[#list + 1] = {
-      id = id, status = made and states.name(made[job.STATE]), started_ms = started_ms, ended_ms = ended_ms,
+      id = id, status = made and states.name(made[jobs.STATE]), started_ms = started_ms, ended_ms = ended_ms,
     }
   end
   return list
@@ -150,7 +150,7 @@ local function make_due(of, limit)
   while at_ms and at_ms <= now and steps < limit and (steps == 0 or budget.is_left()) do
     make(of, at_ms)
     steps = steps + 1
-    at_ms = not record.is_used_up(of) and moments.next(plan, at_ms) or nil
+    at_ms = not schedules.is_used_up(of) and moments.next(plan, at_ms) or nil
   end
   of.n = at_ms
   return steps
@@ -160,14 +160,14 @@ end
 ---@param limit number
 ---@return number steps
 function M.fire(id, limit)
-  local of = record.load(id)
+  local of = schedules.load(id)
   local steps, now = 0, meta.state[meta.NOW_MS]
   budget.pay(budget.RECORD)
-  if of and record.due_ms(of) <= now then
+  if of and schedules.due_ms(of) <= now then
     steps = make_due(of, limit)
-    record.save(of)
+    schedules.save(of)
   else
-    due.set(due.SCHEDULE .. id, of and record.due_ms(of) or meta.NONE)
+    due.set(due.SCHEDULE .. id, of and schedules.due_ms(of) or meta.NONE)
   end
   return steps
 end

@@ -1,9 +1,9 @@
 -- A job's record: one short string beside its argument, which is never written again. A job that never started has
 -- no run section: most jobs that wait are such, and memory is what they cost.
--- Behind it stands, for the few that have them, the section of their lane (module limits.units).
+-- Behind it stands, for the few that have them, the section of their lane (module limits.job_units).
 -- In a script a job is a list of the fields below.
 local keys = require "jqlua.base.keys"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local memory = require "jqlua.base.memory"
 local states = require "jqlua.job.states"
 

@@ -2,8 +2,8 @@
 -- Paths to a value of a job, as matchers, `by` and `cost` have them.
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"
-local order = require "jqlua.values.compare"
-local widenumber = require "jqlua.values.wide"
+local ordering = require "jqlua.values.ordering"
+local widenumber = require "jqlua.values.widenumber"
 
 local M = {}
 
@@ -239,7 +239,7 @@ function M.amount(compiled, facts)
     amount = facts.priority
   elseif compiled ~= "name" and compiled ~= "queue" and facts.argument then
     local _, scalar = M.look(compiled ~= "argument" and compiled, facts)
-    amount = order.to_number(scalar)
+    amount = ordering.to_number(scalar)
   end
   if amount and amount >= 0 and amount < math.huge then
     return amount

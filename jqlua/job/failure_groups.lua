@@ -1,8 +1,8 @@
 ---@lazy
 -- Which jobs failed for good, by group: what the worker called it, or else the reason.
 local keys = require "jqlua.base.keys"
-local job = require "jqlua.job.record"
-local queue = require "jqlua.queue.record"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
 
 local M = {}
 
@@ -19,8 +19,8 @@ end
 ---@param of table job
 ---@param group string
 function M.enter(of, group, ended_ms)
-  queue.set(queue.load(of[job.QUEUE]), queue.INDEXED)
-  call("ZADD", keys.FAILED .. group, ended_ms, of[job.ID])
+  queues.set(queues.load(of[jobs.QUEUE]), queues.INDEXED)
+  call("ZADD", keys.FAILED .. group, ended_ms, of[jobs.ID])
   call("ZADD", keys.FAILED_GROUPS, 0, group)
 end
 
@@ -36,7 +36,7 @@ end
 --- A job that failed for good does something else from now on.
 ---@param of table job
 function M.leave(of)
-  M.remove(M.group_of(call("GET", keys.EXTRA .. of[job.ID])), { of[job.ID] })
+  M.remove(M.group_of(call("GET", keys.EXTRA .. of[jobs.ID])), { of[jobs.ID] })
 end
 
 return M
