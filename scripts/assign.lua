@@ -96,17 +96,17 @@ if spec.without ~= nil then
 end
 
 local reply, entries, bytes = { 0 }, { nil }, 0
-local function append(of, holder, document)
+local function append(job, holder, document)
   local n = #reply
   local record = workers.load(holder)
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = holder, record.u or "", record.s or "", record.a or ""
-  reply[n + 5], reply[n + 6] = document, redis.call("GET", keys.ARGUMENT .. of[jobs.ID])
+  reply[n + 5], reply[n + 6] = document, redis.call("GET", keys.ARGUMENT .. job[jobs.ID])
   bytes = bytes + #(reply[n + 6] or "")
 end
 
 local running = spec.request and starts.recall("a", spec.request)
-for _, of in ipairs(running or {}) do
-  append(of, of[jobs.WORKER], jobs.document(of))
+for _, job in ipairs(running or {}) do
+  append(job, job[jobs.WORKER], jobs.document(job))
 end
 if running then
   return reply
@@ -137,16 +137,16 @@ while assigned < limit do
   if not head then
     break
   end
-  local of = lane_start.take(head, 1)[1]
+  local job = lane_start.take(head, 1)[1]
   budget.pay(budget.LOOK)
-  local document = of and attempts.start(of, holder, true)
+  local document = job and attempts.start(job, holder, true)
   -- The next choice needs to see what this worker now holds.
   batch.flush()
   workers.took(holder)
   if document then
-    append(of, holder, document)
+    append(job, holder, document)
     assigned = assigned + 1
-    entries[assigned] = starts.entry(of[jobs.ID], of[jobs.ATTEMPT])
+    entries[assigned] = starts.entry(job[jobs.ID], job[jobs.ATTEMPT])
     if bytes >= plans.MOST_BYTES or not budget.is_left() then
       is_more = true
       break

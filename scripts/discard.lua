@@ -17,15 +17,15 @@ if not spec then
   return redis.error_reply(selected)
 end
 local unwanted, seen = {}, {}
-local reply, changed = selection.each(selected, "qwsbtkdecn", function(of)
-  if seen[of] then
+local reply, changed = selection.each(selected, "qwsbtkdecn", function(job)
+  if seen[job] then
     return "NOTFOUND" -- named twice
-  elseif of[jobs.STATE] == states.RUNNING then
+  elseif job[jobs.STATE] == states.RUNNING then
     return "CONFLICT"
   end
-  seen[of] = true
-  unwanted[#unwanted + 1] = of
-  return states.name(of[jobs.STATE]), true
+  seen[job] = true
+  unwanted[#unwanted + 1] = job
+  return states.name(job[jobs.STATE]), true
 end)
 removal.discard(unwanted)
 trail.note_jobs("discard", spec, changed)

@@ -81,10 +81,10 @@ if token then
     return remembered.reply
   end
 end
-local owners
-local owner = queues.decode(names[1], raws[4])
-if queue_count > 1 or owner[queues.MAX_WAITING] > 0 or owner[queues.IS_NEW] then
-  owners, problem = enqueueing.queues(names, raws, new_jobs)
+local by_name
+local queue = queues.decode(names[1], raws[4])
+if queue_count > 1 or queue[queues.MAX_WAITING] > 0 or queue[queues.IS_NEW] then
+  by_name, problem = enqueueing.queues(names, raws, new_jobs)
   if problem then
     return redis.error_reply(problem)
   end
@@ -122,11 +122,11 @@ for i = 1, count do
   local new, argument = new_jobs[i], ARGV[first + 2 * i - 1]
   local id = string.format(format, seq + i)
   local score, record = new[jobs.PRIORITY], new[jobspec.RECORD]
-  owner = owners and owners[new[jobs.QUEUE]] or owner
-  if new[jobspec.IS_TIMED] or enqueueing.is_news(new, owner) or not queues.is_free(owner, new[jobs.NAME]) then
+  queue = by_name and by_name[new[jobs.QUEUE]] or queue
+  if new[jobspec.IS_TIMED] or enqueueing.is_news(new, queue) or not queues.is_free(queue, new[jobs.NAME]) then
     new = { unpack(new) }
     new[jobs.ID] = id
-    score = enqueueing.place(new, owner, argument)
+    score = enqueueing.place(new, queue, argument)
     record = jobs.encode(new)
   elseif not record then
     record = jobs.encode(new)
@@ -136,7 +136,7 @@ for i = 1, count do
   local n = 4 * i
   writes[n - 3], writes[n - 2] = keys.JOB .. id, record
   writes[n - 1], writes[n] = keys.ARGUMENT .. id, argument
-  transition.enter(owner, new, score)
+  transition.enter(queue, new, score)
   reply[2 * i - 1], reply[2 * i] = id, 1
 end
 if count > 0 then

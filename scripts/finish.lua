@@ -34,9 +34,9 @@ end
 local parsed, blobs, wanted = { nil }, { nil }, { nil, nil }
 local at, i = 2, 0
 while at <= #ARGV do
-  local said
+  local outcome
   i = i + 1
-  said, problem = outcomes.parse(ARGV[at], i - 1)
+  outcome, problem = outcomes.parse(ARGV[at], i - 1)
   if problem then
     return redis.error_reply(problem)
   end
@@ -45,15 +45,15 @@ while at <= #ARGV do
     return redis.error_reply("INVALID outcomes[" .. i - 1 .. "].blob: expected one MessagePack value, got no bytes")
   end
   at = at + 2
-  if said.enqueue then
-    problem = following.parse(said, i - 1, at)
+  if outcome.enqueue then
+    problem = following.parse(outcome, i - 1, at)
     if problem then
       return redis.error_reply(problem)
     end
-    at = at + 2 * said.enqueue
+    at = at + 2 * outcome.enqueue
   end
-  parsed[i] = said
-  wanted[i] = keys.JOB .. said.id
+  parsed[i] = outcome
+  wanted[i] = keys.JOB .. outcome.id
 end
 count = i
 local queue_wanted = call.wish and call.wish.queue
@@ -66,12 +66,12 @@ if not problem and call.wish then
   plan, problem = plans.new(call.wish, token, before)
 end
 for n = 1, problem and 0 or count do
-  local said = parsed[n]
-  if not raws[n + 1] and not check.is_id(said.id) then -- only what is not there can be no id at all
-    problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, said.id)
+  local outcome = parsed[n]
+  if not raws[n + 1] and not check.is_id(outcome.id) then -- only what is not there can be no id at all
+    problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id)
     break
   end
-  problem = problem or (said.jobs or said.resume) and following.check(said, n - 1)
+  problem = problem or (outcome.jobs or outcome.resume) and following.check(outcome, n - 1)
 end
 if problem then
   return redis.error_reply(problem)
@@ -82,10 +82,10 @@ if queue_wanted then
 end
 local answers = { nil, nil }
 for n = 1, count do
-  local said = parsed[n]
+  local outcome = parsed[n]
   -- It may be named twice, and what follows may name it as well.
-  answers[n] = said.is_plain and attempts.succeed_plain(said, wanted[n], raws[n + 1], count == 1 and not token)
-    or outcomes.apply(jobs.note(said.id, raws[n + 1]), said, blobs[n])
+  answers[n] = outcome.is_plain and attempts.succeed_plain(outcome, wanted[n], raws[n + 1], count == 1 and not token)
+    or outcomes.apply(jobs.note(outcome.id, raws[n + 1]), outcome, blobs[n])
 end
 if plan then
   return picker.run(plan, answers)

@@ -19,13 +19,13 @@ end
 if not check.is_name(spec.queue) or glob.is_pattern(spec.queue) then
   return redis.error_reply(check.problem("queue", check.NAME .. ", no *", spec.queue))
 end
-local owner = queues.load(spec.queue)
-if owner[queues.IS_NEW] then
+local queue = queues.load(spec.queue)
+if queue[queues.IS_NEW] then
   return redis.error_reply(check.missing("queue", "queue", spec.queue))
-elseif queue_removal.has_jobs(owner) then
+elseif queue_removal.has_jobs(queue) then
   return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them, or let them go")
 end
-queue_removal.forget(owner)
+queue_removal.forget(queue)
 trail.note("forget", spec.queue, spec)
 transition.commit()
 return 1

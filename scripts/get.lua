@@ -15,7 +15,7 @@ if problem then
 end
 local documents = {}
 for i, id in ipairs(ARGV) do
-  local of = jobs.read(id)
-  documents[i] = of and jobdoc.encode(of, redis.call("GET", keys.ARGUMENT .. id)) or false
+  local job = jobs.read(id)
+  documents[i] = job and jobdoc.encode(job, redis.call("GET", keys.ARGUMENT .. id)) or false
 end
 return documents

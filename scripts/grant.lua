@@ -18,13 +18,13 @@ problem = apikeys.check(spec)
 if problem then
   return redis.error_reply(problem)
 end
-local of = apikeys.load(spec.id)
-if of and of.d ~= spec.digest then
+local api_key = apikeys.load(spec.id)
+if api_key and api_key.d ~= spec.digest then
   return redis.error_reply("CONFLICT id: there is another key of the id " .. check.show(spec.id))
-elseif not of and redis.call("HLEN", keys.API_KEYS) >= apikeys.MOST then
+elseif not api_key and redis.call("HLEN", keys.API_KEYS) >= apikeys.MOST then
   return redis.error_reply("FULL id: there are " .. apikeys.MOST .. " keys already: revoke those that nobody uses")
-elseif not of then
-  of = apikeys.put(spec)
+elseif not api_key then
+  api_key = apikeys.put(spec)
   trail.note("grant", spec.id, spec)
 end
-return apikeys.document(spec.id, of)
+return apikeys.document(spec.id, api_key)

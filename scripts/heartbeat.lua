@@ -40,21 +40,21 @@ if pulse.is_due() then
 end
 local answers = {}
 for i, pair in ipairs(spec.jobs) do
-  local of = jobs.read(pair[1])
-  if of and attempts.runs(of, pair[2]) then
-    local owner = queues.load(of[jobs.QUEUE])
-    local left_ms = attempts.renew(of)
-    local is_over = left_ms + settings.at(settings.LEASE_GRACE, owner) * 1000 <= 0
+  local job = jobs.read(pair[1])
+  if job and attempts.runs(job, pair[2]) then
+    local queue = queues.load(job[jobs.QUEUE])
+    local left_ms = attempts.renew(job)
+    local is_over = left_ms + settings.at(settings.LEASE_GRACE, queue) * 1000 <= 0
     if pair[3] and not is_over then
-      notes.write(of, pair[3])
+      notes.write(job, pair[3])
     end
     if is_over then
-      failure.lapse(of)
+      failure.lapse(job)
     end
     -- Who ran for as long as it may can still be finished, within the grace.
     answers[i] = is_over and "LOST" or math.max(0, left_ms)
   else
-    answers[i] = of and attempts.ended_how(of, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
+    answers[i] = job and attempts.ended_how(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
   end
 end
 if is_registered then

@@ -14,8 +14,8 @@ problem = problem or (#ARGV ~= 1 or not check.is_id(ARGV[1])) and check.problem(
 if problem then
   return redis.error_reply(problem)
 end
-local of = jobs.read(ARGV[1])
-if not of then
+local job = jobs.read(ARGV[1])
+if not job then
   return redis.error_reply(check.missing("id", "job", ARGV[1]))
 end
-return history.encode(of)
+return history.encode(job)

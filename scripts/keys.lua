@@ -18,6 +18,6 @@ if spec.digests ~= nil and type(spec.digests) ~= "boolean" then
   return redis.error_reply(check.problem("digests", "true or false", spec.digests))
 end
 return page.listing(keys.API_KEY_IDS, spec, function(id)
-  local of = apikeys.load(id)
-  return of and apikeys.document(id, of, spec.digests)
+  local api_key = apikeys.load(id)
+  return api_key and apikeys.document(id, api_key, spec.digests)
 end)

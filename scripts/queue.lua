@@ -47,43 +47,43 @@ if problem then
   return redis.error_reply(problem)
 end
 
-local owner = queues.load(spec.name)
-problem = owner[queues.IS_NEW] and admission.check_queues(spec.name, 1, "name")
+local queue = queues.load(spec.name)
+problem = queue[queues.IS_NEW] and admission.check_queues(spec.name, 1, "name")
 if problem then
   return redis.error_reply(problem)
 end
-if owner[queues.IS_NEW] then
-  owner[queues.CHANGED] = true
+if queue[queues.IS_NEW] then
+  queue[queues.CHANGED] = true
 end
 if spec.max_waiting then
-  owner[queues.MAX_WAITING] = spec.max_waiting
-  owner[queues.CHANGED] = true
+  queue[queues.MAX_WAITING] = spec.max_waiting
+  queue[queues.CHANGED] = true
 end
-if spec.paused and owner[queues.PAUSED] == 0 then
-  owner[queues.PAUSED] = 1
-  queues.set_head(owner, meta.NONE)
-elseif spec.paused == false and owner[queues.PAUSED] ~= 0 then
-  owner[queues.PAUSED] = 0
-  owner[queues.CHANGED] = true
-  local priority, id = placement.least(owner)
+if spec.paused and queue[queues.PAUSED] == 0 then
+  queue[queues.PAUSED] = 1
+  queues.set_head(queue, meta.NONE)
+elseif spec.paused == false and queue[queues.PAUSED] ~= 0 then
+  queue[queues.PAUSED] = 0
+  queue[queues.CHANGED] = true
+  local priority, id = placement.least(queue)
   if priority then
-    queues.set_head(owner, priority, id)
-    owner[queues.REOPENED] = true
+    queues.set_head(queue, priority, id)
+    queue[queues.REOPENED] = true
   end
 end
 if levels then
-  fairness.set(owner, levels)
+  fairness.set(queue, levels)
 end
 if own_set or own_unset then
-  local values = settings.own(owner)
+  local values = settings.own(queue)
   for place, value in pairs(own_set or {}) do
     values[place] = value
   end
   for _, place in ipairs(own_unset or {}) do
     values[place] = nil
   end
-  settings.save_own(owner, values)
-  queues.look_again(owner)
+  settings.save_own(queue, values)
+  queues.look_again(queue)
 end
 local says = {}
 for field in pairs(spec) do
@@ -93,4 +93,4 @@ if says[1] then -- else it is a look
   trail.note("queue", spec.name, spec)
 end
 transition.commit()
-return queuedoc.encode(owner)
+return queuedoc.encode(queue)

@@ -18,8 +18,8 @@ local spec, problem = arguments.spec("names cursor count minutes held")
 
 ---@return string? map nil for an unknown one
 local function document(name)
-  local owner = queues.load(name)
-  return not owner[queues.IS_NEW] and queuedoc.encode_standing(owner, spec.minutes, spec.held) or nil
+  local queue = queues.load(name)
+  return not queue[queues.IS_NEW] and queuedoc.encode_standing(queue, spec.minutes, spec.held) or nil
 end
 
 if not spec then

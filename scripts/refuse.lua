@@ -39,8 +39,8 @@ if why ~= "unknown" then
   local until_ms = meta.state[meta.NOW_MS] + math.max(1, math.ceil(retry_after * 1000))
   workers.rest(spec.worker, record, why, until_ms)
 end
-local answers = release.all(spec.jobs, 0, why == "unknown" and function(of)
-  workers.refuse_name(spec.worker, record, of[jobs.NAME])
+local answers = release.all(spec.jobs, 0, why == "unknown" and function(job)
+  workers.refuse_name(spec.worker, record, job[jobs.NAME])
 end or nil, nil, spec.message)
 workers.took(spec.worker)
 transition.commit()

@@ -30,8 +30,8 @@ if spec.hold ~= nil then
     return redis.error_reply(problem)
   end
 end
-local answers = release.all(spec.jobs, spec.delay or 0, nil, holds and function(of)
-  holding.close(of, holds)
+local answers = release.all(spec.jobs, spec.delay or 0, nil, holds and function(job)
+  holding.close(job, holds)
 end or nil, spec.message)
 transition.commit()
 return answers

@@ -27,12 +27,12 @@ if problem then
   return redis.error_reply(problem)
 end
 local letters = spec.where and spec.where.status == nil and retry.UNASKED or retry.STATES
-local reply, changed = selection.each(selected, letters, function(of)
+local reply, changed = selection.each(selected, letters, function(job)
   -- What failed once more since the first call is not retried for ever.
-  if selected.where and of[jobs.ENDED_MS] > selected.begun_ms then
+  if selected.where and job[jobs.ENDED_MS] > selected.begun_ms then
     return "CONFLICT"
   end
-  return retry.retry(of, spec.queue)
+  return retry.retry(job, spec.queue)
 end)
 trail.note_jobs("retry", spec, changed)
 transition.commit()

@@ -15,11 +15,11 @@ if not spec then
 elseif not apikeys.is_id(spec.id) then
   return redis.error_reply(check.problem("id", apikeys.ID, spec.id))
 end
-local of = apikeys.load(spec.id)
-if not of then
+local api_key = apikeys.load(spec.id)
+if not api_key then
   return redis.error_reply(check.missing("id", "key", spec.id))
 end
 apikeys.delete(spec.id)
-spec.name = of.n
+spec.name = api_key.n
 trail.note("revoke", spec.id, spec)
 return 1

@@ -42,6 +42,6 @@ if known and known.s.declared == spec.declared then
 end
 trail.note("schedule", spec.id, spec)
 spec.actor = nil -- what is left is kept
-local of = scheduling.put(spec, ARGV[2])
+local schedule = scheduling.put(spec, ARGV[2])
 transition.commit()
-return scheduledoc.encode(of, 0)
+return scheduledoc.encode(schedule, 0)

@@ -29,8 +29,8 @@ if not check.is_integer(runs, 0, schedules.MOST_RUNS) then
 end
 local most = math.min(1000, math.floor(MOST_MOMENTS / (next_count + runs)))
 local function document(id)
-  local of = schedules.load(id)
-  return of and scheduledoc.encode(of, next_count, runs)
+  local schedule = schedules.load(id)
+  return schedule and scheduledoc.encode(schedule, next_count, runs)
 end
 
 local with = most < 1000 and " (with next " .. next_count .. " and runs " .. runs .. ")" or ""

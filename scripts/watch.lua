@@ -14,13 +14,13 @@ local problem = arguments.ids()
 if problem then
   return redis.error_reply(problem)
 end
-local found = {}
+local found_states = {}
 for i, id in ipairs(ARGV) do
-  local of = jobs.read(id)
-  found[i] = of and states.name(of[jobs.STATE]) or false
-  if of and states.is_of(of[jobs.STATE], states.UNENDED) then
-    awaited.note(of)
+  local job = jobs.read(id)
+  found_states[i] = job and states.name(job[jobs.STATE]) or false
+  if job and states.is_of(job[jobs.STATE], states.UNENDED) then
+    awaited.note(job)
   end
 end
 batch.flush()
-return found
+return found_states

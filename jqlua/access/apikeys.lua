@@ -77,8 +77,8 @@ end
 --- Whether a key lets in who shows it.
 ---@return boolean
 function M.lasts(id)
-  local of = M.load(id)
-  return of ~= nil and (not of.e or meta.state[meta.NOW_MS] < of.e)
+  local api_key = M.load(id)
+  return api_key ~= nil and (not api_key.e or meta.state[meta.NOW_MS] < api_key.e)
 end
 
 --- Has masters look again.
@@ -88,14 +88,14 @@ end
 
 ---@return table record
 function M.put(spec)
-  local of = record(spec)
-  call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(of))
+  local api_key = record(spec)
+  call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(api_key))
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
   tell(spec.id)
   if meta.state[meta.SLEEPERS] > 0 then
     sleepers.wake_channel(workers.CHANNEL) -- for those that are registered with it already
   end
-  return of
+  return api_key
 end
 
 function M.delete(id)
@@ -118,13 +118,14 @@ function M.touch(ids)
   return count
 end
 
----@param of table record
+---@param api_key table record
 ---@param has_digest? boolean for those who check keys
 ---@return string document
-function M.document(id, of, has_digest)
+function M.document(id, api_key, has_digest)
   return cmsgpack.pack({
-    id = id, name = of.n, roles = of.r, queues = of.q, rate = of.l, created_ms = of.c, expires_ms = of.e,
-    used_ms = tonumber(call("HGET", keys.API_KEY_USES, id) or nil), digest = has_digest and of.d or nil,
+    id = id, name = api_key.n, roles = api_key.r, queues = api_key.q, rate = api_key.l, created_ms = api_key.c,
+    expires_ms = api_key.e, used_ms = tonumber(call("HGET", keys.API_KEY_USES, id) or nil),
+    digest = has_digest and api_key.d or nil,
   })
 end
 

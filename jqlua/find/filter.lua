@@ -27,11 +27,11 @@ local function letters_of(status)
   end
   local letters = ""
   for _, name in ipairs(status) do
-    local of = states.of_name(name)
-    if not of then
+    local letter = states.of_name(name)
+    if not letter then
       return nil
     end
-    letters = letters .. of
+    letters = letters .. letter
   end
   return letters
 end
@@ -101,8 +101,8 @@ function M.fits_id(where, id)
   return created_ms >= (where.from_ms or 0) and (not where.to_ms or created_ms < where.to_ms)
 end
 
-local function has_tag(of, tag)
-  for _, its_tag in ipairs(of[jobs.OPTIONS] ~= "" and jobs.options(of).tags or {}) do
+local function has_tag(job, tag)
+  for _, its_tag in ipairs(job[jobs.OPTIONS] ~= "" and jobs.options(job).tags or {}) do
     if its_tag == tag then
       return true
     end
@@ -111,23 +111,23 @@ local function has_tag(of, tag)
 end
 
 --- Whether a job ran for longer than that: from its last start to its end, or until now.
-local function is_slower(of, slower_ms)
-  local state = of[jobs.STATE]
-  if of[jobs.ATTEMPT] == 0 or states.is_of(state, states.WAITING) then
+local function is_slower(job, slower_ms)
+  local state = job[jobs.STATE]
+  if job[jobs.ATTEMPT] == 0 or states.is_of(state, states.WAITING) then
     return false
   end
-  local end_ms = of[jobs.ENDED_MS]
+  local end_ms = job[jobs.ENDED_MS]
   if state == states.RUNNING then
     end_ms = meta.state[meta.NOW_MS]
   elseif states.is_of(state, "ecn") then
-    end_ms = tonumber(redis.call("ZSCORE", queues.key(queues.load(of[jobs.QUEUE]), state), of[jobs.ID]))
+    end_ms = tonumber(redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), job[jobs.ID]))
   end
-  return end_ms - of[jobs.STARTED_MS] > slower_ms
+  return end_ms - job[jobs.STARTED_MS] > slower_ms
 end
 
 --- Whether what asks for the argument holds.
-local function holds_inside(where, of)
-  local argument = redis.call("GET", keys.ARGUMENT .. of[jobs.ID]) or ""
+local function holds_inside(where, job)
+  local argument = redis.call("GET", keys.ARGUMENT .. job[jobs.ID]) or ""
   budget.pay(budget.LOOK + budget.of_bytes(argument))
   if where.argument and not argument:find(where.argument, 1, true) then
     return false
@@ -137,27 +137,27 @@ local function holds_inside(where, of)
   where.weight = where.weight or matcher.weight(where.match)
   budget.pay(budget.CONDITION * where.weight)
   return matcher.test(where.match, {
-    name = of[jobs.NAME], queue = of[jobs.QUEUE], priority = of[jobs.PRIORITY],
-    tags = of[jobs.OPTIONS] ~= "" and jobs.options(of).tags or {}, argument = argument,
+    name = job[jobs.NAME], queue = job[jobs.QUEUE], priority = job[jobs.PRIORITY],
+    tags = job[jobs.OPTIONS] ~= "" and jobs.options(job).tags or {}, argument = argument,
   })
 end
 
 --- Whether a job is meant; its id was looked at.
----@param of table job
+---@param job table job
 ---@return boolean
-function M.holds(where, of)
-  if not where.letters:find(of[jobs.STATE], 1, true)
-    or where.queue and of[jobs.QUEUE] ~= where.queue
-    or where.name and of[jobs.NAME] ~= where.name
-    or where.worker and (of[jobs.ATTEMPT] == 0 or of[jobs.WORKER] ~= where.worker)
-    or where.tag and not has_tag(of, where.tag)
-    or where.slower_ms and not is_slower(of, where.slower_ms)
-    or (where.match or where.argument) and not holds_inside(where, of) then
+function M.holds(where, job)
+  if not where.letters:find(job[jobs.STATE], 1, true)
+    or where.queue and job[jobs.QUEUE] ~= where.queue
+    or where.name and job[jobs.NAME] ~= where.name
+    or where.worker and (job[jobs.ATTEMPT] == 0 or job[jobs.WORKER] ~= where.worker)
+    or where.tag and not has_tag(job, where.tag)
+    or where.slower_ms and not is_slower(job, where.slower_ms)
+    or (where.match or where.argument) and not holds_inside(where, job) then
     return false
   elseif not where.group and not where.message then
     return true
   end
-  local raw = redis.call("GET", keys.EXTRA .. of[jobs.ID]) or ""
+  local raw = redis.call("GET", keys.EXTRA .. job[jobs.ID]) or ""
   budget.pay(budget.of_bytes(raw))
   local extra = raw ~= "" and cmsgpack.unpack(raw) or {}
   return (not where.group or where.group == (extra.g or extra.r))

@@ -102,10 +102,10 @@ local function put_sample(put, key, most)
   end
   local names, queues, values, looked = {}, {}, {}, 0
   for i, raw in ipairs(call("MGET", unpack(wanted))) do
-    local of = jobs.note(ids[i], raw)
-    if of then
-      tally.add(names, of[jobs.NAME])
-      tally.add(queues, of[jobs.QUEUE])
+    local job = jobs.note(ids[i], raw)
+    if job then
+      tally.add(names, job[jobs.NAME])
+      tally.add(queues, job[jobs.QUEUE])
       local blob = call("GET", keys.ARGUMENT .. ids[i]) or ""
       each_value(blob:sub(1, READ), function(path, value)
         tally.add(values, struct.pack(">I2", #path) .. path .. value)
@@ -121,9 +121,10 @@ local function put_sample(put, key, most)
     values[value] = times > 1 and times or nil
   end
   local shown = {}
-  for i, of in ipairs(tally.most(values, MOST_TOLD)) do
-    local size = struct.unpack(">I2", of[1])
-    shown[i] = "\147" .. pack(of[1]:sub(3, 2 + size)) .. constraintdoc.value_blob(of[1]:sub(3 + size)) .. pack(of[2])
+  for i, pair in ipairs(tally.most(values, MOST_TOLD)) do
+    local packed, times = pair[1], pair[2]
+    local size = struct.unpack(">I2", packed)
+    shown[i] = "\147" .. pack(packed:sub(3, 2 + size)) .. constraintdoc.value_blob(packed:sub(3 + size)) .. pack(times)
   end
   put("looked", pack(looked))
   put("names", pack(tally.most(names, MOST_TOLD)))

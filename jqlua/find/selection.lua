@@ -59,10 +59,10 @@ function M.each(selection, letters, change)
   if selection.ids then
     local answers = {}
     for i, id in ipairs(selection.ids) do
-      local of, is_changed = jobs.read(id), nil
+      local job, is_changed = jobs.read(id), nil
       answers[i] = "NOTFOUND"
-      if of then
-        answers[i], is_changed = change(of)
+      if job then
+        answers[i], is_changed = change(job)
       end
       changed = changed + (is_changed and 1 or 0)
     end
@@ -70,10 +70,10 @@ function M.each(selection, letters, change)
   end
   local cursor = find.page(selection.where, selection.at, {
     count = selection.count, letters = letters,
-    take = function(of)
-      local price = budget.of_job(of)
-      local _, is_changed = change(of)
-      budget.pay(2 * math.max(price, budget.of_job(of)))
+    take = function(job)
+      local price = budget.of_job(job)
+      local _, is_changed = change(job)
+      budget.pay(2 * math.max(price, budget.of_job(job)))
       if is_changed then
         changed = changed + 1
       end

@@ -22,10 +22,10 @@ function M.fetch(ids)
 end
 
 --- Somebody waits for a job's end, or its result, from now on.
-function M.note(of)
-  if not jobs.has(of, jobs.AWAITED) then
-    jobs.set(of, jobs.AWAITED)
-    jobs.save(of)
+function M.note(job)
+  if not jobs.has(job, jobs.AWAITED) then
+    jobs.set(job, jobs.AWAITED)
+    jobs.save(job)
   end
 end
 

@@ -43,10 +43,10 @@ function M.is_left()
   return meta.state[meta.SPENT] < M.MOST
 end
 
----@param of table job
+---@param job table job
 ---@return number units
-function M.of_job(of)
-  return JOB + #of[jobs.OPTIONS] / OPTIONS_PER_UNIT + #of[jobs.UNITS] / UNITS_PER_UNIT
+function M.of_job(job)
+  return JOB + #job[jobs.OPTIONS] / OPTIONS_PER_UNIT + #job[jobs.UNITS] / UNITS_PER_UNIT
 end
 
 ---@param bytes string

@@ -16,11 +16,11 @@ function M.group_of(raw)
 end
 
 --- A job failed for good. Jobs of its queue may stand in indexes from now on (retention looks at that).
----@param of table job
+---@param job table job
 ---@param group string
-function M.enter(of, group, ended_ms)
-  queues.set(queues.load(of[jobs.QUEUE]), queues.INDEXED)
-  call("ZADD", keys.FAILED .. group, ended_ms, of[jobs.ID])
+function M.enter(job, group, ended_ms)
+  queues.set(queues.load(job[jobs.QUEUE]), queues.INDEXED)
+  call("ZADD", keys.FAILED .. group, ended_ms, job[jobs.ID])
   call("ZADD", keys.FAILED_GROUPS, 0, group)
 end
 
@@ -34,9 +34,9 @@ function M.remove(group, ids)
 end
 
 --- A job that failed for good does something else from now on.
----@param of table job
-function M.leave(of)
-  M.remove(M.group_of(call("GET", keys.EXTRA .. of[jobs.ID])), { of[jobs.ID] })
+---@param job table job
+function M.leave(job)
+  M.remove(M.group_of(call("GET", keys.EXTRA .. job[jobs.ID])), { job[jobs.ID] })
 end
 
 return M

@@ -229,22 +229,22 @@ local TOLD_OPTIONS = { "max_runtime", "depends", "headers", "schedule", "schedul
 -- end of told
 
 --- The part of a worker's document that is the same at each start, and the map's head. Numbers take their widest form.
----@return string told
+---@return string fields
 ---@return string head
 local function told_of(rest)
   local name, queue = rest[1], rest[2]
   local count = 8
-  local told = "\164name\217" .. string.char(#name) .. name .. "\165queue\217" .. string.char(#queue) .. queue
+  local fields = "\164name\217" .. string.char(#name) .. name .. "\165queue\217" .. string.char(#queue) .. queue
     .. struct.pack(">c10i4c9d", "\168priority\210", rest[3], "\167timeout\203", rest[5] / 1000)
   if rest[6] ~= "" then
     local options = cmsgpack.unpack(rest[6])
     for _, field in ipairs(TOLD_OPTIONS) do
       if options[field] ~= nil then
-        told, count = told .. cmsgpack.pack(field, options[field]), count + 1
+        fields, count = fields .. cmsgpack.pack(field, options[field]), count + 1
       end
     end
   end
-  return told, count < 16 and string.char(128 + count) or struct.pack(">BI2", 0xDE, count)
+  return fields, count < 16 and string.char(128 + count) or struct.pack(">BI2", 0xDE, count)
 end
 
 --- What presents the running attempt, or the last one.

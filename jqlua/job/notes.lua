@@ -64,20 +64,20 @@ function M.check(list)
 end
 
 --- Writes down what was said of a running job; the caller has its record written.
-function M.write(of, notes)
+function M.write(job, notes)
   if notes.argument then
     local writes = batch.writes
     local n = #writes
-    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. of[jobs.ID], ARGV[notes.argument + 2]
+    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. job[jobs.ID], ARGV[notes.argument + 2]
   end
   if notes.progress or notes.message then
-    local extra = failure.extra(of)
+    local extra = failure.extra(job)
     extra.p = notes.progress or extra.p
     extra.t = notes.message or extra.t
-    failure.save_extra(of, extra)
-    jobs.save(of)
-    if jobs.given(of).track then -- of others there would be too many
-      events.tell(of, "progress", { progress = extra.p, message = extra.t })
+    failure.save_extra(job, extra)
+    jobs.save(job)
+    if jobs.given(job).track then -- of others there would be too many
+      events.tell(job, "progress", { progress = extra.p, message = extra.t })
     end
   end
 end

@@ -34,11 +34,11 @@ local function leave_indexes(letter, ids, first, last)
   local groups = {}
   for i, raw in ipairs(raws) do
     local id = ids[first + i - 1]
-    local of = jobs.note(id, raw)
-    if of and of[jobs.OPTIONS] ~= "" then
-      budget.pay(budget.of_job(of))
-      tags.leave(of)
-      unique.forget(of)
+    local job = jobs.note(id, raw)
+    if job and job[jobs.OPTIONS] ~= "" then
+      budget.pay(budget.of_job(job))
+      tags.leave(job)
+      unique.forget(job)
     end
     if letter == states.ERROR then
       local group = failure_groups.group_of(extras[i])
@@ -52,19 +52,19 @@ local function leave_indexes(letter, ids, first, last)
 end
 
 --- Takes jobs that ended out of everything; the caller has that flushed.
----@param owner table the queue
+---@param queue table
 ---@param letter string their state
 ---@param ids string[]
 ---@param is_bounded? boolean whether to stop when the call's budget is spent
 ---@return number removed
-function M.remove(owner, letter, ids, is_bounded)
-  local key = queues.key(owner, letter)
+function M.remove(queue, letter, ids, is_bounded)
+  local key = queues.key(queue, letter)
   for first = 1, #ids, CHUNK do
     if is_bounded and not budget.is_left() then
       return first - 1
     end
     local last = math.min(first + CHUNK - 1, #ids)
-    if queues.has(owner, queues.INDEXED) then
+    if queues.has(queue, queues.INDEXED) then
       leave_indexes(letter, ids, first, last)
     end
     for i = first, last do
@@ -80,27 +80,27 @@ end
 ---@param list table[]
 function M.discard(list)
   local now = meta.state[meta.NOW_MS]
-  local ids, owners, letters = {}, {}, {}
-  for _, of in ipairs(list) do
+  local ids, queue_of, letters = {}, {}, {}
+  for _, job in ipairs(list) do
     local has_record = true
-    if states.is_of(of[jobs.STATE], states.WAITING) then
-      of[jobs.ENDED_MS] = now
-      has_record = transition.move(of, states.CANCELLED, now)
+    if states.is_of(job[jobs.STATE], states.WAITING) then
+      job[jobs.ENDED_MS] = now
+      has_record = transition.move(job, states.CANCELLED, now)
     end
     if has_record then
-      local owner, letter = queues.load(of[jobs.QUEUE]), of[jobs.STATE]
-      local key = queues.key(owner, letter)
+      local queue, letter = queues.load(job[jobs.QUEUE]), job[jobs.STATE]
+      local key = queues.key(queue, letter)
       ids[key] = ids[key] or {}
-      owners[key], letters[key] = owner, letter
-      table.insert(ids[key], of[jobs.ID])
+      queue_of[key], letters[key] = queue, letter
+      table.insert(ids[key], job[jobs.ID])
     end
-    if of[jobs.OPTIONS] ~= "" then
-      unique.forget(of, true)
+    if job[jobs.OPTIONS] ~= "" then
+      unique.forget(job, true)
     end
   end
   batch.flush() -- who was cancelled must have come to where it is taken from
   for key, members in pairs(ids) do
-    M.remove(owners[key], letters[key], members)
+    M.remove(queue_of[key], letters[key], members)
   end
 end
 

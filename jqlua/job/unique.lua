@@ -60,18 +60,18 @@ function M.take(options, id, is_next)
 end
 
 --- A job that ended is to run again: it takes its key, if it has one.
----@param of table job
+---@param job table job
 ---@return boolean taken false when it is another's by now
-function M.claim(of)
-  local options = jobs.options(of)
+function M.claim(job)
+  local options = jobs.options(job)
   if not options.unique or options.unique_within then -- whose time counts from when it was enqueued
     return true
   end
   local holder = M.holder(options.unique)
-  if holder and holder ~= of[jobs.ID] then
+  if holder and holder ~= job[jobs.ID] then
     return false
   end
-  M.take(options, of[jobs.ID])
+  M.take(options, job[jobs.ID])
   return true
 end
 
@@ -97,12 +97,12 @@ function M.leave(options, id)
 end
 
 --- The record of a job that ended goes: a key that is kept for it is free.
----@param of table job
+---@param job table job
 ---@param is_discarded? boolean by hand, which ends the time of unique_within as well
-function M.forget(of, is_discarded)
-  local options = jobs.options(of)
+function M.forget(job, is_discarded)
+  local options = jobs.options(job)
   local is_kept = options.unique_for or is_discarded and options.unique_within
-  if is_kept and call("GET", keys.UNIQUE .. options.unique) == of[jobs.ID] then
+  if is_kept and call("GET", keys.UNIQUE .. options.unique) == job[jobs.ID] then
     drop(options.unique)
   end
 end
@@ -114,12 +114,12 @@ function M.free(key)
   local holder = M.holder(key)
   if holder then
     for id in string.gmatch(call("GET", keys.UNIQUE .. key), "%x+") do
-      local of = jobs.read(id)
-      if of then
-        local options = jobs.options(of)
+      local job = jobs.read(id)
+      if job then
+        local options = jobs.options(job)
         options.unique, options.unique_for, options.unique_within = nil, nil, nil
-        of[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-        jobs.save(of)
+        job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+        jobs.save(job)
       end
     end
     drop(key)

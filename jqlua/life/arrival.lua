@@ -27,13 +27,13 @@ local MOST_LINKS = 100000
 --- Whether the queue takes another job that waits.
 ---@return boolean
 function M.has_room(new)
-  local owner = queues.load(new[jobs.QUEUE])
-  local max = owner[queues.MAX_WAITING]
+  local queue = queues.load(new[jobs.QUEUE])
+  local max = queue[queues.MAX_WAITING]
   if max == 0 then
     return true
   end
   batch.flush()
-  return queues.waiting(owner) < max
+  return queues.waiting(queue) < max
 end
 
 --- Checks that ids were ever given. Before any write.
@@ -76,18 +76,18 @@ end
 ---@return boolean? is_next whether it comes after one that runs
 local function met(new, options, argument)
   local id = unique.holder(options.unique)
-  local of = id and jobs.read(id)
+  local job = id and jobs.read(id)
   local policy = options.if_exists or "keep"
-  if not of then
+  if not job then
     return id
-  elseif policy ~= "keep" and states.is_of(of[jobs.STATE], states.WAITING) then
+  elseif policy ~= "keep" and states.is_of(job[jobs.STATE], states.WAITING) then
     batch.flush()
-    change.replace(of, new, argument)
-  elseif policy == "latest" and of[jobs.STATE] == states.RUNNING and not jobs.options(of).unique_within then
+    change.replace(job, new, argument)
+  elseif policy == "latest" and job[jobs.STATE] == states.RUNNING and not jobs.options(job).unique_within then
     options.depends, options.if_failed = { id }, "run"
     return nil, true
   end
-  events.tell(of, "met")
+  events.tell(job, "met")
   return id
 end
 
@@ -124,13 +124,13 @@ local function link(id, options, made)
 end
 
 --- Creates a job, unless its unique key is another's.
----@param given table as jobspec gives it
+---@param parsed table as jobspec gives it
 ---@param argument string
 ---@param made? string[] ids of the jobs before it in its list
 ---@return string id
 ---@return number created 0 or 1
-function M.create(given, argument, made)
-  local new = { unpack(given) }
+function M.create(parsed, argument, made)
+  local new = { unpack(parsed) }
   local options = jobs.options(new)
   local is_next
   if options.unique then
@@ -141,13 +141,13 @@ function M.create(given, argument, made)
     end
   end
   options.if_exists = nil
-  local owner = queues.load(new[jobs.QUEUE])
+  local queue = queues.load(new[jobs.QUEUE])
   local id = serial.next()
   new[jobs.ID] = id
   local is_blocked = options.depends and link(id, options, made or {})
   local is_needless = options.if_failed == "only" and not is_blocked
   new[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-  local score = enqueueing.place(new, owner, argument, is_blocked or is_needless)
+  local score = enqueueing.place(new, queue, argument, is_blocked or is_needless)
   if options.unique then
     unique.take(options, id, is_next)
   end
@@ -156,7 +156,7 @@ function M.create(given, argument, made)
   local writes = batch.writes
   local n = #writes
   writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, argument
-  transition.enter(owner, new, score)
+  transition.enter(queue, new, score)
   if is_needless then
     batch.flush() -- it comes to the set that it leaves
     dependents.free(new)

@@ -68,43 +68,43 @@ local function is_there(new, seen)
     return key ~= nil
   end
   local holder = unique.holder(key)
-  local of = holder and jobs.read(holder)
-  seen[key] = holder == nil or (options.if_exists == "latest" and of and of[jobs.STATE] == states.RUNNING
-    and not jobs.options(of).unique_within)
+  local job = holder and jobs.read(holder)
+  seen[key] = holder == nil or (options.if_exists == "latest" and job and job[jobs.STATE] == states.RUNNING
+    and not jobs.options(job).unique_within)
   return not seen[key]
 end
 
 ---@cold
 --- Several queues, or one that has a limit or is new.
 ---@param raws table from its fourth on, the queues' records
----@return table owners by name
+---@return table by_name the queues
 ---@return string? problem
 function M.queues(names, raws, new_jobs)
-  local owners = {}
+  local by_name = {}
   for i, name in ipairs(names) do
-    owners[name] = queues.decode(name, raws[i + 3])
+    by_name[name] = queues.decode(name, raws[i + 3])
   end
   local waiting, keys_seen, made, is_made = {}, {}, 0, {}
   for i, new in ipairs(new_jobs) do
-    local owner = owners[new[jobs.QUEUE]]
-    local max = owner[queues.MAX_WAITING]
+    local queue = by_name[new[jobs.QUEUE]]
+    local max = queue[queues.MAX_WAITING]
     local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
-    if owner[queues.IS_NEW] and not is_known and not is_made[owner] then
-      made, is_made[owner] = made + 1, true
-      local problem = admission.check_queues(owner[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
+    if queue[queues.IS_NEW] and not is_known and not is_made[queue] then
+      made, is_made[queue] = made + 1, true
+      local problem = admission.check_queues(queue[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
       if problem then
-        return owners, problem
+        return by_name, problem
       end
     end
     if max > 0 and not is_known then
-      waiting[owner] = (waiting[owner] or queues.waiting(owner)) + 1
-      if waiting[owner] > max then
-        return owners, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(owner[queues.NAME])
+      waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
+      if waiting[queue] > max then
+        return by_name, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
           .. " may hold max_waiting " .. max .. " jobs that wait"
       end
     end
   end
-  return owners
+  return by_name
 end
 
 ---@cold
@@ -112,11 +112,11 @@ end
 ---@param first number index in ARGV of the first argument
 ---@return string? problem
 function M.check_new(new_jobs, first)
-  local asked, keys_seen = admission.begin(), {}
+  local admitted, keys_seen = admission.begin(), {}
   for i, new in ipairs(new_jobs) do
     local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
     local problem = not is_known
-      and admission.check_job(asked, new, ARGV[first + 2 * i - 2], "jobs[" .. i - 1 .. "]")
+      and admission.check_job(admitted, new, ARGV[first + 2 * i - 2], "jobs[" .. i - 1 .. "]")
     if problem then
       return problem
     end
@@ -128,7 +128,7 @@ end
 ---@param is_blocked? boolean it waits for others besides
 ---@return string state
 ---@return number score
-local function schedule(new, owner, is_blocked)
+local function schedule(new, queue, is_blocked)
   local now = meta.state[meta.NOW_MS]
   local to, score = states.QUEUED, new[jobs.PRIORITY]
   local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
@@ -137,13 +137,13 @@ local function schedule(new, owner, is_blocked)
     to, score = states.SCHEDULED, due_ms
     options.ready_ms = due_ms
     if not is_blocked then
-      queues.note_due(owner, queues.DUE_WAITING, due_ms)
+      queues.note_due(queue, queues.DUE_WAITING, due_ms)
     end
   end
   if new[jobspec.EXPIRES_IN_MS] then
     options.expires_ms = now + new[jobspec.EXPIRES_IN_MS]
-    batch.add(keys.EXPIRING .. owner[queues.NAME], options.expires_ms, new[jobs.ID])
-    queues.note_due(owner, queues.DUE_WAITING, options.expires_ms)
+    batch.add(keys.EXPIRING .. queue[queues.NAME], options.expires_ms, new[jobs.ID])
+    queues.note_due(queue, queues.DUE_WAITING, options.expires_ms)
   end
   new[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
   return to, score
@@ -151,9 +151,9 @@ end
 
 --- Whether a queue must take note of a job that comes to it.
 ---@return boolean
-function M.is_news(new, owner)
-  return new[jobs.NAME] ~= new[jobs.QUEUE] and owner[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED
-    or owner[queues.VERSION] < meta.state[meta.ADDED]
+function M.is_news(new, queue)
+  return new[jobs.NAME] ~= new[jobs.QUEUE] and queue[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED
+    or queue[queues.VERSION] < meta.state[meta.ADDED]
 end
 
 ---@cold
@@ -162,22 +162,22 @@ end
 ---@param argument string
 ---@param is_blocked? boolean it waits for other jobs
 ---@return number score in the set of its state
-function M.place(new, owner, argument, is_blocked)
+function M.place(new, queue, argument, is_blocked)
   local to, score = states.QUEUED, new[jobs.PRIORITY]
   if new[jobspec.IS_TIMED] then
-    to, score = schedule(new, owner, is_blocked)
+    to, score = schedule(new, queue, is_blocked)
   end
   if is_blocked then
     to, score = states.BLOCKED, 0
-    owner[queues.CHANGED] = owner[queues.CHANGED] or owner[queues.IS_NEW]
+    queue[queues.CHANGED] = queue[queues.CHANGED] or queue[queues.IS_NEW]
   end
-  if M.is_news(new, owner) then
-    placement.admit(new, owner)
+  if M.is_news(new, queue) then
+    placement.admit(new, queue)
   end
-  if to == states.QUEUED and not queues.is_free(owner, new[jobs.NAME]) then
-    to = placement.place(new, owner, argument)
+  if to == states.QUEUED and not queues.is_free(queue, new[jobs.NAME]) then
+    to = placement.place(new, queue, argument)
     if to == states.IN_LANE then
-      lanes.join(owner, new)
+      lanes.join(queue, new)
     end
   end
   new[jobs.STATE] = to

@@ -49,7 +49,7 @@ end
 -- of it.
 local known = {}
 ---@kept
-local asked = {}
+local known_with_token = {}
 
 --- The first argument of finish.
 ---@param blob? string
@@ -58,11 +58,11 @@ local asked = {}
 ---@return string|false|nil token request of its pick
 ---@return string? before of its pick, where that is not the wish's
 function M.read_call(blob)
-  local rest, token, before, found
+  local rest, token, before, calls
   if memory.LASTS and blob then
     rest, token, before = request.split(blob)
-    found = token and asked or known
-    local call = found[rest]
+    calls = token and known_with_token or known
+    local call = calls[rest]
     if call then
       return call, nil, token or call.wish and call.wish.request, before
     end
@@ -87,14 +87,14 @@ function M.read_call(blob)
       return nil, problem
     end
   end
-  local given = call.wish and call.wish.request
-  if found and (not token or token == given) then
+  local request_token = call.wish and call.wish.request
+  if calls and (not token or token == request_token) then
     if before then
       call.wish.before = false
     end
-    memory.keep(found, rest, call)
+    memory.keep(calls, rest, call)
   end
-  return call, nil, given, before
+  return call, nil, request_token, before
 end
 
 --- Checks a field that successes or failures alone have.
@@ -178,46 +178,46 @@ end
 ---@cold
 --- An outcome for an attempt that does not run.
 ---@return string answer
-local function late(of, outcome)
-  if not of then
+local function late(job, outcome)
+  if not job then
     return "NOTFOUND"
   end
-  local how = attempts.ended_how(of, outcome.token)
+  local how = attempts.ended_how(job, outcome.token)
   if how == jobs.TAKEN then
     return "CANCELLED"
   elseif how == jobs.SUCCEEDED and outcome.type == "success" then
     return "done"
   elseif how == jobs.MOVED_ON and outcome.type == "success" then
-    return of[jobs.STATE] == states.SCHEDULED and "scheduled" or "queued"
+    return job[jobs.STATE] == states.SCHEDULED and "scheduled" or "queued"
   elseif how == jobs.WAITS and outcome.type == "success" then
-    local state = of[jobs.STATE]
+    local state = job[jobs.STATE]
     return (state == states.BLOCKED or state == states.SCHEDULED) and states.name(state) or "queued"
   elseif how == jobs.FAILED and (outcome.type == "failure" or outcome.resume) then
-    return of[jobs.STATE] == states.ERROR and "error" or "retrying"
+    return job[jobs.STATE] == states.ERROR and "error" or "retrying"
   end
   return "LOST"
 end
 
 --- Carries an outcome out, if the attempt still runs.
----@param of table? the job
+---@param job table? the job
 ---@return string|table answer state, or why not; with what follows {state, id, created, ...}
-function M.apply(of, outcome, blob)
-  if not of or not attempts.runs(of, outcome.token) then
-    return late(of, outcome)
+function M.apply(job, outcome, blob)
+  if not job or not attempts.runs(job, outcome.token) then
+    return late(job, outcome)
   end
   if outcome.resume then
-    return following.resume(of, outcome, blob)
+    return following.resume(job, outcome, blob)
   elseif outcome.type == "success" then
     local state = "done"
     if outcome.move then
-      following.move(of, outcome, blob)
-      state = states.name(of[jobs.STATE])
+      following.move(job, outcome, blob)
+      state = states.name(job[jobs.STATE])
     else
-      attempts.succeed(of, blob, outcome.finished_at)
+      attempts.succeed(job, blob, outcome.finished_at)
     end
     return outcome.jobs and following.enqueue(outcome, state) or state
   end
-  return failure.fail(of, jobs.FAILED, outcome, blob)
+  return failure.fail(job, jobs.FAILED, outcome, blob)
 end
 
 return M

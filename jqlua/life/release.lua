@@ -25,21 +25,21 @@ end
 function M.all(pairs_held, delay_s, each, before, message)
   local answers = {}
   for i, pair in ipairs(pairs_held) do
-    local of = jobs.read(pair[1])
-    if not of then
+    local job = jobs.read(pair[1])
+    if not job then
       answers[i] = "NOTFOUND"
-    elseif attempts.runs(of, pair[2]) then
+    elseif attempts.runs(job, pair[2]) then
       if before then
-        before(of)
+        before(job)
       end
-      answers[i] = attempts.give_back(of, delay_s, message)
+      answers[i] = attempts.give_back(job, delay_s, message)
       if each then
-        each(of)
+        each(job)
       end
     else
-      local how = attempts.ended_how(of, pair[2])
+      local how = attempts.ended_how(job, pair[2])
       answers[i] = how == jobs.TAKEN and "CANCELLED" or how ~= jobs.GIVEN_BACK and "LOST"
-        or of[jobs.STATE] == states.SCHEDULED and "scheduled"
+        or job[jobs.STATE] == states.SCHEDULED and "scheduled"
         or "queued"
     end
   end

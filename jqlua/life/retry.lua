@@ -31,9 +31,9 @@ function M.check(ids, name)
   end
   local list = {}
   for _, id in ipairs(meta.state[meta.VERSION] > 0 and ids or {}) do
-    local of = jobs.read(id)
-    if of and states.is_of(of[jobs.STATE], M.STATES) then
-      list[#list + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = of[jobs.NAME] } or of
+    local job = jobs.read(id)
+    if job and states.is_of(job[jobs.STATE], M.STATES) then
+      list[#list + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = job[jobs.NAME] } or job
     end
   end
   return constraints.check_asked(list, "ids")
@@ -41,45 +41,45 @@ end
 
 --- Of a job that never started: a moment to start by that is still to come holds, one that has passed does not. It is
 --- ready from now on.
-local function renew_times(of)
-  local options, now = jobs.options(of), meta.state[meta.NOW_MS]
+local function renew_times(job)
+  local options, now = jobs.options(job), meta.state[meta.NOW_MS]
   if options.expires_ms and options.expires_ms > now then
-    local owner = queues.load(of[jobs.QUEUE])
-    batch.add(keys.EXPIRING .. of[jobs.QUEUE], options.expires_ms, of[jobs.ID])
-    queues.note_due(owner, queues.DUE_WAITING, options.expires_ms)
+    local queue = queues.load(job[jobs.QUEUE])
+    batch.add(keys.EXPIRING .. job[jobs.QUEUE], options.expires_ms, job[jobs.ID])
+    queues.note_due(queue, queues.DUE_WAITING, options.expires_ms)
   else
     options.expires_ms = nil
   end
   options.ready_ms = now
-  of[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
 --- The job is queued, as if it had not failed yet. Attempts go on counting; what is known of the last failure stays.
 ---@param name? string the queue in which it is to wait, where that is another
 ---@return string answer
 ---@return boolean? changed
-function M.retry(of, name)
-  local state = of[jobs.STATE]
+function M.retry(job, name)
+  local state = job[jobs.STATE]
   if not states.is_of(state, M.STATES)
-    or of[jobs.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(of) then
+    or job[jobs.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(job) then
     return "CONFLICT"
   end
   if state ~= states.RETRYING then
-    history.keep_end(of)
-    if of[jobs.OPTIONS] ~= "" then
-      readers.enter(of[jobs.ID], jobs.given(of).depends or {})
+    history.keep_end(job)
+    if job[jobs.OPTIONS] ~= "" then
+      readers.enter(job[jobs.ID], jobs.given(job).depends or {})
     end
   end
-  failure.begin_anew(of)
-  local is_moved = name and name ~= of[jobs.QUEUE]
+  failure.begin_anew(job)
+  local is_moved = name and name ~= job[jobs.QUEUE]
   if is_moved then
-    moving.leave(of, name)
+    moving.leave(job, name)
   end
-  placement.enter(of, is_moved)
-  if of[jobs.ATTEMPT] == 0 then
-    renew_times(of)
+  placement.enter(job, is_moved)
+  if job[jobs.ATTEMPT] == 0 then
+    renew_times(job)
   end
-  jobs.save(of)
+  jobs.save(job)
   return "queued", true
 end
 

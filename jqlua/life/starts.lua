@@ -37,15 +37,15 @@ function M.recall(operation, token)
   while at <= #remembered do
     local id, number
     id, number, at = struct.unpack(ENTRY, remembered, at)
-    local of = jobs.read(id)
-    if of and attempts.is_of(of, number, digits) then
-      if attempts.renew(of) > 0 then
-        running[#running + 1] = of
+    local job = jobs.read(id)
+    if job and attempts.is_of(job, number, digits) then
+      if attempts.renew(job) > 0 then
+        running[#running + 1] = job
       else
-        attempts.give_back(of, 0) -- it may not run any longer
+        attempts.give_back(job, 0) -- it may not run any longer
       end
-    elseif of then
-      attempts.forgive(of, number, digits)
+    elseif job then
+      attempts.forgive(job, number, digits)
     end
   end
   transition.commit()

@@ -64,14 +64,14 @@ local function lapse(lapsed)
   end
 end
 
-local function grace_ms(owner)
-  return settings.at(settings.LEASE_GRACE, owner) * 1000
+local function grace_ms(queue)
+  return settings.at(settings.LEASE_GRACE, queue) * 1000
 end
 
 --- When to look at a queue's leases again: at their end, and if that is over when the grace is.
-local function lapses_ms(owner)
-  local end_ms = first_score(queues.key(owner, states.RUNNING))
-  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(owner) or end_ms
+local function lapses_ms(queue)
+  local end_ms = first_score(queues.key(queue, states.RUNNING))
+  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
 end
 
 local function make_ready(ripe)
@@ -81,15 +81,15 @@ end
 
 ---@cold
 --- A kept result goes; its job is an ordinary done job from now on. One that somebody still needs is held.
-function M.drop_result(of)
-  if readers.any(of) then
-    batch.add(queues.key(queues.load(of[jobs.QUEUE]), states.KEPT), readers.HELD, of[jobs.ID])
+function M.drop_result(job)
+  if readers.any(job) then
+    batch.add(queues.key(queues.load(job[jobs.QUEUE]), states.KEPT), readers.HELD, job[jobs.ID])
     return
   end
-  call("DEL", keys.OUTCOME .. of[jobs.ID])
-  jobs.clear(of, jobs.HAS_OUTCOME)
-  if transition.move(of, states.DONE, of[jobs.ENDED_MS]) then
-    jobs.save(of)
+  call("DEL", keys.OUTCOME .. job[jobs.ID])
+  jobs.clear(job, jobs.HAS_OUTCOME)
+  if transition.move(job, states.DONE, job[jobs.ENDED_MS]) then
+    jobs.save(job)
   end
 end
 
@@ -97,16 +97,16 @@ end
 local REMOVALS = 2
 
 --- Old records of one ended state: by age, then by number.
-local function forget(owner, letter, steps)
+local function forget(queue, letter, steps)
   local limit = steps * REMOVALS
-  local key = queues.key(owner, letter)
-  local ttl_s, max = settings.retention(letter, owner)
+  local key = queues.key(queue, letter)
+  local ttl_s, max = settings.retention(letter, queue)
   local old = due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
   local count = math.min(math.max(#old, call("ZCARD", key) - max), limit)
   if count > #old then
     old = call("ZRANGE", key, 0, count - 1)
   end
-  return math.ceil(removal.remove(owner, letter, old, true) / REMOVALS)
+  return math.ceil(removal.remove(queue, letter, old, true) / REMOVALS)
 end
 
 local function earliest(...)
@@ -120,13 +120,13 @@ local function earliest(...)
   return least
 end
 
-local function ended_due(owner, letter)
-  local key = queues.key(owner, letter)
+local function ended_due(queue, letter)
+  local key = queues.key(queue, letter)
   local at_ms = first_score(key)
   if not at_ms then
     return nil
   end
-  local ttl_s, max = settings.retention(letter, owner)
+  local ttl_s, max = settings.retention(letter, queue)
   return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
 end
 
@@ -139,45 +139,45 @@ local FIELDS = { r = queues.DUE_RUNNING, w = queues.DUE_WAITING, e = queues.DUE_
 --- One kind of thing of one queue.
 ---@return number steps taken
 local function sweep_queue(kind, name, limit)
-  local owner = queues.load(name)
+  local queue = queues.load(name)
   local moved
   budget.pay(budget.RECORD)
   if kind == due.LEASES then
-    moved = each_due(queues.key(owner, states.RUNNING), limit, lapse, grace_ms(owner))
+    moved = each_due(queues.key(queue, states.RUNNING), limit, lapse, grace_ms(queue))
   elseif kind == due.WAITING then
     moved = each_due(keys.EXPIRING .. name, limit, failure.expire)
     -- An expired job must have left its set before the others are looked at.
     batch.flush()
     for state in WAITING_FOR_TIME:gmatch(".") do
       if moved < limit and budget.is_left() then
-        moved = moved + each_due(queues.key(owner, state), limit - moved, make_ready)
+        moved = moved + each_due(queues.key(queue, state), limit - moved, make_ready)
       end
     end
   else
-    moved = each_due(queues.key(owner, states.KEPT), limit, M.drop_result)
+    moved = each_due(queues.key(queue, states.KEPT), limit, M.drop_result)
     batch.flush()
     for state in KEPT_FOR_READERS:gmatch(".") do
       if moved < limit and budget.is_left() then
-        moved = moved + forget(owner, state, limit - moved)
+        moved = moved + forget(queue, state, limit - moved)
       end
     end
   end
   batch.flush()
   local next_ms
   if kind == due.LEASES then
-    next_ms = lapses_ms(owner)
+    next_ms = lapses_ms(queue)
   elseif kind == due.WAITING then
-    next_ms = earliest(first_score(queues.key(owner, states.SCHEDULED)),
-      first_score(queues.key(owner, states.RETRYING)), first_score(keys.EXPIRING .. name))
+    next_ms = earliest(first_score(queues.key(queue, states.SCHEDULED)),
+      first_score(queues.key(queue, states.RETRYING)), first_score(keys.EXPIRING .. name))
   else
-    local kept_ms = first_score(queues.key(owner, states.KEPT))
-    next_ms = earliest(kept_ms ~= readers.HELD and kept_ms, ended_due(owner, states.DONE),
-      ended_due(owner, states.ERROR), ended_due(owner, states.CANCELLED),
-      ended_due(owner, states.SKIPPED))
+    local kept_ms = first_score(queues.key(queue, states.KEPT))
+    next_ms = earliest(kept_ms ~= readers.HELD and kept_ms, ended_due(queue, states.DONE),
+      ended_due(queue, states.ERROR), ended_due(queue, states.CANCELLED),
+      ended_due(queue, states.SKIPPED))
   end
-  owner[FIELDS[kind]] = next_ms or meta.NONE
-  owner[queues.CHANGED] = true
-  due.set(kind .. name, owner[FIELDS[kind]])
+  queue[FIELDS[kind]] = next_ms or meta.NONE
+  queue[queues.CHANGED] = true
+  due.set(kind .. name, queue[FIELDS[kind]])
   return moved
 end
 

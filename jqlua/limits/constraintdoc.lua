@@ -111,11 +111,11 @@ function M.held_by(key, queues, most)
   most = most or MOST_LANES
   local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
   for _, place in ipairs(key[keyrecord.PLACES]) do
-    local found = { lanes = 0, jobs = 0, first = held.first }
-    left = left > 0 and lane_index.count(parking.index(key[keyrecord.NAME], place), "", left, found) or 0
-    held.lanes, held.jobs, held.first = held.lanes + found.lanes, held.jobs + found.jobs, found.first
-    if queues and found.jobs > 0 then
-      tally.add(queues, parking.queue_of(place), found.jobs)
+    local counted = { lanes = 0, jobs = 0, first = held.first }
+    left = left > 0 and lane_index.count(parking.index(key[keyrecord.NAME], place), "", left, counted) or 0
+    held.lanes, held.jobs, held.first = held.lanes + counted.lanes, held.jobs + counted.jobs, counted.first
+    if queues and counted.jobs > 0 then
+      tally.add(queues, parking.queue_of(place), counted.jobs)
     end
   end
   budget.pay((most - left) * budget.LOOK)
@@ -245,9 +245,9 @@ local function sum_up(definition, limit, most, queues, may_pay)
   local concurrency, is_rated = limit[limitrecord.CONCURRENCY], limit[limitrecord.RATE] > 0
   while meta.state[meta.SPENT] < ends and budget.is_left() do
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
-    local found = values[1] and keyrecord.look_through(definition.n, values) or {}
-    for i = 1, #found do
-      local key, jobs = found[i], 0
+    local busy_keys = values[1] and keyrecord.look_through(definition.n, values) or {}
+    for i = 1, #busy_keys do
+      local key, jobs = busy_keys[i], 0
       if is_rated and type(key) == "number" then
         key = keyrecord.load(definition.n, values[i])
       end

@@ -69,24 +69,24 @@ end
 
 --- What matchers ask about a job. The argument is not read before it is needed.
 ---@param argument? string
-function M.facts(of, argument)
+function M.facts(job, argument)
   return {
-    name = of[jobs.NAME], queue = of[jobs.QUEUE], priority = of[jobs.PRIORITY], argument = argument,
-    tags = of[jobs.OPTIONS] ~= "" and jobs.given(of).tags or {},
+    name = job[jobs.NAME], queue = job[jobs.QUEUE], priority = job[jobs.PRIORITY], argument = argument,
+    tags = job[jobs.OPTIONS] ~= "" and jobs.given(job).tags or {},
   }
 end
 
-local function read_argument(facts, of)
+local function read_argument(facts, job)
   if not facts.argument then
-    facts.argument = call("GET", keys.ARGUMENT .. of[jobs.ID]) or ""
+    facts.argument = call("GET", keys.ARGUMENT .. job[jobs.ID]) or ""
   end
 end
 
 ---@return boolean
-function M.is_match(definition, facts, of)
+function M.is_match(definition, facts, job)
   local answer = matcher.test(definition.m, facts)
   if answer == nil then
-    read_argument(facts, of)
+    read_argument(facts, job)
     answer = matcher.test(definition.m, facts)
   end
   return answer == true
@@ -127,15 +127,15 @@ function M.split(joined, count)
 end
 
 --- The value of a path in a job, as keys are named by it.
-function M.value(path, facts, of)
+function M.value(path, facts, job)
   if not facts.argument then
-    read_argument(facts, of)
+    read_argument(facts, job)
   end
   return M.shorten(matcher.value(path, facts))
 end
 
 ---@return table entry of units
-function M.entry(definition, facts, of)
+function M.entry(definition, facts, job)
   if definition.entry then
     return definition.entry -- it is the same for all jobs
   end
@@ -143,13 +143,13 @@ function M.entry(definition, facts, of)
   if definition.b then
     local values = {}
     for i, path in ipairs(definition.b) do
-      values[i] = M.value(path, facts, of)
+      values[i] = M.value(path, facts, job)
     end
     value = M.join(values)
   end
   local is_number = type(cost) == "number"
   if not is_number then
-    read_argument(facts, of)
+    read_argument(facts, job)
     cost = math.min(matcher.amount(cost, facts) or 1, 1e9)
   end
   local entry = job_units.entry(definition.n, definition.o, cost, value)
@@ -274,18 +274,18 @@ end
 ---@param path string of their list
 ---@return string? problem
 function M.check_asked(new_jobs, path)
-  local asked = loaded.asked
+  local weighed = loaded.asked
   if meta.state[meta.VERSION] == 0 then
     return
   end
   for _, new in ipairs(new_jobs) do
     local queue_name, name = new[jobs.QUEUE], new[jobs.NAME]
     if not M.fixed(queue_name, name, false) then
-      asked[1] = (asked[1] or 0) + weight_of(M.matching(queue_name, name, false))
+      weighed[1] = (weighed[1] or 0) + weight_of(M.matching(queue_name, name, false))
     end
   end
-  asked[2] = (asked[2] or 0) + #new_jobs
-  if asked[2] > 1 and (asked[1] or 0) > M.MOST_ASKED then
+  weighed[2] = (weighed[2] or 0) + #new_jobs
+  if weighed[2] > 1 and (weighed[1] or 0) > M.MOST_ASKED then
     return string.format("INVALID %s: constraints have more than %d conditions to look at for the jobs of this call; "
       .. "take fewer at once", path, M.MOST_ASKED)
   end
@@ -296,12 +296,12 @@ end
 ---@param facts table
 ---@param stores? boolean as of matching
 ---@return table[] entries by number
-function M.entries(of, facts, stores)
-  local entries, list = {}, M.matching(of[jobs.QUEUE], of[jobs.NAME], stores)
+function M.entries(job, facts, stores)
+  local entries, list = {}, M.matching(job[jobs.QUEUE], job[jobs.NAME], stores)
   budget.pay(weight_of(list) * budget.CONDITION)
   for _, definition in ipairs(list) do
-    if M.is_match(definition, facts, of) then
-      entries[#entries + 1] = M.entry(definition, facts, of)
+    if M.is_match(definition, facts, job) then
+      entries[#entries + 1] = M.entry(definition, facts, job)
     end
   end
   return entries

@@ -13,17 +13,17 @@ local M = {}
 local SHORTEST_MS = 1000
 
 ---@cold
-local function keep(of, entry, until_ms)
+local function keep(job, entry, until_ms)
   local definition = constraints.load_number(entry[job_units.NUMBER])
   if definition then
-    local extra = failure.extra(of)
+    local extra = failure.extra(job)
     extra.k = { definition.i, until_ms }
-    failure.save_extra(of, extra)
+    failure.save_extra(job, extra)
   end
 end
 
 ---@cold
-local function look(of, entries)
+local function look(job, entries)
   local last_ms, last = 0, nil
   for i = 1, #entries do
     local entry = entries[i]
@@ -34,20 +34,20 @@ local function look(of, entries)
     end
   end
   if last then
-    local ready_ms = of[jobs.OPTIONS] ~= "" and jobs.given(of).ready_ms or jobs.created_ms(of[jobs.ID])
+    local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.given(job).ready_ms or jobs.created_ms(job[jobs.ID])
     if last_ms - ready_ms >= SHORTEST_MS then
-      keep(of, last, last_ms)
+      keep(job, last, last_ms)
     end
   end
 end
 
 --- A job starts for the first time.
 ---@param entries table[] of units, fetched, all with room
-function M.note(of, entries)
+function M.note(job, entries)
   for i = 1, #entries do
     local key = loaded.keys[entries[i][job_units.NAME]]
     if key[keyrecord.CLOSED_MS] + key[keyrecord.HOLD_MS] + key[keyrecord.OPENS_MS] > 0 then
-      return look(of, entries)
+      return look(job, entries)
     end
   end
 end

@@ -63,21 +63,21 @@ local function encode_entry(definition, entry)
 end
 
 --- How many jobs come before one.
-local function count_ahead(of, owner, own)
-  local state, id = of[jobs.STATE], of[jobs.ID]
-  local key = state == states.IN_LANE and lane_index.jobs_key(own[job_units.LANE]) or queues.key(owner, state)
+local function count_ahead(job, queue, units)
+  local state, id = job[jobs.STATE], job[jobs.ID]
+  local key = state == states.IN_LANE and lane_index.jobs_key(units[job_units.LANE]) or queues.key(queue, state)
   return call("ZRANK", key, id) or 0
 end
 
 --- The constraints that have no room for a job that is ready.
----@param of table job
+---@param job table job
 ---@return string[] ids
-function M.holders(of, owner)
+function M.holders(job, queue)
   local ids = {}
   if meta.state[meta.VERSION] == 0 then
     return ids
   end
-  for _, entry in ipairs(placement.units(of, owner, nil, false)[job_units.ENTRIES]) do
+  for _, entry in ipairs(placement.units(job, queue, nil, false)[job_units.ENTRIES]) do
     local definition = constraints.load_number(entry[job_units.NUMBER])
     if definition then
       local key = keyrecord.load_named(entry[job_units.NAME], definition.n)
@@ -89,24 +89,24 @@ function M.holders(of, owner)
   return ids
 end
 
----@param of table job
+---@param job table job
 ---@return string map
-function M.encode(of)
+function M.encode(job)
   local parts = {
-    pack("id", of[jobs.ID]), pack("status", states.name(of[jobs.STATE])), pack("queue", of[jobs.QUEUE]),
-    pack("name", of[jobs.NAME]),
+    pack("id", job[jobs.ID]), pack("status", states.name(job[jobs.STATE])), pack("queue", job[jobs.QUEUE]),
+    pack("name", job[jobs.NAME]),
   }
-  if states.is_of(of[jobs.STATE], states.WAITING) then
+  if states.is_of(job[jobs.STATE], states.WAITING) then
     local now = meta.state[meta.NOW_MS]
-    local owner = queues.load(of[jobs.QUEUE])
-    local is_paused = owner[queues.PAUSED] ~= 0
-    local own = placement.units(of, owner, nil, false)
+    local queue = queues.load(job[jobs.QUEUE])
+    local is_paused = queue[queues.PAUSED] ~= 0
+    local units = placement.units(job, queue, nil, false)
     local start_ms = now
-    if of[jobs.STATE] == states.SCHEDULED or of[jobs.STATE] == states.RETRYING then
-      start_ms = math.max(now, tonumber(call("ZSCORE", queues.key(owner, of[jobs.STATE]), of[jobs.ID])))
+    if job[jobs.STATE] == states.SCHEDULED or job[jobs.STATE] == states.RETRYING then
+      start_ms = math.max(now, tonumber(call("ZSCORE", queues.key(queue, job[jobs.STATE]), job[jobs.ID])))
     end
     local is_held = false
-    local entries = own[job_units.ENTRIES]
+    local entries = units[job_units.ENTRIES]
     local shown = { struct.pack(">BI2", 0xDC, 0) }
     local count = 0
     for _, entry in ipairs(entries) do
@@ -123,14 +123,14 @@ function M.encode(of)
     parts[#parts + 1] = pack("paused", is_paused)
     parts[#parts + 1] = pack("constraints") .. table.concat(shown)
     parts[#parts + 1] = pack("held", is_held)
-    parts[#parts + 1] = pack("ahead", count_ahead(of, owner, job_units.of(of)))
-    local workers, channels = served.by(of[jobs.QUEUE])
+    parts[#parts + 1] = pack("ahead", count_ahead(job, queue, job_units.of(job)))
+    local workers, channels = served.by(job[jobs.QUEUE])
     parts[#parts + 1] = pack("workers", workers)
     parts[#parts + 1] = pack("waiting", channels)
-    parts[#parts + 1] = served.is_unknown(of[jobs.QUEUE], of[jobs.NAME]) and pack("unknown", true) or nil
-    parts[#parts + 1] = pack("running", call("ZCARD", queues.key(owner, states.RUNNING)))
-    if of[jobs.STATE] == states.BLOCKED then
-      local others = call("ZRANGE", keys.WAITS_FOR .. of[jobs.ID], 0, MOST_WAITED_FOR - 1)
+    parts[#parts + 1] = served.is_unknown(job[jobs.QUEUE], job[jobs.NAME]) and pack("unknown", true) or nil
+    parts[#parts + 1] = pack("running", call("ZCARD", queues.key(queue, states.RUNNING)))
+    if job[jobs.STATE] == states.BLOCKED then
+      local others = call("ZRANGE", keys.WAITS_FOR .. job[jobs.ID], 0, MOST_WAITED_FOR - 1)
       parts[#parts + 1] = pack("waits_for", others)
       start_ms = nil
     end

@@ -96,9 +96,9 @@ function M.value(definition)
 end
 
 --- Closes the keys that a running job has under these constraints.
-function M.close(of, holds)
-  local own = job_units.of(of)
-  for _, entry in ipairs(own and own[job_units.ENTRIES] or {}) do
+function M.close(job, holds)
+  local units = job_units.of(job)
+  for _, entry in ipairs(units and units[job_units.ENTRIES] or {}) do
     local until_ms = math.max(holds[entry[job_units.NUMBER]] or 0, holds[ALL] or 0)
     if until_ms > 0 then
       local key = keyrecord.load_named(entry[job_units.NAME], entry[job_units.NUMBER])

@@ -105,8 +105,8 @@ function M.parse(section)
 end
 
 ---@return table? units nil when the job has none
-function M.of(of)
-  local section = of[jobs.UNITS]
+function M.of(job)
+  local section = job[jobs.UNITS]
   return section ~= "" and M.parse(section) or nil
 end
 
@@ -176,13 +176,13 @@ end
 
 --- Puts units, or none, into the job; the caller has the record written.
 ---@param units table?
-function M.put(of, units)
+function M.put(job, units)
   if M.is_laned(units) then
-    of[jobs.UNITS] = units[M.BYTES]
-    jobs.set(of, jobs.LANED)
+    job[jobs.UNITS] = units[M.BYTES]
+    jobs.set(job, jobs.LANED)
   else
-    of[jobs.UNITS] = ""
-    jobs.clear(of, jobs.LANED)
+    job[jobs.UNITS] = ""
+    jobs.clear(job, jobs.LANED)
   end
 end
 

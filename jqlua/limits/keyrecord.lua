@@ -122,7 +122,7 @@ function M.look_through(number, values)
   for i = 1, #values do
     wanted[i] = prefix .. values[i]
   end
-  local found, raws = {}, call("MGET", unpack(wanted))
+  local in_use_keys, raws = {}, call("MGET", unpack(wanted))
   for i = 1, #values do
     local raw = raws[i]
     local in_use, hold_ms, opens_ms = 0, 0, 0
@@ -131,9 +131,9 @@ function M.look_through(number, values)
     end
     local is_plain = hold_ms == 0 and opens_ms == 0
       and (not raw or #raw == HEADER or #raw == HEADER + CLOSED_SIZE and raw:sub(HEADER + 3, HEADER + 3) == CLOSED)
-    found[i] = is_plain and in_use or M.load(number, values[i])
+    in_use_keys[i] = is_plain and in_use or M.load(number, values[i])
   end
-  return found
+  return in_use_keys
 end
 
 ---@return string the value a key stands for

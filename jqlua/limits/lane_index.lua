@@ -95,11 +95,11 @@ function M.bound(name)
 end
 
 --- A lane may start, as far as is known.
----@param owner table the queue
-function M.add(owner, priority, id, rest)
-  M.put(M.of_queue(owner[queues.NAME]), owner[queues.NAME], priority, id, rest)
-  queues.set(owner, queues.LANED)
-  queues.note_head(owner, priority, id)
+---@param queue table
+function M.add(queue, priority, id, rest)
+  M.put(M.of_queue(queue[queues.NAME]), queue[queues.NAME], priority, id, rest)
+  queues.set(queue, queues.LANED)
+  queues.note_head(queue, priority, id)
 end
 
 --- What comes next in the inner of several groups may be another value's job now. The outer ones may have stood by an
@@ -122,8 +122,8 @@ end
 
 --- The head of a lane goes, and with it the lane's entry among those that may start.
 ---@return boolean # whether it stood there
-function M.withdraw(owner, priority, id, lane, path)
-  local name = owner[queues.NAME]
+function M.withdraw(queue, priority, id, lane, path)
+  local name = queue[queues.NAME]
   local index = M.of_queue(name)
   if call("ZREM", M.node(index, path), NO_START .. queues.bound(id) .. LANE .. lane) == 0 then
     return false
@@ -199,8 +199,8 @@ end
 
 --- A job of this lane starts: its groups have had their turn.
 ---@param groups string[] values
-function M.serve(owner, place, groups)
-  local path, priority, name = place.path, place.priority, owner[queues.NAME]
+function M.serve(queue, place, groups)
+  local path, priority, name = place.path, place.priority, queue[queues.NAME]
   for level = 1, #path / job_units.DIGEST do
     local last = level * job_units.DIGEST
     local turns = turns_key(name, path:sub(1, last - job_units.DIGEST), priority)
@@ -213,21 +213,21 @@ function M.serve(owner, place, groups)
   end
   if path ~= "" then
     -- What comes next may have a lesser id than what came now.
-    queues.note_head(owner, priority, queues.LEAST_ID)
+    queues.note_head(queue, priority, queues.LEAST_ID)
   end
 end
 
 --- A lower bound of the queue's lanes.
 ---@return number? priority
-function M.least_priority(owner)
-  return tonumber(call("ZRANGE", M.of_queue(owner[queues.NAME]), 0, 0, "WITHSCORES")[2])
+function M.least_priority(queue)
+  return tonumber(call("ZRANGE", M.of_queue(queue[queues.NAME]), 0, 0, "WITHSCORES")[2])
 end
 
 --- How many jobs the lanes of an index have.
----@param found table is filled: {lanes, jobs, first: digest of the first lane or false, digest -> true}
+---@param counted table is filled: {lanes, jobs, first: digest of the first lane or false, digest -> true}
 ---@param most number of entries that are looked at
 ---@return number left of them
-function M.count(index, path, most, found)
+function M.count(index, path, most, counted)
   for _, member in ipairs(call("ZRANGE", M.node(index, path), 0, most - 1)) do
     if most <= 0 then
       break
@@ -236,14 +236,14 @@ function M.count(index, path, most, found)
     local digest = member:sub(24)
     local is_group = member:sub(23, 23) == GROUP
     local what = is_group and path .. digest or digest
-    if not found[what] and is_group then -- it may stand at places of jobs that were first before
-      found[what] = true
-      most = M.count(index, what, most, found)
-    elseif not found[what] then
-      found[what] = true
+    if not counted[what] and is_group then -- it may stand at places of jobs that were first before
+      counted[what] = true
+      most = M.count(index, what, most, counted)
+    elseif not counted[what] then
+      counted[what] = true
       local jobs = call("ZCARD", M.jobs_key(digest))
       if jobs > 0 then -- what is empty stands there until somebody looks
-        found.lanes, found.jobs, found.first = found.lanes + 1, found.jobs + jobs, found.first or digest
+        counted.lanes, counted.jobs, counted.first = counted.lanes + 1, counted.jobs + jobs, counted.first or digest
       end
     end
   end

@@ -26,17 +26,17 @@ local call = redis.call
 local STEPS = 100
 -- Plain jobs that are looked at anew in one go.
 local PAGE = 8
--- Notes in opened.found that a head was read.
+-- Notes in loaded.found that a head was read.
 local LOOKED = ""
 
-local function moved(of, owner)
-  local is_moved = placement.review(of, owner)
+local function moved(job, queue)
+  local is_moved = placement.review(job, queue)
   batch.flush()
   return is_moved
 end
 
 --- Whether another lane may come before the head of one whose entry is of a job that went away.
----@param place table of the lane, as ready.first gave it
+---@param place table of the lane, as lane_index.first gave it
 ---@param entries table[] of units of the head, fetched
 local function is_overtaken(place, priority, id, entries)
   if place.path ~= "" or priority ~= place.priority or parking.holds_any(entries) then
@@ -47,10 +47,10 @@ local function is_overtaken(place, priority, id, entries)
 end
 
 --- Puts the entry of a lane where its head is. What was cancelled may have been all that held others back.
-local function move_entry(owner, index, place, of, entries)
-  lane_index.remove(index, owner[queues.NAME], place)
-  lane_index.add(owner, of[jobs.PRIORITY], of[jobs.ID], place.lane .. place.path)
-  parking.pass_on(owner, entries)
+local function move_entry(queue, index, place, job, entries)
+  lane_index.remove(index, queue[queues.NAME], place)
+  lane_index.add(queue, job[jobs.PRIORITY], job[jobs.ID], place.lane .. place.path)
+  parking.pass_on(queue, entries)
 end
 
 --- Reads the head of a lane: the first that a call looks at, which is likely to start, with its argument.
@@ -65,10 +65,10 @@ local function read_head(place, id)
 end
 
 --- The best lane of a queue whose head may start now. Those that may not are parked on the way.
----@return table? place as ready.first gives it, with job and units
+---@return table? place as lane_index.first gives it, with job and units
 ---@return boolean? is_more when the looks allowed were used up
-local function best_lane(owner, is_settled)
-  local name = owner[queues.NAME]
+local function best_lane(queue, is_settled)
+  local name = queue[queues.NAME]
   local index = lane_index.of_queue(name)
   while true do
     local place, is_more = lane_index.first(index, name)
@@ -78,32 +78,32 @@ local function best_lane(owner, is_settled)
       return nil, true
     end
     local priority, id = lanes.head(place.lane)
-    local of = id and read_head(place, id)
-    local own = of and job_units.of(of)
-    local entries = own and own[job_units.ENTRIES]
-    if own then
+    local job = id and read_head(place, id)
+    local units = job and job_units.of(job)
+    local entries = units and units[job_units.ENTRIES]
+    if units then
       keyrecord.fetch(entries)
     end
-    if not own then
+    if not units then
       lane_index.remove(index, name, place)
     elseif (queues.bound(id) ~= place.id or priority ~= place.priority)
       and is_overtaken(place, priority, id, entries) then
-      move_entry(owner, index, place, of, entries)
-    elseif of[jobs.OPTIONS] ~= "" and attempts.has_expired(of) then
-      failure.expire(of)
+      move_entry(queue, index, place, job, entries)
+    elseif job[jobs.OPTIONS] ~= "" and attempts.has_expired(job) then
+      failure.expire(job)
       batch.flush()
-      budget.pay(budget.of_job(of))
-    elseif is_settled or not moved(of, owner) then
+      budget.pay(budget.of_job(job))
+    elseif is_settled or not moved(job, queue) then
       local lacking = room.lacking(entries)
       if not lacking then
-        place.id, place.job, place.units = id, of, own
+        place.id, place.job, place.units = id, job, units
         return place
       end
       lane_index.remove(index, name, place)
       place.id = id
-      parking.park(owner, lacking, place)
+      parking.park(queue, lacking, place)
       budget.pay(budget.STEP)
-      parking.pass_on(owner, entries, lacking)
+      parking.pass_on(queue, entries, lacking)
     end
   end
 end
@@ -111,8 +111,8 @@ end
 --- The first plain job of a queue.
 ---@return number? priority
 ---@return string? id
-local function first_plain(owner)
-  local first = call("ZRANGE", queues.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
+local function first_plain(queue)
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
   return tonumber(first[2]), first[1]
 end
 
@@ -121,32 +121,32 @@ local function is_first(place, priority, id)
 end
 
 --- The better of the best lane and the first plain job.
-local function head_of(owner, place, priority, id)
+local function head_of(queue, place, priority, id)
   if is_first(place, priority, id) then
     return {
-      queue = owner, priority = place.priority, id = place.id, place = place, plain_priority = priority, plain_id = id,
+      queue = queue, priority = place.priority, id = place.id, place = place, plain_priority = priority, plain_id = id,
     }
   elseif id then
-    return { queue = owner, priority = priority, id = id, is_single = true }
+    return { queue = queue, priority = priority, id = id, is_single = true }
   end
 end
 
 --- The best job of a queue in which jobs may stand where they do not belong: as few of them as will do are looked at.
 ---@return table? head
 ---@return boolean? is_more when the looks allowed were used up
-local function best_unsettled(owner)
+local function best_unsettled(queue)
   while true do
-    local place, is_more = best_lane(owner, false)
+    local place, is_more = best_lane(queue, false)
     if is_more then
       return nil, true
     end
-    local members = call("ZRANGE", queues.key(owner, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
+    local members = call("ZRANGE", queues.key(queue, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
     local priority, id = tonumber(members[2]), members[1]
     if not id or is_first(place, priority, id) then
-      return head_of(owner, place, priority, id)
+      return head_of(queue, place, priority, id)
     end
-    if placement.review_all(owner, members, true) == id then
-      return head_of(owner, place, priority, id)
+    if placement.review_all(queue, members, true) == id then
+      return head_of(queue, place, priority, id)
     elseif not budget.is_left() then
       return nil, true
     end
@@ -166,69 +166,69 @@ end
 
 --- Whether the best job of a queue is found without sending what the call did before.
 ---@return boolean
-function M.sees_all(owner)
-  return meta.state[meta.PENDING] == 0 and owner[queues.VERSION] >= meta.state[meta.ADDED]
-    and not queues.has(owner, queues.UNSORTED) and not batch.adds[queues.key(owner, states.IN_LANE)]
-    and not batch.removals[queues.key(owner, states.QUEUED)]
+function M.sees_all(queue)
+  return meta.state[meta.PENDING] == 0 and queue[queues.VERSION] >= meta.state[meta.ADDED]
+    and not queues.has(queue, queues.UNSORTED) and not batch.adds[queues.key(queue, states.IN_LANE)]
+    and not batch.removals[queues.key(queue, states.QUEUED)]
 end
 
 ---@return table? head as of heads.of_queue
 ---@return boolean? is_more
-function M.best(owner)
+function M.best(queue)
   if M.is_behind() then
     return nil, true
   end
-  local is_settled = placement.is_settled(owner)
-  if not is_settled and queues.has(owner, queues.UNSORTED) then
-    placement.walk(owner)
-    if queues.has(owner, queues.UNSORTED) then
+  local is_settled = placement.is_settled(queue)
+  if not is_settled and queues.has(queue, queues.UNSORTED) then
+    placement.walk(queue)
+    if queues.has(queue, queues.UNSORTED) then
       return nil, true
     end
-    is_settled = placement.is_settled(owner)
+    is_settled = placement.is_settled(queue)
   end
   if not is_settled then
-    return best_unsettled(owner)
+    return best_unsettled(queue)
   end
-  local priority, id = first_plain(owner)
-  local place, is_more = best_lane(owner, true)
+  local priority, id = first_plain(queue)
+  local place, is_more = best_lane(queue, true)
   if is_more then
     return nil, true
   end
-  return head_of(owner, place, priority, id)
+  return head_of(queue, place, priority, id)
 end
 
 --- The best job that may start and is accepted, among the first of each set of a queue that has lanes, whose best is
 --- not accepted. Groups of a fair queue are not asked whose turn it is.
 ---@param accepts fun(of: table?): boolean
 ---@return table? head
-function M.find(owner, most, accepts)
-  local is_settled = placement.is_settled(owner)
+function M.find(queue, most, accepts)
+  local is_settled = placement.is_settled(queue)
   local best
   for _, state in ipairs({ states.QUEUED, states.IN_LANE }) do
-    local waiting = call("ZRANGE", queues.key(owner, state), 0, most - 1, "WITHSCORES")
+    local waiting = call("ZRANGE", queues.key(queue, state), 0, most - 1, "WITHSCORES")
     for i = 1, #waiting, 2 do
       local id, priority = waiting[i], tonumber(waiting[i + 1])
-      local of = jobs.read(id)
+      local job = jobs.read(id)
       if best and not lane_index.is_before(priority, id, best.priority, best.id) then
         break
       end
-      if accepts(of) then
+      if accepts(job) then
         if not is_settled then
-          moved(of, owner)
+          moved(job, queue)
         end
-        local own = job_units.of(of)
+        local units = job_units.of(job)
         local lacking
-        if own then
-          keyrecord.fetch(own[job_units.ENTRIES])
-          lacking = room.lacking(own[job_units.ENTRIES])
+        if units then
+          keyrecord.fetch(units[job_units.ENTRIES])
+          lacking = room.lacking(units[job_units.ENTRIES])
         end
         if lacking then
           parking.note_opening(lacking)
         else
-          best = { queue = owner, priority = priority, id = id, is_single = true }
-          best.place = own and {
-            priority = priority, id = id, member = "", lane = own[job_units.LANE], path = own[job_units.PATH], job = of,
-            units = own,
+          best = { queue = queue, priority = priority, id = id, is_single = true }
+          best.place = units and {
+            priority = priority, id = id, member = "", lane = units[job_units.LANE], path = units[job_units.PATH],
+            job = job, units = units,
           }
           break
         end

@@ -48,7 +48,7 @@ local function followers(head, most)
   local place = head.place
   local waiting = call("ZRANGE", lane_index.jobs_key(place.lane), 1, math.min(most, MOST_AT_ONCE), "WITHSCORES")
   local priority, id = bound_of(head)
-  local wanted, found = {}, {}
+  local wanted, following = {}, {}
   for i = 1, #waiting, 2 do
     if not lane_index.is_before(tonumber(waiting[i + 1]), waiting[i], priority, id) then
       break
@@ -57,36 +57,36 @@ local function followers(head, most)
   end
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
   for i, raw in ipairs(raws) do
-    local of = jobs.note(waiting[2 * i - 1], raw)
-    local own = of and of[jobs.STATE] == states.IN_LANE and job_units.of(of)
-    if not own or own[job_units.LANE] ~= place.lane or of[jobs.OPTIONS] ~= "" and attempts.has_expired(of) then
+    local job = jobs.note(waiting[2 * i - 1], raw)
+    local units = job and job[jobs.STATE] == states.IN_LANE and job_units.of(job)
+    if not units or units[job_units.LANE] ~= place.lane or job[jobs.OPTIONS] ~= "" and attempts.has_expired(job) then
       break
     end
-    found[i] = of
+    following[i] = job
   end
-  return found
+  return following
 end
 
 ---@cold
 --- A job of a lane takes its units, and is none of those that wait any more.
-local function start(owner, of, own)
-  budget.pay(budget.of_job(of))
-  batch.remove(queues.key(owner, states.IN_LANE), of[jobs.ID])
-  if of[jobs.ATTEMPT] == 0 then
-    delay.note(of, own[job_units.ENTRIES])
+local function start(queue, job, units)
+  budget.pay(budget.of_job(job))
+  batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
+  if job[jobs.ATTEMPT] == 0 then
+    delay.note(job, units[job_units.ENTRIES])
   end
-  taking.take(of, own)
+  taking.take(job, units)
 end
 
 ---@cold
 --- A lane's groups have had their turn.
-local function take_turn(owner, place)
-  local name = owner[queues.NAME]
+local function take_turn(queue, place)
+  local name = queue[queues.NAME]
   lane_index.remove(lane_index.of_queue(name), name, place)
-  lane_index.serve(owner, place, place.units[job_units.GROUPS])
+  lane_index.serve(queue, place, place.units[job_units.GROUPS])
   local priority, id = lanes.head(place.lane)
   if id then
-    lane_index.add(owner, priority, id, place.lane .. place.path)
+    lane_index.add(queue, priority, id, place.lane .. place.path)
   end
 end
 
@@ -95,30 +95,30 @@ end
 ---@param most number
 ---@return table[] jobs
 local function start_lane(head, most)
-  local owner, place = head.queue, head.place
-  local own = place.units
-  local entries = own[job_units.ENTRIES]
+  local queue, place = head.queue, head.place
+  local units = place.units
+  local entries = units[job_units.ENTRIES]
   local started, ids = { place.job }, { place.id }
   -- Lanes that keys hold, and groups that have their turn, have to be looked at behind each start.
   local behind = most > 1 and head.bound_id and place.path == "" and not parking.holds_any(entries)
-    and placement.is_settled(owner) and followers(head, most - 1) or {}
-  start(owner, place.job, own)
-  for i, of in ipairs(behind) do
-    local its = job_units.of(of)
-    if not budget.is_left() or room.lacking(its[job_units.ENTRIES]) then
+    and placement.is_settled(queue) and followers(head, most - 1) or {}
+  start(queue, place.job, units)
+  for i, job in ipairs(behind) do
+    local units_of_job = job_units.of(job)
+    if not budget.is_left() or room.lacking(units_of_job[job_units.ENTRIES]) then
       break
     end
-    start(owner, of, its)
-    started[i + 1], ids[i + 1] = of, of[jobs.ID]
+    start(queue, job, units_of_job)
+    started[i + 1], ids[i + 1] = job, job[jobs.ID]
   end
   loaded.found[place.lane] = nil
   call("ZREM", lane_index.jobs_key(place.lane), unpack(ids))
   if place.path ~= "" then
-    take_turn(owner, place)
+    take_turn(queue, place)
   end
-  parking.pass_on(owner, entries)
+  parking.pass_on(queue, entries)
   if place.path ~= "" then
-    parking.send_more(owner)
+    parking.send_more(queue)
   end
   return started
 end

@@ -33,9 +33,9 @@ function M.head(lane)
 end
 
 --- A job comes to wait in its lane.
-function M.join(owner, of)
-  local own = job_units.of(of)
-  local lane, id, priority = own[job_units.LANE], of[jobs.ID], of[jobs.PRIORITY]
+function M.join(queue, job)
+  local units = job_units.of(job)
+  local lane, id, priority = units[job_units.LANE], job[jobs.ID], job[jobs.PRIORITY]
   if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
     due.tell_sleepers() -- what holds the lane may be over, and nobody came
   end
@@ -43,48 +43,48 @@ function M.join(owner, of)
   batch.add(keys.LANE .. lane, priority, id)
   if not head_id or lane_index.is_before(priority, id, head_priority, head_id) then
     loaded.found[lane] = { priority, id }
-    lane_index.add(owner, priority, id, lane .. own[job_units.PATH])
-    owner[queues.REOPENED] = true
+    lane_index.add(queue, priority, id, lane .. units[job_units.PATH])
+    queue[queues.REOPENED] = true
   else
-    owner[queues.REOPENED] = owner[queues.REOPENED] or queues.BEHIND
+    queue[queues.REOPENED] = queue[queues.REOPENED] or queues.BEHIND
   end
 end
 
 --- A job leaves its lane, other than to start. If it was the last, nobody will look at the lane again: what its keys
 --- have room for is for others. In a fair queue, others of its group may be looked at before.
-function M.leave(owner, of)
-  local own = job_units.of(of)
-  local lane, path, id = own[job_units.LANE], own[job_units.PATH], of[jobs.ID]
+function M.leave(queue, job)
+  local units = job_units.of(job)
+  local lane, path, id = units[job_units.LANE], units[job_units.PATH], job[jobs.ID]
   loaded.found[lane] = nil
   call("ZREM", lane_index.jobs_key(lane), id)
   local is_fair = path ~= ""
-  if is_fair and lane_index.withdraw(owner, of[jobs.PRIORITY], id, lane, path) then
+  if is_fair and lane_index.withdraw(queue, job[jobs.PRIORITY], id, lane, path) then
     local head_priority, head_id = M.head(lane)
     if head_id then
-      lane_index.add(owner, head_priority, head_id, lane .. path)
+      lane_index.add(queue, head_priority, head_id, lane .. path)
     end
   end
   if is_fair or not lane_index.has_jobs(lane) then
-    keyrecord.fetch(own[job_units.ENTRIES])
-    parking.pass_on(owner, own[job_units.ENTRIES])
+    keyrecord.fetch(units[job_units.ENTRIES])
+    parking.pass_on(queue, units[job_units.ENTRIES])
   end
 end
 
 --- What a job has of lanes and room, when it goes to another state.
 ---@param to string letter
 ---@param is_popped? boolean whether it is out of its lane already
-function M.moved(owner, of, to, is_popped)
-  local from = of[jobs.STATE]
+function M.moved(queue, job, to, is_popped)
+  local from = job[jobs.STATE]
   if from == states.IN_LANE and not is_popped then
-    M.leave(owner, of)
+    M.leave(queue, job)
   end
   if to == states.SCHEDULED or to == states.RETRYING then
     if from == states.RUNNING then
-      rollout.catch_up(of)
+      rollout.catch_up(job)
     end
-    taking.leave(of, true)
+    taking.leave(job, true)
   elseif to ~= states.RUNNING and to ~= states.QUEUED and to ~= states.IN_LANE then
-    taking.leave(of, false)
+    taking.leave(job, false)
   end
 end
 

@@ -86,9 +86,9 @@ local function send(key, place)
     lane_index.remove(index, name, first)
     -- Lanes that lost their last job while they were held are of no use.
   until lane_index.has_jobs(first.lane)
-  local owner = queues.load(name)
-  lane_index.add(owner, first.priority, first.id, first.lane .. first.path)
-  owner[queues.REOPENED] = true
+  local queue = queues.load(name)
+  lane_index.add(queue, first.priority, first.id, first.lane .. first.path)
+  queue[queues.REOPENED] = true
   if first.path ~= "" then
     call("SADD", keys.SENT .. name, key[keyrecord.NAME])
   end
@@ -126,20 +126,20 @@ end
 --- lanes may take.
 ---@param entries table[] of units, fetched
 ---@param except? table entry
-function M.pass_on(owner, entries, except)
+function M.pass_on(queue, entries, except)
   for i = 1, #entries do
     local entry = entries[i]
     local key = loaded.keys[entry[job_units.NAME]]
     if entry ~= except and key[keyrecord.PLACES][1] then
-      send_to(key, loaded.limits[entry[job_units.NUMBER]], owner[queues.NAME])
+      send_to(key, loaded.limits[entry[job_units.NUMBER]], queue[queues.NAME])
     end
   end
 end
 
 --- A group of a fair queue had its turn, so that all its lanes are worse than they were: what keys sent before may
 --- not be their best lane any more.
-function M.send_more(owner)
-  local name = owner[queues.NAME]
+function M.send_more(queue)
+  local name = queue[queues.NAME]
   for _, key_name in ipairs(call("SRANDMEMBER", keys.SENT .. name, MOST_SENT)) do
     local key = keyrecord.load_named(key_name)
     if not send_to(key, limitrecord.load(key[keyrecord.OF]), name) then
@@ -170,10 +170,10 @@ end
 
 --- A lane waits until a key opens.
 ---@param entry table that has no room
----@param lane table as ready.first gave it
-function M.park(owner, entry, lane)
+---@param lane table as lane_index.first gave it
+function M.park(queue, entry, lane)
   local key = loaded.keys[entry[job_units.NAME]]
-  local name = owner[queues.NAME]
+  local name = queue[queues.NAME]
   local place = M.place_of(entry, name)
   lane_index.put(M.index(key[keyrecord.NAME], place), name, lane.priority, lane.id, lane.lane .. lane.path)
   note_place(key, place)

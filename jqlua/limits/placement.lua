@@ -32,8 +32,8 @@ local MOST_AT_ONCE = 10
 
 --- By what a queue is shared.
 ---@return table fairness {l levels {b path, t path as given}, g of their own, for the groups}
-function M.fairness(owner)
-  local raw = queues.has(owner, queues.FAIR) and call("GET", keys.FAIR .. owner[queues.NAME])
+function M.fairness(queue)
+  local raw = queues.has(queue, queues.FAIR) and call("GET", keys.FAIR .. queue[queues.NAME])
   return raw and cmsgpack.unpack(raw) or { l = {}, g = 0 }
 end
 
@@ -53,22 +53,22 @@ end
 
 --- The units of a job that is to wait, as of now. It keeps what it has.
 ---@param argument? string
----@param stores? boolean as of constraint.matching
+---@param stores? boolean as of constraints.matching
 ---@return table units
-function M.units(of, owner, argument, stores)
-  local name, before = owner[queues.NAME], job_units.of(of)
-  local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queues.has(owner, queues.FAIR)
-  local fixed = is_constrained and constraints.fixed(name, of[jobs.NAME], stores)
+function M.units(job, queue, argument, stores)
+  local name, before = queue[queues.NAME], job_units.of(job)
+  local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queues.has(queue, queues.FAIR)
+  local fixed = is_constrained and constraints.fixed(name, job[jobs.NAME], stores)
   if fixed and not is_fair and not before then
     fixed.units = fixed.units or job_units.of_need(name, "", {}, fixed.entries)
     return fixed.units
   end
-  local facts, path, groups = constraints.facts(of, argument), "", {}
-  local entries = fixed and fixed.entries or is_constrained and constraints.entries(of, facts, stores) or {}
+  local facts, path, groups = constraints.facts(job, argument), "", {}
+  local entries = fixed and fixed.entries or is_constrained and constraints.entries(job, facts, stores) or {}
   if is_fair then
-    local fairness = M.fairness(owner)
+    local fairness = M.fairness(queue)
     for i, level in ipairs(fairness.l) do
-      groups[i] = constraints.value(level.b, facts, of)
+      groups[i] = constraints.value(level.b, facts, job)
     end
     path = lane_index.path_of(name, fairness.g, groups)
   end
@@ -81,10 +81,10 @@ end
 --- A lower bound of a queue's ready jobs.
 ---@return number? priority nil when there are none
 ---@return string? id
-function M.least(owner)
-  local first = call("ZRANGE", queues.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
+function M.least(queue)
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
   local priority, id = tonumber(first[2]), first[1]
-  local laned = queues.has(owner, queues.LANED) and lane_index.least_priority(owner)
+  local laned = queues.has(queue, queues.LANED) and lane_index.least_priority(queue)
   if laned and (not priority or laned <= priority) then
     return laned, queues.LEAST_ID
   end
@@ -94,75 +94,75 @@ end
 --- Finds the place of a job that is to wait; its units say which lane.
 ---@param argument? string
 ---@return string state
-function M.place(of, owner, argument)
-  if meta.state[meta.VERSION] == 0 and of[jobs.UNITS] == "" and not queues.has(owner, queues.FAIR) then
+function M.place(job, queue, argument)
+  if meta.state[meta.VERSION] == 0 and job[jobs.UNITS] == "" and not queues.has(queue, queues.FAIR) then
     return states.QUEUED
   end
-  job_units.put(of, M.units(of, owner, argument))
-  local name, version = owner[queues.NAME], meta.state[meta.VERSION]
-  if of[jobs.UNITS] == "" and owner[queues.FREE] ~= version and of[jobs.NAME] == name
+  job_units.put(job, M.units(job, queue, argument))
+  local name, version = queue[queues.NAME], meta.state[meta.VERSION]
+  if job[jobs.UNITS] == "" and queue[queues.FREE] ~= version and job[jobs.NAME] == name
     and not constraints.matching(name, name)[1] then
-    owner[queues.FREE] = version
-    owner[queues.CHANGED] = true
+    queue[queues.FREE] = version
+    queue[queues.CHANGED] = true
   end
-  return of[jobs.UNITS] == "" and states.QUEUED or states.IN_LANE
+  return job[jobs.UNITS] == "" and states.QUEUED or states.IN_LANE
 end
 
 --- A queued job changed: it stands where it belongs from now on. The caller has the record written.
 ---@param argument? string
-function M.relocate(of, priority, argument)
-  local owner = queues.load(of[jobs.QUEUE])
-  if of[jobs.STATE] == states.IN_LANE then
-    lanes.leave(owner, of)
+function M.relocate(job, priority, argument)
+  local queue = queues.load(job[jobs.QUEUE])
+  if job[jobs.STATE] == states.IN_LANE then
+    lanes.leave(queue, job)
   end
-  batch.remove(queues.key(owner, of[jobs.STATE]), of[jobs.ID])
-  of[jobs.PRIORITY] = priority
-  transition.move(of, M.place(of, owner, argument), priority, true)
+  batch.remove(queues.key(queue, job[jobs.STATE]), job[jobs.ID])
+  job[jobs.PRIORITY] = priority
+  transition.move(job, M.place(job, queue, argument), priority, true)
 end
 
 --- A job that did not wait for a worker does so from now on. The caller has the record written.
 ---@param is_popped? boolean whether it is out of its old set already
-function M.enter(of, is_popped)
-  local owner = queues.load(of[jobs.QUEUE])
-  if of[jobs.STATE] == states.RUNNING then
-    rollout.catch_up(of)
-    taking.leave(of, true)
+function M.enter(job, is_popped)
+  local queue = queues.load(job[jobs.QUEUE])
+  if job[jobs.STATE] == states.RUNNING then
+    rollout.catch_up(job)
+    taking.leave(job, true)
   end
-  if of[jobs.ATTEMPT] > 0 then
-    of[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- what went before does not count as waiting
+  if job[jobs.ATTEMPT] > 0 then
+    job[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- what went before does not count as waiting
   end
-  transition.move(of, M.place(of, owner), of[jobs.PRIORITY], is_popped)
+  transition.move(job, M.place(job, queue), job[jobs.PRIORITY], is_popped)
 end
 
 --- Looks at a waiting job anew, and moves it if it belongs elsewhere; the caller has that flushed.
 ---@param argument? string
 ---@return boolean moved
-function M.review(of, owner, argument)
-  budget.pay(budget.of_job(of))
-  local new = M.units(of, owner, argument)
+function M.review(job, queue, argument)
+  budget.pay(budget.of_job(job))
+  local new = M.units(job, queue, argument)
   local is_laned = job_units.is_laned(new)
-  if of[jobs.STATE] == states.QUEUED then
+  if job[jobs.STATE] == states.QUEUED then
     if not is_laned then
       return false
     end
-    job_units.put(of, new)
-    transition.move(of, states.IN_LANE, of[jobs.PRIORITY])
+    job_units.put(job, new)
+    transition.move(job, states.IN_LANE, job[jobs.PRIORITY])
   else
-    local before = job_units.of(of)
+    local before = job_units.of(job)
     if before[job_units.LANE] == new[job_units.LANE] then
       return false
     end
-    lanes.leave(owner, of)
-    job_units.put(of, new)
+    lanes.leave(queue, job)
+    job_units.put(job, new)
     if is_laned then
-      lanes.join(owner, of)
+      lanes.join(queue, job)
     else
-      batch.remove(queues.key(owner, states.IN_LANE), of[jobs.ID])
-      transition.move(of, states.QUEUED, of[jobs.PRIORITY], true)
+      batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
+      transition.move(job, states.QUEUED, job[jobs.PRIORITY], true)
     end
   end
-  jobs.save(of)
-  budget.pay(budget.STEP + budget.of_job(of))
+  jobs.save(job)
+  budget.pay(budget.STEP + budget.of_job(job))
   return true
 end
 
@@ -170,7 +170,7 @@ end
 ---@param members string[] ids and scores
 ---@param stops boolean whether to stop at the first that stays
 ---@return string? id of that
-function M.review_all(owner, members, stops)
+function M.review_all(queue, members, stops)
   local wanted = {}
   for i = 1, #members, 2 do
     wanted[i], wanted[i + 1] = keys.JOB .. members[i], keys.ARGUMENT .. members[i]
@@ -178,8 +178,8 @@ function M.review_all(owner, members, stops)
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
   local id
   for i = 1, #members, 2 do
-    local of = jobs.note(members[i], raws[i])
-    local is_moved = of and M.review(of, owner, raws[i + 1] or nil)
+    local job = jobs.note(members[i], raws[i])
+    local is_moved = job and M.review(job, queue, raws[i + 1] or nil)
     if stops and not is_moved then
       id = members[i]
       break
@@ -190,70 +190,70 @@ function M.review_all(owner, members, stops)
 end
 
 --- Whether a constraint that was added since the queue was looked at may match jobs that wait in it.
-local function may_concern(owner)
-  local name = owner[queues.NAME]
-  if not queues.has(owner, queues.MIXED) then
+local function may_concern(queue)
+  local name = queue[queues.NAME]
+  if not queues.has(queue, queues.MIXED) then
     for _, definition in ipairs(constraints.matching(name, name)) do
-      if definition.n > owner[queues.VERSION] then
+      if definition.n > queue[queues.VERSION] then
         return true
       end
     end
     return false
   end
   for _, definition in ipairs(constraints.all()) do
-    if definition.n > owner[queues.VERSION] and matcher.test(definition.m, { queue = name }) ~= false then
+    if definition.n > queue[queues.VERSION] and matcher.test(definition.m, { queue = name }) ~= false then
       return true
     end
   end
   return false
 end
 
-local function is_waiting(owner)
-  return call("EXISTS", queues.key(owner, states.QUEUED), queues.key(owner, states.IN_LANE)) > 0
+local function is_waiting(queue)
+  return call("EXISTS", queues.key(queue, states.QUEUED), queues.key(queue, states.IN_LANE)) > 0
 end
 
-local function settle(owner, version)
-  owner[queues.VERSION] = version
-  owner[queues.CHANGED] = true
-  queues.clear(owner, queues.UNSORTED)
-  if not M.fairness(owner).l[1] then
-    queues.clear(owner, queues.FAIR)
+local function settle(queue, version)
+  queue[queues.VERSION] = version
+  queue[queues.CHANGED] = true
+  queues.clear(queue, queues.UNSORTED)
+  if not M.fairness(queue).l[1] then
+    queues.clear(queue, queues.FAIR)
   end
 end
 
 --- Whether all jobs that wait in a queue stand where they belong. If not, it is seen to that they will.
 ---@return boolean
-function M.is_settled(owner)
-  if owner[queues.VERSION] >= meta.state[meta.ADDED] and not queues.has(owner, queues.UNSORTED) then
+function M.is_settled(queue)
+  if queue[queues.VERSION] >= meta.state[meta.ADDED] and not queues.has(queue, queues.UNSORTED) then
     return true
   end
-  if not queues.has(owner, queues.UNSORTED) and not may_concern(owner) or not is_waiting(owner) then
-    settle(owner, meta.state[meta.VERSION])
+  if not queues.has(queue, queues.UNSORTED) and not may_concern(queue) or not is_waiting(queue) then
+    settle(queue, meta.state[meta.VERSION])
     return true
   end
-  if call("EXISTS", keys.WALK .. owner[queues.NAME]) == 0 then
-    call("SET", keys.WALK .. owner[queues.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = states.QUEUED }))
-    due.note(due.PLACING .. owner[queues.NAME], meta.state[meta.NOW_MS])
+  if call("EXISTS", keys.WALK .. queue[queues.NAME]) == 0 then
+    call("SET", keys.WALK .. queue[queues.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = states.QUEUED }))
+    due.note(due.PLACING .. queue[queues.NAME], meta.state[meta.NOW_MS])
   end
   return false
 end
 
 --- A job is to come to a queue.
-function M.admit(new, owner)
+function M.admit(new, queue)
   if new[jobs.NAME] ~= new[jobs.QUEUE] then
-    queues.set(owner, queues.MIXED)
+    queues.set(queue, queues.MIXED)
   end
-  if owner[queues.VERSION] < meta.state[meta.ADDED] then
-    M.is_settled(owner)
+  if queue[queues.VERSION] < meta.state[meta.ADDED] then
+    M.is_settled(queue)
   end
 end
 
 --- Looks at some more of a queue's waiting jobs.
 ---@param most? number
 ---@return number looked at
-function M.walk(owner, most)
+function M.walk(queue, most)
   most = math.min(most or MOST_AT_ONCE, MOST_AT_ONCE)
-  local raw = call("GET", keys.WALK .. owner[queues.NAME])
+  local raw = call("GET", keys.WALK .. queue[queues.NAME])
   if not raw then
     return 0
   end
@@ -261,25 +261,25 @@ function M.walk(owner, most)
   if at.v ~= meta.state[meta.VERSION] then
     at = { v = meta.state[meta.VERSION], s = states.QUEUED } -- once more, from the beginning
   end
-  local key = queues.key(owner, at.s)
+  local key = queues.key(queue, at.s)
   local from = at.i and rank.behind(key, at.p, at.i) or 0
   local members = call("ZRANGE", key, from, from + most - 1, "WITHSCORES")
-  M.review_all(owner, members, false)
+  M.review_all(queue, members, false)
   at.p, at.i = tonumber(members[#members]) or at.p, members[#members - 1] or at.i
   local count = #members / 2
   if count < most then
     if at.s == states.QUEUED then
       at = { v = at.v, s = states.IN_LANE }
     else
-      call("DEL", keys.WALK .. owner[queues.NAME])
-      settle(owner, at.v)
-      due.set(due.PLACING .. owner[queues.NAME], meta.NONE)
+      call("DEL", keys.WALK .. queue[queues.NAME])
+      settle(queue, at.v)
+      due.set(due.PLACING .. queue[queues.NAME], meta.NONE)
       return count
     end
   end
-  call("SET", keys.WALK .. owner[queues.NAME], cmsgpack.pack(at))
+  call("SET", keys.WALK .. queue[queues.NAME], cmsgpack.pack(at))
   local next_ms = meta.state[meta.NOW_MS] + WALK_EVERY_MS
-  due.set(due.PLACING .. owner[queues.NAME], next_ms)
+  due.set(due.PLACING .. queue[queues.NAME], next_ms)
   if next_ms < meta.state[meta.NEXT_DUE] then
     meta.set_due(next_ms)
   end

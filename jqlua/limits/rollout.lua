@@ -52,31 +52,31 @@ end
 
 --- A running job that matches takes its unit.
 local function adopt_job(definition, id)
-  local of = jobs.read(id)
-  if not of then
+  local job = jobs.read(id)
+  if not job then
     return
   end
-  budget.pay(budget.STEP + budget.of_job(of) + constraints.weight(definition) * budget.CONDITION)
-  local facts = constraints.facts(of)
-  if not constraints.is_match(definition, facts, of) then
+  budget.pay(budget.STEP + budget.of_job(job) + constraints.weight(definition) * budget.CONDITION)
+  local facts = constraints.facts(job)
+  if not constraints.is_match(definition, facts, job) then
     return
   end
-  local entry = constraints.entry(definition, facts, of)
-  local own, entries = job_units.of(of), {}
-  for i, known in ipairs(own and own[job_units.ENTRIES] or {}) do
+  local entry = constraints.entry(definition, facts, job)
+  local units, entries = job_units.of(job), {}
+  for i, known in ipairs(units and units[job_units.ENTRIES] or {}) do
     if known[job_units.NAME] == entry[job_units.NAME] then
       return
     end
     entries[i] = known
   end
   table.insert(entries, taking.occupy(entry))
-  job_units.put(of, job_units.replaced(own, entries))
-  jobs.save(of)
+  job_units.put(job, job_units.replaced(units, entries))
+  jobs.save(job)
 end
 
 --- A job leaves off running for the time being, perhaps before it was counted: what it keeps until it ends for good it
 --- takes now.
-function M.catch_up(of)
+function M.catch_up(job)
   if meta.state[meta.PENDING] == 0 then
     return
   end
@@ -84,7 +84,7 @@ function M.catch_up(of)
     local kind, number = parse(change)
     local definition = kind == M.ADDED and constraints.load_number(number)
     if definition and definition.o then
-      adopt_job(definition, of[jobs.ID])
+      adopt_job(definition, job[jobs.ID])
     end
   end
 end

@@ -28,9 +28,9 @@ function M.occupy(entry)
 end
 
 --- A job starts: takes a unit of each of its keys.
----@param own table units, fetched, all with room
-function M.take(of, own)
-  local entries, is_whole = own[job_units.ENTRIES], true
+---@param units table units, fetched, all with room
+function M.take(job, units)
+  local entries, is_whole = units[job_units.ENTRIES], true
   for i = 1, #entries do
     local entry = entries[i]
     local limit = loaded.limits[entry[job_units.NUMBER]]
@@ -46,13 +46,13 @@ function M.take(of, own)
     end
   end
   if is_whole then
-    return job_units.put(of, job_units.all_taken(own))
+    return job_units.put(job, job_units.all_taken(units))
   end
   local taken = {}
   for i, entry in ipairs(entries) do
     taken[i] = loaded.limits[entry[job_units.NUMBER]] and job_units.with(entry, true) or entry
   end
-  job_units.put(of, job_units.replaced(own, taken))
+  job_units.put(job, job_units.replaced(units, taken))
 end
 
 --- A unit that a job has comes back.
@@ -69,9 +69,9 @@ local function give_back(entry)
 end
 
 --- A job has ended: all its units come back.
----@param own table
-function M.give_back(own)
-  local entries = own[job_units.ENTRIES]
+---@param units table
+function M.give_back(units)
+  local entries = units[job_units.ENTRIES]
   keyrecord.fetch(entries)
   for i = 1, #entries do
     if entries[i][job_units.IS_TAKEN] then
@@ -82,15 +82,15 @@ end
 
 --- A job leaves: gives its units back.
 ---@param keeps boolean whether it keeps those of strict order: it will run again
-function M.leave(of, keeps)
-  local own = job_units.of(of)
-  if not own then
+function M.leave(job, keeps)
+  local units = job_units.of(job)
+  if not units then
     return
   elseif not keeps then
-    M.give_back(own)
-    return job_units.put(of, nil)
+    M.give_back(units)
+    return job_units.put(job, nil)
   end
-  local entries, left = own[job_units.ENTRIES], {}
+  local entries, left = units[job_units.ENTRIES], {}
   keyrecord.fetch(entries)
   for i, entry in ipairs(entries) do
     left[i] = entry
@@ -99,7 +99,7 @@ function M.leave(of, keeps)
       left[i] = job_units.with(entry, false)
     end
   end
-  job_units.put(of, job_units.replaced(own, left))
+  job_units.put(job, job_units.replaced(units, left))
 end
 
 return M

@@ -18,10 +18,10 @@ local call = redis.call
 M.HELD = 2 ^ 53
 
 --- Whether there is one. Who has none, as a rule, is not asked for.
----@param of table
+---@param job table
 ---@return boolean
-function M.any(of)
-  return jobs.has(of, jobs.AWAITED) and call("EXISTS", keys.READERS .. of[jobs.ID]) == 1
+function M.any(job)
+  return jobs.has(job, jobs.AWAITED) and call("EXISTS", keys.READERS .. job[jobs.ID]) == 1
 end
 
 --- Until when a result is kept, as far as that is written yet.
@@ -56,9 +56,9 @@ local function leave_one(id, other_id)
   local at_ms = other and not M.any(other) and other[jobs.STATE] == states.KEPT and until_ms(other)
   local now = meta.state[meta.NOW_MS]
   if at_ms and (at_ms <= now or at_ms == M.HELD) then
-    local owner = queues.load(other[jobs.QUEUE])
-    batch.add(queues.key(owner, states.KEPT), now, other_id)
-    queues.note_due(owner, queues.DUE_ENDED, now)
+    local queue = queues.load(other[jobs.QUEUE])
+    batch.add(queues.key(queue, states.KEPT), now, other_id)
+    queues.note_due(queue, queues.DUE_ENDED, now)
   end
 end
 

@@ -18,15 +18,15 @@ local function each_held(id, limit, what)
   local held = call("ZRANGE", keys.HELD .. id, 0, (limit or 0) - 1)
   local moved = 0
   for _, job_id in ipairs(held) do
-    local of = jobs.read(job_id)
-    if of and of[jobs.STATE] == states.RUNNING then
-      what(of)
+    local job = jobs.read(job_id)
+    if job and job[jobs.STATE] == states.RUNNING then
+      what(job)
     else
       call("ZREM", keys.HELD .. id, job_id)
-      of = nil
+      job = nil
     end
     moved = moved + 1
-    if limit and not budget.pay(of and budget.of_job(of) or budget.LOOK) then
+    if limit and not budget.pay(job and budget.of_job(job) or budget.LOOK) then
       break
     end
   end
@@ -38,16 +38,16 @@ end
 ---@param limit? number as of each_held
 ---@return number moved
 function M.jobs_fail(id, message, limit)
-  return each_held(id, limit, function(of)
-    failure.fail(of, jobs.LAPSED, { reason = "timeout", message = message })
+  return each_held(id, limit, function(job)
+    failure.fail(job, jobs.LAPSED, { reason = "timeout", message = message })
   end)
 end
 
 --- Its jobs go back to their queues; no attempt is spent.
 ---@return number moved
 function M.jobs_back(id)
-  return each_held(id, nil, function(of)
-    attempts.give_back(of, 0)
+  return each_held(id, nil, function(job)
+    attempts.give_back(job, 0)
   end)
 end
 

@@ -28,9 +28,9 @@ local STEPS_OF_A_JOB = 0.5
 --- What this request got before. What else there is nobody has looked for: pick anew.
 local function repeat_jobs(reply, running)
   reply[#reply + 1] = 0
-  for _, of in ipairs(running) do
+  for _, job in ipairs(running) do
     local n = #reply
-    reply[n + 1], reply[n + 2] = jobs.document(of), call("GET", keys.ARGUMENT .. of[jobs.ID])
+    reply[n + 1], reply[n + 2] = jobs.document(job), call("GET", keys.ARGUMENT .. job[jobs.ID])
   end
 end
 
@@ -94,18 +94,18 @@ end
 --- The common case: one queue. Its set is all there is to look at.
 ---@param place number of next_ms in the reply
 ---@return boolean? is_more
-local function take_plain(owner, plan, reply, place)
+local function take_plain(queue, plan, reply, place)
   local count = plan[plans.WISH].count
-  local left = owner[queues.PAUSED] == 0 and math.min(count, plan[plans.CHUNK]) or 0
+  local left = queue[queues.PAUSED] == 0 and math.min(count, plan[plans.CHUNK]) or 0
   while left > 0 do
     if plan[plans.EXPIRED] > plans.MOST_EXPIRED then
       return true
     end
-    local more = call("ZPOPMIN", queues.key(owner, states.QUEUED), left)
+    local more = call("ZPOPMIN", queues.key(queue, states.QUEUED), left)
     if not more[1] then
       return nil
     end
-    plans.start_all(owner, more, plan, reply)
+    plans.start_all(queue, more, plan, reply)
     if #more < 2 * left or #reply == place + 2 * count then
       return nil
     end
@@ -132,11 +132,11 @@ function M.run(plan, reply, raw)
   if raw and wish.queue then
     queues.decode(wish.queue, raw)
   end
-  local owner = wish.queue and queues.load(wish.queue)
+  local queue = wish.queue and queues.load(wish.queue)
   local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
   local is_first = pulse.is_due()
-  if is_due or is_first or not owner or batch.adds[queues.key(owner, states.QUEUED)]
-    or not queues.is_plain(owner) and not lane_pick.sees_all(owner) then
+  if is_due or is_first or not queue or batch.adds[queues.key(queue, states.QUEUED)]
+    or not queues.is_plain(queue) and not lane_pick.sees_all(queue) then
     transition.commit() -- what this call did before has to be seen
   end
   if is_first then
@@ -151,11 +151,11 @@ function M.run(plan, reply, raw)
     is_more = false
   elseif plan[plans.BEFORE] and is_later(plan) then
     leaves, is_more = true, true
-  elseif owner and queues.is_plain(owner) then
-    is_more = take_plain(owner, plan, reply, place)
+  elseif queue and queues.is_plain(queue) then
+    is_more = take_plain(queue, plan, reply, place)
   elseif state[meta.VERSION] > 0 and lane_pick.is_behind() then
     is_more = true
-  elseif owner then
+  elseif queue then
     is_more = several.take(wish.entries, plan, reply)
   else
     is_more = several.take_all(plan, reply)

@@ -94,7 +94,7 @@ end
 
 --- Starts what was popped from the queue's plain set.
 ---@param popped string[] ids and scores
-function M.start_all(owner, popped, plan, reply)
+function M.start_all(queue, popped, plan, reply)
   local wanted = { false, false }
   for i = 1, #popped, 2 do
     local id = popped[i]
@@ -106,13 +106,13 @@ function M.start_all(owner, popped, plan, reply)
     local id, raw = popped[i], records[i]
     if plan[M.BYTES] >= M.MOST_BYTES then
       -- At once: who looks whether more is ready, and for whom, is to see it.
-      call("ZADD", queues.key(owner, states.QUEUED), popped[i + 1], id)
+      call("ZADD", queues.key(queue, states.QUEUED), popped[i + 1], id)
     else
-      local document, of
+      local document, job
       if raw then
-        document, of = attempts.start_popped(owner, id, wanted[i], raw, wish.worker, is_registered)
+        document, job = attempts.start_popped(queue, id, wanted[i], raw, wish.worker, is_registered)
       end
-      append(plan, reply, document, records[i + 1], id, of and of[jobs.ATTEMPT] or 1)
+      append(plan, reply, document, records[i + 1], id, job and job[jobs.ATTEMPT] or 1)
     end
   end
   if popped[3] then
@@ -128,8 +128,8 @@ local function read_arguments(head, started)
     return { known }
   end
   local wanted = {}
-  for i, of in ipairs(started) do
-    wanted[i] = keys.ARGUMENT .. of[jobs.ID]
+  for i, job in ipairs(started) do
+    wanted[i] = keys.ARGUMENT .. job[jobs.ID]
   end
   return call("MGET", unpack(wanted))
 end
@@ -141,16 +141,16 @@ function M.start_lane(head, most, plan, reply)
   local started = lane_start.take(head, most)
   local arguments = started[1] and read_arguments(head, started)
   local wish, is_registered = plan[M.WISH], plan[M.IS_REGISTERED]
-  for i, of in ipairs(started) do
+  for i, job in ipairs(started) do
     local document
-    if of[jobs.OPTIONS] ~= "" or jobs.has(of, jobs.STARTED) then
-      document = attempts.start(of, wish.worker, is_registered)
+    if job[jobs.OPTIONS] ~= "" or jobs.has(job, jobs.STARTED) then
+      document = attempts.start(job, wish.worker, is_registered)
     else
-      local id = of[jobs.ID]
-      document = attempts.start_popped(head.queue, id, keys.JOB .. id, jobs.encode(of), wish.worker, is_registered)
-      of[jobs.STATE] = states.RUNNING
+      local id = job[jobs.ID]
+      document = attempts.start_popped(head.queue, id, keys.JOB .. id, jobs.encode(job), wish.worker, is_registered)
+      job[jobs.STATE] = states.RUNNING
     end
-    append(plan, reply, document, arguments[i], of[jobs.ID], math.max(1, of[jobs.ATTEMPT]))
+    append(plan, reply, document, arguments[i], job[jobs.ID], math.max(1, job[jobs.ATTEMPT]))
   end
   grow(plan, reply)
 end

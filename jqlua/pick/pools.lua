@@ -24,7 +24,7 @@ M.MOST_WITHOUT = 200
 --- Pools that have a worker with room, and whose key, if they have one, is good.
 ---@return table[] pools {key, entries, refused (set) or nil, wanted}
 function M.with_room()
-  local found = {}
+  local open_pools = {}
   local known = call("HGETALL", keys.POOLS)
   for i = 1, #known, 2 do
     local definition = call("EXISTS", keys.POOL .. known[i]) == 1 and cmsgpack.unpack(known[i + 1])
@@ -37,19 +37,19 @@ function M.with_room()
         pool.refused = pool.refused or {}
         pool.refused[name] = true
       end
-      found[#found + 1] = pool
+      open_pools[#open_pools + 1] = pool
     end
   end
-  return found
+  return open_pools
 end
 
 ---@cold
 local function first_without(key, without)
   budget.pay(budget.LOOK)
-  local found = call("ZRANGE", key, 1, M.MOST_WITHOUT, "WITHSCORES")
-  for i = 1, #found, 2 do
-    if not without[found[i]] then
-      return found[i], tonumber(found[i + 1])
+  local members = call("ZRANGE", key, 1, M.MOST_WITHOUT, "WITHSCORES")
+  for i = 1, #members, 2 do
+    if not without[members[i]] then
+      return members[i], tonumber(members[i + 1])
     end
   end
 end
@@ -76,21 +76,21 @@ local function accepted(name, refused, looks)
   if not head then
     return nil, is_more, not is_more
   end
-  local function accepts(of)
+  local function accepts(job)
     looks.left = looks.left - 1
-    return of and not refused[of[jobs.NAME]]
+    return job and not refused[job[jobs.NAME]]
   end
-  local owner = head.queue
+  local queue = head.queue
   if accepts(jobs.read(head.id)) then
     head.is_single = true -- what stands behind it may be refused
     return head
-  elseif not queues.is_plain(owner) then
-    return lane_pick.find(owner, LOOK, accepts)
+  elseif not queues.is_plain(queue) then
+    return lane_pick.find(queue, LOOK, accepts)
   end
-  local waiting = call("ZRANGE", queues.key(owner, states.QUEUED), 1, math.min(LOOK, looks.left) - 1, "WITHSCORES")
+  local waiting = call("ZRANGE", queues.key(queue, states.QUEUED), 1, math.min(LOOK, looks.left) - 1, "WITHSCORES")
   for i = 1, #waiting, 2 do
     if accepts(jobs.read(waiting[i])) then
-      return { queue = owner, priority = tonumber(waiting[i + 1]), id = waiting[i], is_single = true }
+      return { queue = queue, priority = tonumber(waiting[i + 1]), id = waiting[i], is_single = true }
     end
   end
 end

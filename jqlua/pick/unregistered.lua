@@ -20,13 +20,13 @@ local DROPPED = 10 -- at most, by one call
 -- Of so many jobs that a dead one lost the ids are kept.
 local MOST_LOST = 20
 
----@return table? of {n name, q queues, m max_jobs, h host, i pid, v version, j names of jobs, t seen_ms, s since_ms,
---- r ids of jobs that it said it runs, f names of jobs that it refuses, g whether it was registered and died, l lapsed,
---- x ids of jobs that it lost then}
+---@return table? worker {n name, q queues, m max_jobs, h host, i pid, v version, j names of jobs, t seen_ms,
+--- s since_ms, r ids of jobs that it said it runs, f names of jobs that it refuses, g whether it was registered and
+--- died, l lapsed, x ids of jobs that it lost then}
 function M.load(id)
   local raw = call("HGET", keys.OTHERS, id)
-  local of = raw and cmsgpack.unpack(raw)
-  return of and of.t >= meta.state[meta.NOW_MS] - KEPT_MS and of or nil
+  local worker = raw and cmsgpack.unpack(raw)
+  return worker and worker.t >= meta.state[meta.NOW_MS] - KEPT_MS and worker or nil
 end
 
 function M.forget(id)
@@ -45,35 +45,35 @@ local function drop_old()
   end
 end
 
-local function save(id, of)
-  call("HSET", keys.OTHERS, id, cmsgpack.pack(of))
+local function save(id, worker)
+  call("HSET", keys.OTHERS, id, cmsgpack.pack(worker))
   call("ZADD", keys.OTHER_IDS, 0, id)
-  call("ZADD", keys.OTHERS_SEEN, of.t, id)
+  call("ZADD", keys.OTHERS_SEEN, worker.t, id)
   drop_old()
 end
 
 --- One that pulls says that it is there, and what it runs.
----@param of table record, without its times
-function M.announce(of, running)
-  local before = M.load(of.n)
-  of.t = meta.state[meta.NOW_MS]
-  of.s = before and before.t > of.t - SILENT_MS and before.s or of.t
-  of.r = running
-  save(of.n, of)
+---@param worker table record, without its times
+function M.announce(worker, running)
+  local before = M.load(worker.n)
+  worker.t = meta.state[meta.NOW_MS]
+  worker.s = before and before.t > worker.t - SILENT_MS and before.s or worker.t
+  worker.r = running
+  save(worker.n, worker)
 end
 
 --- Those that announced themselves and are not gone.
 ---@return table[] records
 function M.present()
-  local found = {}
+  local present = {}
   for _, id in ipairs(call("ZRANGEBYSCORE", keys.OTHERS_SEEN, "(" .. meta.state[meta.NOW_MS] - SILENT_MS, "+inf")) do
     budget.pay(budget.LOOK)
-    local of = M.load(id)
-    if of and not of.g then
-      found[#found + 1] = of
+    local worker = M.load(id)
+    if worker and not worker.g then
+      present[#present + 1] = worker
     end
   end
-  return found
+  return present
 end
 
 --- The first jobs that a worker is about to lose.
@@ -91,13 +91,13 @@ function M.died(id, record)
 end
 
 --- Those of the jobs that it said it runs which it still does: {{id, started_ms}, ...}.
-function M.running(of)
+function M.running(worker)
   local shown = {}
-  for _, id in ipairs(of.r or {}) do
-    local its = jobs.read(id)
+  for _, id in ipairs(worker.r or {}) do
+    local job = jobs.read(id)
     budget.pay(budget.LOOK)
-    if its and its[jobs.STATE] == states.RUNNING and its[jobs.WORKER] == of.n then
-      shown[#shown + 1] = { id, its[jobs.STARTED_MS] }
+    if job and job[jobs.STATE] == states.RUNNING and job[jobs.WORKER] == worker.n then
+      shown[#shown + 1] = { id, job[jobs.STARTED_MS] }
     end
   end
   return shown
@@ -105,16 +105,16 @@ end
 
 ---@return table? fields
 function M.document(id)
-  local of = M.load(id)
-  if not of then
+  local worker = M.load(id)
+  if not worker then
     return nil
   end
-  local running = M.running(of)
+  local running = M.running(worker)
   return {
-    id = id, name = of.n, queues = of.q, max_jobs = of.m, held = #running, running = running, seen_ms = of.t,
-    since_ms = of.s, refused = of.f or {}, lapsed = of.l or 0, request = "", host = of.h, pid = of.i, version = of.v,
-    knows = of.j, lost = of.x,
-    state = (of.g or of.t <= meta.state[meta.NOW_MS] - SILENT_MS) and "gone" or "pulling",
+    id = id, name = worker.n, queues = worker.q, max_jobs = worker.m, held = #running, running = running,
+    seen_ms = worker.t, since_ms = worker.s, refused = worker.f or {}, lapsed = worker.l or 0, request = "",
+    host = worker.h, pid = worker.i, version = worker.v, knows = worker.j, lost = worker.x,
+    state = (worker.g or worker.t <= meta.state[meta.NOW_MS] - SILENT_MS) and "gone" or "pulling",
   }
 end
 

@@ -169,7 +169,7 @@ end
 -- What specs say, by their bytes; of those that end with a request, by the bytes in front of it.
 local known = {}
 ---@kept
-local asked = {}
+local known_with_token = {}
 
 --- As parse, of the bytes of a call's only argument.
 ---@return table? wish
@@ -177,11 +177,11 @@ local asked = {}
 ---@return string|false|nil token its request
 ---@return string? before where that is not the wish's
 function M.read(blob)
-  local rest, token, before, found
+  local rest, token, before, wishes
   if memory.LASTS and blob then
     rest, token, before = request.split(blob)
-    found = token and asked or known
-    local wish = found[rest]
+    wishes = token and known_with_token or known
+    local wish = wishes[rest]
     if wish then
       return wish, nil, token or wish.request, before
     end
@@ -191,11 +191,11 @@ function M.read(blob)
     return nil, check.not_one_spec()
   end
   local wish, problem = M.parse(spec, "")
-  if wish and found and (not token or token == wish.request) then
+  if wish and wishes and (not token or token == wish.request) then
     if before then
       wish.before = false
     end
-    memory.keep(found, rest, wish)
+    memory.keep(wishes, rest, wish)
   end
   return wish, problem, wish and wish.request, before
 end

@@ -78,13 +78,13 @@ local function same(old, new)
 end
 
 --- Shares a queue by these levels. Jobs that wait are sorted anew, unless only weights changed.
-function M.set(owner, levels)
-  local name = owner[queues.NAME]
-  if not levels[1] and not queues.has(owner, queues.FAIR) then
+function M.set(queue, levels)
+  local name = queue[queues.NAME]
+  if not levels[1] and not queues.has(queue, queues.FAIR) then
     return
   end
-  queues.set(owner, queues.FAIR)
-  local before = placement.fairness(owner)
+  queues.set(queue, queues.FAIR)
+  local before = placement.fairness(queue)
   local is_same = same(before.l, levels)
   call("DEL", keys.WEIGHTS .. name)
   local packed = {}
@@ -99,16 +99,16 @@ function M.set(owner, levels)
   end
   -- Turns of a queue of this name that was forgotten are none of its.
   call("SET", keys.FAIR .. name, cmsgpack.pack({ l = packed, g = serial.next() }))
-  queues.set(owner, queues.LANED)
-  queues.set(owner, queues.UNSORTED)
+  queues.set(queue, queues.LANED)
+  queues.set(queue, queues.UNSORTED)
   call("DEL", keys.WALK .. name)
   -- Those that wait may have been looked at under the levels that were.
-  if placement.is_settled(owner) then
+  if placement.is_settled(queue) then
     return
   end
-  local priority = placement.least(owner)
-  if priority and owner[queues.PAUSED] == 0 and owner[queues.HEAD_PRIORITY] ~= meta.NONE then
-    queues.note_head(owner, priority, queues.LEAST_ID)
+  local priority = placement.least(queue)
+  if priority and queue[queues.PAUSED] == 0 and queue[queues.HEAD_PRIORITY] ~= meta.NONE then
+    queues.note_head(queue, priority, queues.LEAST_ID)
   end
 end
 

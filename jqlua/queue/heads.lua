@@ -40,15 +40,15 @@ end
 ---@return table? head {queue, priority, id, place: of its lane, is_single: take no more than this}
 ---@return boolean? is_more when the looks allowed were used up
 function M.of_queue(name)
-  local owner = queues.load(name)
-  if owner[queues.PAUSED] ~= 0 then
+  local queue = queues.load(name)
+  if queue[queues.PAUSED] ~= 0 then
     return nil
-  elseif not queues.is_plain(owner) then
-    return lane_pick.best(owner)
+  elseif not queues.is_plain(queue) then
+    return lane_pick.best(queue)
   end
-  local first = call("ZRANGE", queues.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
   if first[1] then
-    return { queue = owner, priority = tonumber(first[2]), id = first[1] }
+    return { queue = queue, priority = tonumber(first[2]), id = first[1] }
   end
 end
 
@@ -87,9 +87,9 @@ function M.build(pattern)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, BUILD_STEP)
   for _, name in ipairs(names) do
     if glob.match(pattern, name) then
-      local owner = queues.load(name)
-      if owner[queues.HEAD_PRIORITY] ~= meta.NONE then
-        call("ZADD", keys.HEADS .. pattern, owner[queues.HEAD_PRIORITY], owner[queues.HEAD_ID] .. name)
+      local queue = queues.load(name)
+      if queue[queues.HEAD_PRIORITY] ~= meta.NONE then
+        call("ZADD", keys.HEADS .. pattern, queue[queues.HEAD_PRIORITY], queue[queues.HEAD_ID] .. name)
       end
     end
   end

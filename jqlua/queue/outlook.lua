@@ -32,17 +32,17 @@ end
 ---@return number? priority
 ---@return string? id of a job, or a lower bound of it
 local function of_queue(name)
-  local owner = queues.load(name)
-  if owner[queues.PAUSED] ~= 0 then
+  local queue = queues.load(name)
+  if queue[queues.PAUSED] ~= 0 then
     return nil
   end
-  local priority, id = least(queues.key(owner, states.QUEUED))
-  if queues.is_plain(owner) then
+  local priority, id = least(queues.key(queue, states.QUEUED))
+  if queues.is_plain(queue) then
     return priority, id
-  elseif meta.state[meta.PENDING] ~= 0 or owner[queues.VERSION] < meta.state[meta.ADDED]
-    or queues.has(owner, queues.UNSORTED) then
+  elseif meta.state[meta.PENDING] ~= 0 or queue[queues.VERSION] < meta.state[meta.ADDED]
+    or queues.has(queue, queues.UNSORTED) then
     -- Lanes that a definition of the past holds do not stand among those that may start yet.
-    return better(priority, id, least(queues.key(owner, states.IN_LANE)))
+    return better(priority, id, least(queues.key(queue, states.IN_LANE)))
   end
   return better(priority, id, lane_index.bound(name))
 end

@@ -15,10 +15,10 @@ local MOST_NAMES = 1000
 local MOST_ENTRIES = 1000
 
 ---@return boolean
-function M.has_jobs(owner)
+function M.has_jobs(queue)
   local sets = {}
   for state in states.ALL:gmatch(".") do
-    sets[#sets + 1] = queues.key(owner, state)
+    sets[#sets + 1] = queues.key(queue, state)
   end
   return call("EXISTS", unpack(sets)) > 0
 end
@@ -34,10 +34,10 @@ local function forget_matching(name)
 end
 
 --- Entries of groups in a fair queue stay until somebody looks at them; nobody will.
-local function forget_lanes(owner)
-  local name = owner[queues.NAME]
+local function forget_lanes(queue)
+  local name = queue[queues.NAME]
   local index = lane_index.of_queue(name)
-  for _ = 1, queues.is_fair(owner) and MOST_ENTRIES or 0 do
+  for _ = 1, queues.is_fair(queue) and MOST_ENTRIES or 0 do
     local place = lane_index.first(index, name)
     if not place then
       break
@@ -48,13 +48,13 @@ local function forget_lanes(owner)
 end
 
 --- Takes the queue away; it has no jobs.
-function M.forget(owner)
-  local name = owner[queues.NAME]
-  if queues.has(owner, queues.LANED) then
-    forget_lanes(owner)
+function M.forget(queue)
+  local name = queue[queues.NAME]
+  if queues.has(queue, queues.LANED) then
+    forget_lanes(queue)
   end
-  queues.set_head(owner, meta.NONE)
-  owner[queues.CHANGED] = false -- it is not to be written again
+  queues.set_head(queue, meta.NONE)
+  queue[queues.CHANGED] = false -- it is not to be written again
   call("ZREM", keys.QUEUE_NAMES, name)
   local due_members = {}
   for kind in KINDS:gmatch(".") do

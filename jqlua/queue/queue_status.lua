@@ -35,8 +35,8 @@ local function recent_of(name, minutes)
   local current = math.floor(now / MINUTE_MS)
   local first, is_active = current - minutes + 1, false
   local period = { by = "minute", queue = name, from_ms = first * MINUTE_MS, to_ms = (current + 1) * MINUTE_MS }
-  local shown, cell = {}, statisticsdoc.sum(period, log.cells, function(bucket, one)
-    is_active = is_active or bucket >= current - 1 and one[2] + one[3] + one[7] > 0
+  local shown, cell = {}, statisticsdoc.sum(period, log.cells, function(bucket, counts)
+    is_active = is_active or bucket >= current - 1 and counts[2] + counts[3] + counts[7] > 0
   end)
   local place = 0
   for kind in buckets.KINDS:gmatch("%a+") do
@@ -62,11 +62,11 @@ end
 ---@return string? cause
 ---@return string[]? held_by constraints
 ---@return string? unknown name of the job, where no worker of the queue knows it
-local function cause_of(owner, shown, is_served, oldest)
+local function cause_of(queue, shown, is_served, oldest)
   if shown.paused then
     return "paused"
   end
-  local held_by = oldest and explanation.holders(oldest, owner)
+  local held_by = oldest and explanation.holders(oldest, queue)
   if held_by and held_by[1] then
     return "constraint", held_by
   elseif meta.state[meta.NOW_MS] - shown.oldest_ready_ms >= LATE_MS then
@@ -81,14 +81,14 @@ end
 ---@param shown table document
 ---@param minutes number
 ---@param oldest table? record of its oldest ready job
-function M.add(owner, shown, minutes, oldest)
-  local name = owner[queues.NAME]
+function M.add(queue, shown, minutes, oldest)
+  local name = queue[queues.NAME]
   local recent, is_active = recent_of(name, minutes)
   shown.workers, shown.channels = served.by(name)
   shown.recent, shown.empties_ms = recent, recent and empties_in(shown, recent)
   if shown.oldest_ready_ms then
     local is_served = is_active or name == queues.WEBHOOKS or shown.workers + shown.channels + shown.running > 0
-    shown.cause, shown.held_by, shown.unknown = cause_of(owner, shown, is_served, oldest)
+    shown.cause, shown.held_by, shown.unknown = cause_of(queue, shown, is_served, oldest)
   end
   budget.pay(budget.LOOK)
 end
@@ -96,14 +96,14 @@ end
 --- What holds the first of a queue's jobs that wait under constraints.
 ---@param most number of jobs that are looked at
 ---@return table {looked, jobs that are held, by: {{id, jobs}, ...}, the most first}
-function M.held(owner, most)
+function M.held(queue, most)
   local looked, held, counts, order = 0, 0, {}, {}
   while looked < most and budget.is_left() do
     local size = math.min(CHUNK, most - looked)
-    local ids = call("ZRANGE", queues.key(owner, states.IN_LANE), looked, looked + size - 1)
+    local ids = call("ZRANGE", queues.key(queue, states.IN_LANE), looked, looked + size - 1)
     for _, id in ipairs(ids) do
-      local of = jobs.read(id)
-      local holders = of and explanation.holders(of, owner) or {}
+      local job = jobs.read(id)
+      local holders = job and explanation.holders(job, queue) or {}
       held = held + (holders[1] and 1 or 0)
       for _, constraint_id in ipairs(holders) do
         if not counts[constraint_id] then
@@ -113,7 +113,7 @@ function M.held(owner, most)
         counts[constraint_id].jobs = counts[constraint_id].jobs + 1
       end
       looked = looked + 1
-      if not budget.pay(of and budget.of_job(of) or budget.LOOK) then
+      if not budget.pay(job and budget.of_job(job) or budget.LOOK) then
         break
       end
     end

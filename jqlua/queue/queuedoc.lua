@@ -12,8 +12,8 @@ local M = {}
 ---@cold
 --- By what the queue is shared.
 ---@return table[]? levels {by, weights?}; nil when it is not any more
-function M.fair(owner)
-  local raw = redis.call("GET", keys.FAIR .. owner[queues.NAME])
+function M.fair(queue)
+  local raw = redis.call("GET", keys.FAIR .. queue[queues.NAME])
   if not raw then
     return nil
   end
@@ -24,7 +24,7 @@ function M.fair(owner)
   if not levels[1] then
     return nil
   end
-  local weights = redis.call("HGETALL", keys.WEIGHTS .. owner[queues.NAME])
+  local weights = redis.call("HGETALL", keys.WEIGHTS .. queue[queues.NAME])
   for i = 1, #weights, 2 do
     local level = levels[tonumber(weights[i]:sub(1, 1))]
     level.weights = level.weights or {}
@@ -35,30 +35,30 @@ end
 
 ---@return table document
 ---@return table? oldest record of its oldest ready job
-local function shown_of(owner)
+local function shown_of(queue)
   local shown = {
-    name = owner[queues.NAME], paused = owner[queues.PAUSED] ~= 0, max_waiting = owner[queues.MAX_WAITING],
+    name = queue[queues.NAME], paused = queue[queues.PAUSED] ~= 0, max_waiting = queue[queues.MAX_WAITING],
   }
   local first
   for state in states.ALL:gmatch(".") do
     local name = states.name(state)
-    shown[name] = (shown[name] or 0) + redis.call("ZCARD", queues.key(owner, state))
+    shown[name] = (shown[name] or 0) + redis.call("ZCARD", queues.key(queue, state))
   end
   if shown.queued > 0 then
-    shown.oldest_ready_ms, first = oldest.since(owner)
+    shown.oldest_ready_ms, first = oldest.since(queue)
   end
-  if queues.is_fair(owner) then
-    shown.fair = M.fair(owner)
+  if queues.is_fair(queue) then
+    shown.fair = M.fair(queue)
   end
-  if queues.has(owner, queues.OWN) then
-    shown.settings = settingspec.show(settings.own(owner))
+  if queues.has(queue, queues.OWN) then
+    shown.settings = settingspec.show(settings.own(queue))
   end
   return shown, first
 end
 
 ---@return string map
-function M.encode(owner)
-  return cmsgpack.pack((shown_of(owner)))
+function M.encode(queue)
+  return cmsgpack.pack((shown_of(queue)))
 end
 
 ---@cold
@@ -66,13 +66,13 @@ end
 ---@param minutes? number
 ---@param held? number of jobs that are looked at
 ---@return string map
-function M.encode_standing(owner, minutes, held)
-  local shown, first = shown_of(owner)
+function M.encode_standing(queue, minutes, held)
+  local shown, first = shown_of(queue)
   if minutes then
-    queue_status.add(owner, shown, minutes, first)
+    queue_status.add(queue, shown, minutes, first)
   end
   if held then
-    shown.held = queue_status.held(owner, held)
+    shown.held = queue_status.held(queue, held)
   end
   return cmsgpack.pack(shown)
 end

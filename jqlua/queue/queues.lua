@@ -109,13 +109,13 @@ function M.load(name)
 end
 
 --- The key of the set of a queue's jobs in a state.
----@param letter string
-function M.key(of, state)
-  local own = of[M.KEYS]
-  local key = own[state]
+---@param state string
+function M.key(queue, state)
+  local key_by_state = queue[M.KEYS]
+  local key = key_by_state[state]
   if not key then
-    key = keys.SET .. state .. ":" .. of[M.NAME]
-    own[state] = key
+    key = keys.SET .. state .. ":" .. queue[M.NAME]
+    key_by_state[state] = key
   end
   return key
 end
@@ -123,11 +123,11 @@ end
 ---@cold
 --- Something of one kind is due earlier than was noted.
 ---@param field number DUE_RUNNING, DUE_WAITING or DUE_ENDED
-function M.note_due(of, field, at_ms)
-  if at_ms < of[field] then
-    of[field] = at_ms
-    of[M.CHANGED] = true
-    due.note(M.due_member(of, field), at_ms)
+function M.note_due(queue, field, at_ms)
+  if at_ms < queue[field] then
+    queue[field] = at_ms
+    queue[M.CHANGED] = true
+    due.note(M.due_member(queue, field), at_ms)
   else
     due.tell_sleepers()
   end
@@ -135,20 +135,20 @@ end
 
 ---@cold
 --- Settings changed: moments that were noted before may be too late.
-function M.look_again(of)
-  M.note_due(of, M.DUE_RUNNING, due.AT_ONCE)
-  M.note_due(of, M.DUE_ENDED, due.AT_ONCE)
+function M.look_again(queue)
+  M.note_due(queue, M.DUE_RUNNING, due.AT_ONCE)
+  M.note_due(queue, M.DUE_ENDED, due.AT_ONCE)
 end
 
 ---@return string member of the set of due moments
-function M.due_member(of, field)
-  return (field == M.DUE_RUNNING and due.LEASES or field == M.DUE_WAITING and due.WAITING or due.ENDED) .. of[M.NAME]
+function M.due_member(queue, field)
+  return (field == M.DUE_RUNNING and due.LEASES or field == M.DUE_WAITING and due.WAITING or due.ENDED) .. queue[M.NAME]
 end
 
 ---@cold
 --- Whether a queue that has jobs stands in the indexes of patterns.
-function M.is_listed(of)
-  return of[M.PAUSED] == 0 and of[M.NAME] ~= M.WEBHOOKS
+function M.is_listed(queue)
+  return queue[M.PAUSED] == 0 and queue[M.NAME] ~= M.WEBHOOKS
 end
 
 ---@cold
@@ -158,13 +158,13 @@ function M.is_meant(wanted, name)
 end
 
 local function patterns_of(name)
-  local found = {}
+  local matching = {}
   for _, pattern in ipairs(call("HKEYS", keys.PATTERNS)) do
     if glob.match(pattern, name) then
-      found[#found + 1] = pattern
+      matching[#matching + 1] = pattern
     end
   end
-  return found
+  return matching
 end
 
 --- What stands for an id in indexes: its first digits, which are a lower bound all the same.
@@ -176,87 +176,88 @@ end
 ---@cold
 --- Moves the queue's entry in the indexes it belongs to.
 ---@param priority number meta.NONE for no entry
-function M.set_head(of, priority, id)
-  if not M.is_listed(of) then
+function M.set_head(queue, priority, id)
+  if not M.is_listed(queue) then
     priority = meta.NONE
   end
   id = id and M.bound(id)
-  local name, before = of[M.NAME], of[M.HEAD_PRIORITY]
+  local name, before = queue[M.NAME], queue[M.HEAD_PRIORITY]
   for _, pattern in ipairs(patterns_of(name)) do
     if before ~= meta.NONE then
-      call("ZREM", keys.HEADS .. pattern, of[M.HEAD_ID] .. name)
+      call("ZREM", keys.HEADS .. pattern, queue[M.HEAD_ID] .. name)
     end
     if priority ~= meta.NONE then
       call("ZADD", keys.HEADS .. pattern, priority, id .. name)
     end
   end
-  of[M.HEAD_PRIORITY] = priority
-  of[M.HEAD_ID] = priority ~= meta.NONE and id or NO_ID
-  of[M.CHANGED] = true
+  queue[M.HEAD_PRIORITY] = priority
+  queue[M.HEAD_ID] = priority ~= meta.NONE and id or NO_ID
+  queue[M.CHANGED] = true
 end
 
 ---@cold
 --- Writes a record that changed.
-function M.save(of)
-  call("SET", keys.QUEUE .. of[M.NAME], struct.pack(M.FORMAT, of[M.PAUSED] + of[M.FLAGS],
-    of[M.MAX_WAITING], of[M.DUE_RUNNING], of[M.DUE_WAITING], of[M.DUE_ENDED], of[M.HEAD_PRIORITY], of[M.HEAD_ID],
-    of[M.VERSION], of[M.FREE]))
-  if of[M.IS_NEW] then
-    call("ZADD", keys.QUEUE_NAMES, 0, of[M.NAME])
-    of[M.IS_NEW] = false
+function M.save(queue)
+  call("SET", keys.QUEUE .. queue[M.NAME], struct.pack(M.FORMAT, queue[M.PAUSED] + queue[M.FLAGS],
+    queue[M.MAX_WAITING], queue[M.DUE_RUNNING], queue[M.DUE_WAITING], queue[M.DUE_ENDED], queue[M.HEAD_PRIORITY],
+    queue[M.HEAD_ID], queue[M.VERSION], queue[M.FREE]))
+  if queue[M.IS_NEW] then
+    call("ZADD", keys.QUEUE_NAMES, 0, queue[M.NAME])
+    queue[M.IS_NEW] = false
   end
-  of[M.CHANGED] = false
+  queue[M.CHANGED] = false
 end
 
 ---@cold
 ---@return boolean
-function M.has(of, flag)
-  return of[M.FLAGS] % (flag + flag) >= flag
+function M.has(queue, flag)
+  return queue[M.FLAGS] % (flag + flag) >= flag
 end
 
 ---@cold
-function M.set(of, flag)
-  if not M.has(of, flag) then
-    of[M.FLAGS] = of[M.FLAGS] + flag
-    of[M.CHANGED] = true
+function M.set(queue, flag)
+  if not M.has(queue, flag) then
+    queue[M.FLAGS] = queue[M.FLAGS] + flag
+    queue[M.CHANGED] = true
   end
 end
 
 ---@cold
-function M.clear(of, flag)
-  if M.has(of, flag) then
-    of[M.FLAGS] = of[M.FLAGS] - flag
-    of[M.CHANGED] = true
+function M.clear(queue, flag)
+  if M.has(queue, flag) then
+    queue[M.FLAGS] = queue[M.FLAGS] - flag
+    queue[M.CHANGED] = true
   end
 end
 
 --- Whether no constraint can match its jobs of a name, and it is not shared fairly: they wait in its plain set.
 ---@param name string
 ---@return boolean
-function M.is_free(of, name)
+function M.is_free(queue, name)
   local version = meta.state[meta.VERSION]
-  return of[M.FLAGS] % (2 * M.FAIR) < M.FAIR and (version == 0 or of[M.FREE] == version and name == of[M.NAME])
+  return queue[M.FLAGS] % (2 * M.FAIR) < M.FAIR and (version == 0 or queue[M.FREE] == version and name == queue[M.NAME])
 end
 
 --- Whether the set of its plain jobs is all there is to look at.
-function M.is_plain(of)
-  return of[M.FLAGS] % M.MIXED == 0 and of[M.FLAGS] % M.INDEXED < M.UNSORTED and of[M.VERSION] >= meta.state[meta.ADDED]
+function M.is_plain(queue)
+  return queue[M.FLAGS] % M.MIXED == 0 and queue[M.FLAGS] % M.INDEXED < M.UNSORTED
+    and queue[M.VERSION] >= meta.state[meta.ADDED]
 end
 
 ---@cold
-function M.is_fair(of)
-  return of[M.FLAGS] % M.MIXED >= M.FAIR
+function M.is_fair(queue)
+  return queue[M.FLAGS] % M.MIXED >= M.FAIR
 end
 
 ---@cold
 --- A job came in that may be the queue's best.
-function M.note_head(of, priority, id)
-  if M.is_fair(of) then
+function M.note_head(queue, priority, id)
+  if M.is_fair(queue) then
     id = M.LEAST_ID -- which of them comes next is not a matter of ids
   end
-  local best = of[M.HEAD_PRIORITY]
-  if priority < best or (priority == best and id < of[M.HEAD_ID]) then
-    M.set_head(of, priority, id)
+  local best = queue[M.HEAD_PRIORITY]
+  if priority < best or (priority == best and id < queue[M.HEAD_ID]) then
+    M.set_head(queue, priority, id)
   end
 end
 
@@ -283,10 +284,10 @@ end
 
 ---@cold
 --- Jobs of a queue that are to start: they count against max_waiting.
-function M.waiting(of)
+function M.waiting(queue)
   local total = 0
   for state in states.WAITING:gmatch(".") do
-    total = total + call("ZCARD", M.key(of, state))
+    total = total + call("ZCARD", M.key(queue, state))
   end
   return total
 end

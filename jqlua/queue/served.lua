@@ -30,15 +30,15 @@ local function all()
   if known.groups then
     return known.groups
   end
-  local groups, of = {}, {}
+  local groups, group_by_key = {}, {}
   known.groups = groups
   local function note(names, kind, refused)
     local key = table.concat(names, "\0") .. "\1" .. (refused and cmsgpack.pack(refused) or "")
-    if not of[key] then
-      of[key] = { queues = names, refused = refused or {}, workers = 0, channels = 0, others = 0 }
-      groups[#groups + 1] = of[key]
+    if not group_by_key[key] then
+      group_by_key[key] = { queues = names, refused = refused or {}, workers = 0, channels = 0, others = 0 }
+      groups[#groups + 1] = group_by_key[key]
     end
-    of[key][kind] = of[key][kind] + 1
+    group_by_key[key][kind] = group_by_key[key][kind] + 1
   end
   for _, id in ipairs(call("ZRANGE", keys.WORKER_IDS, 0, MOST_WORKERS - 1)) do
     local record = workers.load(id)

@@ -29,9 +29,9 @@ function M.delete(id)
   due.set(due.SCHEDULE .. id, meta.NONE)
 end
 
-local function enter(of)
-  call("ZADD", keys.SCHEDULE_IDS, 0, of.s.id)
-  schedules.enter(of)
+local function enter(schedule)
+  call("ZADD", keys.SCHEDULE_IDS, 0, schedule.s.id)
+  schedules.enter(schedule)
 end
 
 local function has_same_moments(old, new)
@@ -46,52 +46,52 @@ end
 --- Creates a schedule, or replaces it.
 ---@param spec table checked
 ---@param argument string
----@return table of
+---@return table schedule
 function M.put(spec, argument)
   local old = schedules.load(spec.id)
-  local of = { s = spec, a = argument, m = 0 }
+  local schedule = { s = spec, a = argument, m = 0 }
   if old then
-    of.m, of.l, of.i, of.r = old.m, old.l, old.i, old.r
+    schedule.m, schedule.l, schedule.i, schedule.r = old.m, old.l, old.i, old.r
     if spec.declared and spec.paused == nil then
       spec.paused = old.s.paused -- a program that declares something else does not resume it
     end
     spec.declared = spec.declared or old.s.declared
   end
-  if not spec.paused and not schedules.is_used_up(of) then
+  if not spec.paused and not schedules.is_used_up(schedule) then
     local plan = moments.plan(spec)
     if old and old.n and has_same_moments(old.s, spec) then
-      of.n = old.n <= plan.end_ms and old.n or nil
+      schedule.n = old.n <= plan.end_ms and old.n or nil
     else
-      of.n = moments.next(plan, meta.state[meta.NOW_MS])
+      schedule.n = moments.next(plan, meta.state[meta.NOW_MS])
     end
   end
-  enter(of)
-  return of
+  enter(schedule)
+  return schedule
 end
 
 ---@param at_ms number
 ---@param is_beside boolean whether that is none of its moments
 ---@return string? id nil where its queue has no room
 ---@return number? created 0 or 1
-local function create(of, at_ms, is_beside)
-  local new = jobspec.read(of.s.job, "job", 0)
+local function create(schedule, at_ms, is_beside)
+  local new = jobspec.read(schedule.s.job, "job", 0)
   if not new or not arrival.has_room(new) then
     return nil
   end
   local options = jobs.options(new)
-  options.schedule, options.schedule_ms = of.s.id, at_ms
+  options.schedule, options.schedule_ms = schedule.s.id, at_ms
   new[jobs.OPTIONS] = cmsgpack.pack(options)
-  local id, created = arrival.create(new, of.a)
+  local id, created = arrival.create(new, schedule.a)
   if created == 1 then
-    schedules.note_made(of, id, not is_beside and at_ms or nil)
+    schedules.note_made(schedule, id, not is_beside and at_ms or nil)
   end
   return id, created
 end
 
 --- The job of one moment.
-local function make(of, at_ms)
+local function make(schedule, at_ms)
   budget.pay(budget.STEP) -- reading what the job is to be, finding the next moment
-  local id, created = create(of, at_ms, false)
+  local id, created = create(schedule, at_ms, false)
   if created == 1 then
     budget.pay(budget.of_job(jobs.read(id)))
   end
@@ -101,15 +101,16 @@ end
 ---@return table? reply {job id, created}
 ---@return string? problem
 function M.run_now(schedule_id)
-  local of = schedules.load(schedule_id)
-  if not of then
+  local schedule = schedules.load(schedule_id)
+  if not schedule then
     return nil, check.missing("id", "schedule", schedule_id)
   end
-  local id, created = create(of, meta.state[meta.NOW_MS], true)
+  local id, created = create(schedule, meta.state[meta.NOW_MS], true)
   if not id then
-    return nil, "FULL job.queue: " .. check.show(of.s.job.queue or of.s.job.name) .. " takes no more jobs that wait"
+    local job = schedule.s.job
+    return nil, "FULL job.queue: " .. check.show(job.queue or job.name) .. " takes no more jobs that wait"
   elseif created == 1 then
-    schedules.save(of)
+    schedules.save(schedule)
   end
   return { id, created }
 end
@@ -117,8 +118,8 @@ end
 --- The jobs that it made last, the latest first: what became of them, as far as it is still known.
 ---@param most number
 ---@return table[]
-function M.runs(of, most)
-  local list, ids = {}, of.r or {}
+function M.runs(schedule, most)
+  local list, ids = {}, schedule.r or {}
   for at = #ids, math.max(1, #ids - most + 1), -1 do
     local id = ids[at]
     local made = jobs.read(id)
@@ -137,22 +138,22 @@ end
 --- Deals with the moments that passed. What is left of a backlog is left to the next sweep.
 ---@param limit number of jobs
 ---@return number steps
-local function make_due(of, limit)
+local function make_due(schedule, limit)
   local now = meta.state[meta.NOW_MS]
-  local plan = moments.plan(of.s)
-  local catch_up = of.s.catch_up or "one"
-  local backlog = catch_up == "all" and (of.s.backlog or BACKLOG) or 1
-  local at_ms = moments.last(plan, of.n, now, backlog)
+  local plan = moments.plan(schedule.s)
+  local catch_up = schedule.s.catch_up or "one"
+  local backlog = catch_up == "all" and (schedule.s.backlog or BACKLOG) or 1
+  local at_ms = moments.last(plan, schedule.n, now, backlog)
   if catch_up == "none" and now - at_ms > MISSED_MS then
     at_ms = moments.next(plan, at_ms)
   end
   local steps = 0
   while at_ms and at_ms <= now and steps < limit and (steps == 0 or budget.is_left()) do
-    make(of, at_ms)
+    make(schedule, at_ms)
     steps = steps + 1
-    at_ms = not schedules.is_used_up(of) and moments.next(plan, at_ms) or nil
+    at_ms = not schedules.is_used_up(schedule) and moments.next(plan, at_ms) or nil
   end
-  of.n = at_ms
+  schedule.n = at_ms
   return steps
 end
 
@@ -160,26 +161,26 @@ end
 ---@param limit number
 ---@return number steps
 function M.fire(id, limit)
-  local of = schedules.load(id)
+  local schedule = schedules.load(id)
   local steps, now = 0, meta.state[meta.NOW_MS]
   budget.pay(budget.RECORD)
-  if of and schedules.due_ms(of) <= now then
-    steps = make_due(of, limit)
-    schedules.save(of)
+  if schedule and schedules.due_ms(schedule) <= now then
+    steps = make_due(schedule, limit)
+    schedules.save(schedule)
   else
-    due.set(due.SCHEDULE .. id, of and schedules.due_ms(of) or meta.NONE)
+    due.set(due.SCHEDULE .. id, schedule and schedules.due_ms(schedule) or meta.NONE)
   end
   return steps
 end
 
 --- The next n moments that are to come.
 ---@return number[]
-function M.upcoming(of, n)
+function M.upcoming(schedule, n)
   local list = {}
-  if of.n and n > 0 then
-    local plan = moments.plan(of.s)
-    n = math.min(n, (of.s.limit or math.huge) - of.m)
-    local at_ms = moments.next(plan, math.max(of.n - 1, meta.state[meta.NOW_MS]))
+  if schedule.n and n > 0 then
+    local plan = moments.plan(schedule.s)
+    n = math.min(n, (schedule.s.limit or math.huge) - schedule.m)
+    local at_ms = moments.next(plan, math.max(schedule.n - 1, meta.state[meta.NOW_MS]))
     while at_ms and #list < n do
       list[#list + 1] = at_ms
       at_ms = moments.next(plan, at_ms)

@@ -74,13 +74,13 @@ local names = { of = "", fields = {} } -- of the buckets looked at last: for man
 
 ---@return string[]
 local function fields_of(level, first, last)
-  local of = level .. first .. ":" .. last
-  if names.of ~= of then
+  local range_key = level .. first .. ":" .. last
+  if names.of ~= range_key then
     local fields = {}
     for bucket = first, last do
       fields[#fields + 1] = level .. bucket
     end
-    names.of, names.fields = of, fields
+    names.of, names.fields = range_key, fields
   end
   return names.fields
 end
@@ -123,29 +123,29 @@ local function keys_of(spec)
   return { "\0" }
 end
 
-local function percentile(of, steps, share)
-  local left = of[1] * share
+local function percentile(summary, steps, share)
+  local left = summary[1] * share
   for _, step in ipairs(steps) do
     left = left - step[2]
     if left <= 0 then
-      return math.max(of[4], math.min(of[5], step[1]))
+      return math.max(summary[4], math.min(summary[5], step[1]))
     end
   end
-  return of[5]
+  return summary[5]
 end
 
----@param of table? as cells have it
+---@param summary table? as cells have it
 ---@param is_brief? boolean without the histogram
 ---@return table
-function M.distribution(of, is_brief)
-  if not of then
+function M.distribution(summary, is_brief)
+  if not summary then
     return {
       count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0,
       histogram = not is_brief and {} or nil,
     }
   end
   local steps = {}
-  for place, number in pairs(of) do
+  for place, number in pairs(summary) do
     if place >= buckets.STEPS then
       local step = place - buckets.STEPS
       steps[#steps + 1] = { step == 0 and 0 or math.floor(buckets.STEP ^ (step - 1)), number }
@@ -154,11 +154,12 @@ function M.distribution(of, is_brief)
   table.sort(steps, function(a, b)
     return a[1] < b[1]
   end)
-  local mean = of[2] / of[1]
+  local mean = summary[2] / summary[1]
   return {
-    count = of[1], mean = mean, deviation = math.sqrt(math.max(0, of[3] / of[1] - mean * mean)), min = of[4],
-    max = of[5], p50 = percentile(of, steps, 0.5), p90 = percentile(of, steps, 0.9), p95 = percentile(of, steps, 0.95),
-    p99 = percentile(of, steps, 0.99), histogram = not is_brief and steps or nil,
+    count = summary[1], mean = mean, deviation = math.sqrt(math.max(0, summary[3] / summary[1] - mean * mean)),
+    min = summary[4], max = summary[5], p50 = percentile(summary, steps, 0.5), p90 = percentile(summary, steps, 0.9),
+    p95 = percentile(summary, steps, 0.95), p99 = percentile(summary, steps, 0.99),
+    histogram = not is_brief and steps or nil,
   }
 end
 
@@ -222,20 +223,20 @@ local function pairs_behind(spec, pending, most)
   if cursor ~= "" and (not spec.queue or cursor >= spec.queue .. "\0") then
     low = "(" .. cursor
   end
-  local found = call("ZRANGEBYLEX", keys.STATS_PAIRS, low, high, "LIMIT", 0, most)
-  local last = #found == most and found[most]
+  local listed = call("ZRANGEBYLEX", keys.STATS_PAIRS, low, high, "LIMIT", 0, most)
+  local last = #listed == most and listed[most]
   local known = {}
-  for _, key in ipairs(found) do
+  for _, key in ipairs(listed) do
     known[key] = true
   end
   for key in pairs(pending) do
     if buckets.is_pair(key) and not known[key] and (cursor == "" or key > cursor) and (not last or key < last)
       and (not spec.queue or key:sub(1, #spec.queue + 1) == spec.queue .. "\0") then
-      found[#found + 1] = key
+      listed[#listed + 1] = key
     end
   end
-  table.sort(found)
-  return found, not last
+  table.sort(listed)
+  return listed, not last
 end
 
 --- One document for each pair of queue and name.
@@ -243,9 +244,9 @@ end
 function M.series(spec)
   local range = range_of(spec)
   local pending = buckets.cells(call("GET", keys.LOG))
-  local found, is_end = pairs_behind(spec, pending, spec.count or 100)
-  local reply = { is_end and "" or found[#found] }
-  for i, key in ipairs(found) do
+  local listed, is_end = pairs_behind(spec, pending, spec.count or 100)
+  local reply = { is_end and "" or listed[#listed] }
+  for i, key in ipairs(listed) do
     local queue, name = key:match("^(%Z*)%z(.*)$")
     name = name == "" and queue or name
     if not spec.name or spec.name == name then
@@ -258,7 +259,7 @@ function M.series(spec)
         reply[#reply + 1] = fill({ queue = queue, name = name }, sum, spec.brief)
       end
     end
-    if not budget.pay(budget.LOOK) and i < #found then
+    if not budget.pay(budget.LOOK) and i < #listed then
       reply[1] = key
       break
     end

@@ -60,7 +60,7 @@ function M.entered(new)
   list[3] = list[3] + 1
 end
 
-local function kind_of(of, to)
+local function kind_of(job, to)
   if to == states.DONE or to == states.KEPT then
     return M.DONE
   elseif to == states.ERROR then
@@ -70,9 +70,9 @@ local function kind_of(of, to)
   elseif to == states.SKIPPED then
     return SKIPPED
   elseif to == states.RETRYING then
-    return of[jobs.HOW] == jobs.LAPSED and LAPSED or FAILED
+    return job[jobs.HOW] == jobs.LAPSED and LAPSED or FAILED
   end
-  return of[jobs.HOW] == jobs.MOVED_ON and MOVED or RELEASED
+  return job[jobs.HOW] == jobs.MOVED_ON and MOVED or RELEASED
 end
 
 local function within(ms)
@@ -93,22 +93,23 @@ end
 --- A job's attempt ends, or the job does. It still has queue and name under which that counts, and HOW is set.
 ---@param from string letter of its state
 ---@param to string
-function M.left(of, from, to)
-  local kind, wait, run = kind_of(of, to), M.NONE, M.NONE
+function M.left(job, from, to)
+  local kind, wait, run = kind_of(job, to), M.NONE, M.NONE
   if from == states.RUNNING then
-    local started_ms = of[jobs.STARTED_MS]
-    if of[jobs.ATTEMPT] == 1 then
-      wait = within(started_ms - (of[jobs.OPTIONS] ~= "" and jobs.given(of).ready_ms or jobs.created_ms(of[jobs.ID])))
+    local started_ms = job[jobs.STARTED_MS]
+    if job[jobs.ATTEMPT] == 1 then
+      local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.given(job).ready_ms
+      wait = within(started_ms - (ready_ms or jobs.created_ms(job[jobs.ID])))
     end
     run = within(meta.state[meta.NOW_MS] - started_ms)
   end
-  add(group(of[jobs.QUEUE], of[jobs.NAME]), kind, wait, run)
+  add(group(job[jobs.QUEUE], job[jobs.NAME]), kind, wait, run)
 end
 
 ---@cold
 --- A job that does not run goes to another queue.
-function M.moved(of)
-  add(group(of[jobs.QUEUE], of[jobs.NAME]), MOVED, M.NONE, M.NONE)
+function M.moved(job)
+  add(group(job[jobs.QUEUE], job[jobs.NAME]), MOVED, M.NONE, M.NONE)
 end
 
 local function entry_of(list)
@@ -134,9 +135,9 @@ function M.write()
   local entry = entry_of(list)
   if next(gathered) then
     local parts = { entry }
-    for other, its in next, gathered do
+    for other, items in next, gathered do
       gathered[other] = nil
-      parts[#parts + 1] = entry_of(its)
+      parts[#parts + 1] = entry_of(items)
     end
     entry = table.concat(parts)
   end

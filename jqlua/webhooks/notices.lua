@@ -28,37 +28,37 @@ function M.explain(reason, message, group)
 end
 
 --- What is told of an end.
-local function event(of, to)
-  local told = {
-    id = of[jobs.ID], name = of[jobs.NAME], queue = of[jobs.QUEUE], status = states.name(to),
-    attempt = of[jobs.ATTEMPT], retry_count = of[jobs.FAILURES], created_ms = jobs.created_ms(of[jobs.ID]),
+local function event_of(job, to)
+  local event = {
+    id = job[jobs.ID], name = job[jobs.NAME], queue = job[jobs.QUEUE], status = states.name(to),
+    attempt = job[jobs.ATTEMPT], retry_count = job[jobs.FAILURES], created_ms = jobs.created_ms(job[jobs.ID]),
     ended_ms = meta.state[meta.NOW_MS],
   }
-  if of[jobs.ATTEMPT] > 0 then
-    told.started_ms = of[jobs.STARTED_MS]
+  if job[jobs.ATTEMPT] > 0 then
+    event.started_ms = job[jobs.STARTED_MS]
   end
   if to == states.ERROR then
-    told.reason, told.message, told.group = why.reason, why.message, why.group
+    event.reason, event.message, event.group = why.reason, why.message, why.group
   end
-  return told
+  return event
 end
 
 --- A job that carries a notification, due now. It is to be entered into its queue.
 local function new(target)
-  local owner, now = queues.load(queues.WEBHOOKS), meta.state[meta.NOW_MS]
+  local queue, now = queues.load(queues.WEBHOOKS), meta.state[meta.NOW_MS]
   local id = serial.next()
-  local of = {
+  local job = {
     0, states.SCHEDULED, jobs.NOT_YET, 0, 0, 0, 0, queues.WEBHOOKS, queues.WEBHOOKS, 0, MAX_RETRY, LEASE_MS,
     cmsgpack.pack({ webhook = target }), "", "", id, "", false,
   }
-  jobs.hold(of)
-  jobs.save(of)
+  jobs.hold(job)
+  jobs.save(job)
   local writes = batch.writes
   local n = #writes
   writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, NIL
-  queues.note_due(owner, queues.DUE_WAITING, now)
+  queues.note_due(queue, queues.DUE_WAITING, now)
   budget.pay(budget.STEP)
-  return of
+  return job
 end
 
 --- The notifications of a job that ends. Of the end of one nobody is told.
@@ -69,10 +69,10 @@ function M.of(moved, to)
   if options.webhook then
     return made
   end
-  local told
+  local event
   if options.notify then
-    told = event(moved, to)
-    made[1] = new({ url = options.notify, event = told })
+    event = event_of(moved, to)
+    made[1] = new({ url = options.notify, event = event })
   end
   local letter = to == states.KEPT and states.DONE or to
   local facts
@@ -80,8 +80,8 @@ function M.of(moved, to)
     if hook.o:find(letter, 1, true) then
       facts = facts or constraints.facts(moved)
       if constraints.is_match(hook, facts, moved) then
-        told = told or event(moved, to)
-        made[#made + 1] = new({ id = hook.i, event = told })
+        event = event or event_of(moved, to)
+        made[#made + 1] = new({ id = hook.i, event = event })
       end
     end
   end

@@ -122,9 +122,9 @@ end
 --- When clocks are changed, in three years: { at seconds since 1970, offset from then on }.
 local function changes(zone, year)
   local list = {}
-  for of = year - 1, year + 1 do
-    list[#list + 1] = { clock_of(zone.from, of) - zone.standard, zone.summer }
-    list[#list + 1] = { clock_of(zone.to, of) - zone.summer, zone.standard }
+  for changing_year = year - 1, year + 1 do
+    list[#list + 1] = { clock_of(zone.from, changing_year) - zone.standard, zone.summer }
+    list[#list + 1] = { clock_of(zone.to, changing_year) - zone.summer, zone.standard }
   end
   table.sort(list, function(a, b)
     return a[1] < b[1]

@@ -142,10 +142,10 @@ end
 --- The only values a condition can hold for, where that is known: of `in`, `eq`, a glob without *, bounds that meet.
 ---@return boolean is_possible
 ---@return table? candidates scalars; not all of them need do
-local function candidates_of(said)
-  local operators = said.operators
-  if said.list then
-    return true, said.list
+local function candidates_of(leaf)
+  local operators = leaf.operators
+  if leaf.list then
+    return true, leaf.list
   end
   for i = 1, #operators, 2 do
     local operator, operand = operators[i], operators[i + 1]
@@ -155,7 +155,7 @@ local function candidates_of(said)
       return true, { "s" .. operand }
     end
   end
-  local is_possible, only = look_between(bounds_of(said.kind, operators))
+  local is_possible, only = look_between(bounds_of(leaf.kind, operators))
   return is_possible, only and { only }
 end
 
@@ -168,15 +168,15 @@ local function glob_of(pattern)
 end
 
 --- Puts a condition of one operator, or for tags of several, into the form it is tested in.
-local function to_nodes(said, operators)
+local function to_nodes(leaf, operators)
   local nodes = {}
-  if said.kind == condition.TAGS then
-    nodes = { condition.TAGS, 3 + #operators, said.unwanted or false, unpack(operators) }
+  if leaf.kind == condition.TAGS then
+    nodes = { condition.TAGS, 3 + #operators, leaf.unwanted or false, unpack(operators) }
   else
     for i = 1, #operators, 2 do
-      nodes[#nodes + 1] = said.kind + operators[i]
-      if said.kind == condition.ARGUMENT then
-        nodes[#nodes + 1] = said.path and (#said.path == 1 and said.path[1] or said.path)
+      nodes[#nodes + 1] = leaf.kind + operators[i]
+      if leaf.kind == condition.ARGUMENT then
+        nodes[#nodes + 1] = leaf.path and (#leaf.path == 1 and leaf.path[1] or leaf.path)
       end
       nodes[#nodes + 1] = operators[i + 1]
     end
@@ -188,23 +188,23 @@ end
 ---@param scalars table list
 ---@param patterns string[]
 ---@return table nodes
-function M.one_of(said, scalars, patterns)
+function M.one_of(leaf, scalars, patterns)
   if #patterns == 1 and #scalars == 0 then
-    return to_nodes(said, { glob_of(patterns[1]) })
+    return to_nodes(leaf, { glob_of(patterns[1]) })
   elseif #patterns > 0 then
-    return to_nodes(said, { condition.LIKE, { condition.to_set(scalars), unpack(patterns) } })
+    return to_nodes(leaf, { condition.LIKE, { condition.to_set(scalars), unpack(patterns) } })
   elseif #scalars == 1 then
-    return to_nodes(said, { condition.EQ, scalars[1] })
+    return to_nodes(leaf, { condition.EQ, scalars[1] })
   end
   local set = condition.to_set(scalars)
-  return to_nodes(said, set and { condition.IN, set } or { condition.AMONG, scalars })
+  return to_nodes(leaf, set and { condition.IN, set } or { condition.AMONG, scalars })
 end
 
 --- What of some values fulfils the operators.
-local function filter(said, scalars)
-  local left, operators = {}, said.operators
+local function filter(leaf, scalars)
+  local left, operators = {}, leaf.operators
   for _, scalar in ipairs(scalars) do
-    local is_left = scalar ~= said.unwanted and not M.expected(said.kind, "equal", scalar)
+    local is_left = scalar ~= leaf.unwanted and not M.expected(leaf.kind, "equal", scalar)
     for i = 1, #operators, 2 do
       is_left = is_left and condition.holds(operators[i], operators[i + 1], scalar)
     end
@@ -217,20 +217,20 @@ end
 
 --- A condition of operators. When only certain values can fulfil them, it asks for these and for nothing else.
 ---@return table? nodes nil when no value can fulfil them
-function M.all_of(said)
-  local operators = said.operators
-  if said.exists == false then
-    local is_content = not said.list and (#operators == 0 or #operators == 2 and operators[1] == condition.NE)
-    said.unwanted = nil
-    return is_content and not said.is_always_there and to_nodes(said, { condition.EXISTS, false }) or nil
+function M.all_of(leaf)
+  local operators = leaf.operators
+  if leaf.exists == false then
+    local is_content = not leaf.list and (#operators == 0 or #operators == 2 and operators[1] == condition.NE)
+    leaf.unwanted = nil
+    return is_content and not leaf.is_always_there and to_nodes(leaf, { condition.EXISTS, false }) or nil
   end
-  local is_possible, candidates = candidates_of(said)
+  local is_possible, candidates = candidates_of(leaf)
   if not is_possible then
     return nil
   elseif candidates then
-    local left = filter(said, candidates)
-    return #left > 0 and M.one_of(said, left, {}) or nil
-  elseif said.exists then
+    local left = filter(leaf, candidates)
+    return #left > 0 and M.one_of(leaf, left, {}) or nil
+  elseif leaf.exists then
     operators[#operators + 1], operators[#operators + 2] = condition.EXISTS, true
   end
   for i = 1, #operators, 2 do
@@ -238,7 +238,7 @@ function M.all_of(said)
       operators[i], operators[i + 1] = glob_of(operators[i + 1])
     end
   end
-  return to_nodes(said, operators)
+  return to_nodes(leaf, operators)
 end
 
 return M
