@@ -1,10 +1,25 @@
--- Registers a worker; or has one that pulls under its own name listed, until it is silent for three minutes.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?, host?, pid?, version?, knows?, refused?}, or with
---        announce and running? instead of url, secrets and key
--- Reply  worker id; with announce its name
--- Errors INVALID field, FULL queues
--- Flags: write
+-- Registers a worker; or lists one that picks under its own name, until it is silent for three minutes.
+--
+-- @arg    name      name
+-- @arg    queues    list<queue> 1..100   names and patterns; a text is a list of one
+-- @arg    url       url? 0..2000         where jobs are pushed to, without user, `?` and `#`; default: the worker picks
+-- @arg    max_jobs  integer? 1..1000 = 1 how many it runs at once
+-- @arg    secrets   list<secret>? 1..2   what is pushed to it is signed with each
+-- @arg    key       text?                the key of the HTTP API that it was registered with
+-- @arg    host      name?                where it runs; host, pid, version and knows are for people to see
+-- @arg    pid       integer? 0..4294967295
+-- @arg    version   name?
+-- @arg    knows     list<name>? 0..100   names of jobs
+-- @arg    refused   list<name>? 0..100   names of jobs that it does not take
+-- @arg    announce  flag?                not registered: a worker that picks as `name` is listed from now on
+-- @arg    running   list<job>? 0..100    with announce: the jobs that it runs
+-- @reply  {worker_id: worker}           with announce its name
+-- @errors INVALID field, FULL queues
+-- @flags  write
+-- @role   worker
+-- @role   server with key
+-- @http   POST /worker (name, queues, url, max_jobs, secrets, host, pid, version, knows, refused, announce,
+--         running) 201
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
