@@ -1,7 +1,7 @@
 -- Registers a worker; or has one that pulls under its own name listed, until it is silent for three minutes.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?, host?, pid?, version?, knows?, refused?}, or with
---        announce and running? instead of url, secrets and key
+-- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?, host?, pid?, version?, knows?, refused?, id?}, or
+--        with announce and running? instead of url, secrets, key and id
 -- Reply  worker id; with announce its name
 -- Errors INVALID field, FULL queues
 -- Flags: write
@@ -23,7 +23,7 @@ local MOST_PID = 2 ^ 32 - 1
 local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
 local spec, problem = arguments.spec(
-  "name queues url max_jobs secrets key host pid version knows refused announce running")
+  "name queues url max_jobs secrets key host pid version knows refused id announce running")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -58,7 +58,7 @@ local function check_announced()
   elseif not spec.announce then
     return spec.running ~= nil and "INVALID running: only a worker that announces itself has it" or nil
   end
-  for _, field in ipairs({ "url", "secrets", "key" }) do
+  for _, field in ipairs({ "url", "secrets", "key", "id" }) do
     if spec[field] ~= nil then
       return "INVALID " .. field .. ": a worker that announces itself has none"
     end
@@ -86,6 +86,9 @@ elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS
   return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
 elseif spec.key ~= nil and not apikey.is_id(spec.key) then
   return redis.error_reply(check.problem("key", apikey.ID, spec.key))
+end
+if spec.id ~= nil and not worker.is_id(spec.id) then
+  return redis.error_reply(check.problem("id", "the id of a worker that is registered in another partition", spec.id))
 end
 problem = spec.secrets ~= nil and worker.check_secrets(spec.secrets) or check_about() or check_announced()
 if problem then
@@ -116,7 +119,7 @@ if before then
   departure.forget(before)
 end
 -- From the same numbers as job ids, and for the same reasons.
-local id = "w" .. serial.next()
+local id = spec.id or "w" .. serial.next()
 record.r = spec.refused or {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
 worker.seen(id)
