@@ -9,7 +9,7 @@ import textwrap
 
 from kinds import KINDS, filled
 
-from jqmaster.wire.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS, Field
 
 RARE = [field for field in FIELDS if field.rare]
 TOLD = [field for field in RARE if field.told]

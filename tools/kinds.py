@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from jqmaster.wire.fields import Field
+from jqmaster.manifest.fields import Field
 
 LEAST, MOST, WORDS = "{least}", "{most}", "{words}"
 LIMITS = f"{LEAST} to {MOST}"

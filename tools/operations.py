@@ -15,10 +15,11 @@ import yaml
 from fields import Plain
 
 from jqmaster import __version__
-from jqmaster.wire.errors import STATUS
-from jqmaster.wire.message import JSON, MSGPACK
-from jqmaster.wire.operation import Field, Operation, Reply
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.engine.packform import MSGPACK
+from jqmaster.manifest.operation import Field, Operation, Reply
+from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.server.http_error import STATUS
+from jqmaster.server.message import JSON
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DOCUMENT = ROOT / "docs" / "clients.md", ROOT / "openapi" / "master.yaml"

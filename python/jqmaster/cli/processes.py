@@ -153,7 +153,7 @@ def _work(options: Options) -> int:
 
 
 def _run_worker(options: Options, until: Any = None) -> int:
-    from jqmaster.wire.secret import key_of
+    from jqmaster.engine.secret import key_of
     from jqmaster.worker import joblog
     from jqmaster.worker.run import WorkOptions, run
 

@@ -20,7 +20,7 @@ from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call, Task
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
-from jqmaster.wire.secret import masters_of
+from jqmaster.engine.secret import masters_of
 from jqmaster.worker.ending import FollowUp, Move, Packed, returned
 from jqmaster.worker.failure import JobFailed, text_of
 from jqmaster.worker.notes import current_job, in_a_loop, notebook_of

@@ -11,7 +11,7 @@ from redis.exceptions import NoPermissionError
 
 from cli_support import Said, call
 from jqmaster.engine.scripts import builtin
-from jqmaster.wire.operation import ROLES
+from jqmaster.manifest.operation import ROLES
 from servers import RedisServer
 
 __all__ = ["call"]

@@ -15,9 +15,9 @@ import yaml
 
 import jqmaster
 from http_support import JSON, MSGPACK, document
+from jqmaster.manifest.operation import NOTED, Field, Operation
+from jqmaster.manifest.operations import OPERATIONS
 from jqmaster.server.http.routes import BY_HAND
-from jqmaster.wire.operation import NOTED, Field, Operation
-from jqmaster.wire.operations import OPERATIONS
 
 METHODS = ("get", "post", "put", "patch", "delete")
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,6 +1,6 @@
 """Each surface has what the engine has: the fields of a job, and the operations.
 
-Fields are described once, in jqmaster.wire.fields. What is not made from that is held against it here.
+Fields are described once, in jqmaster.manifest.fields. What is not made from that is held against it here.
 """
 
 import ast
@@ -29,10 +29,10 @@ from jqmaster.engine import options
 from jqmaster.engine.calls import Caller
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import JobOptions
-from jqmaster.wire import operation as table
-from jqmaster.wire import parts
-from jqmaster.wire.fields import FIELDS
-from jqmaster.wire.operations import OPERATIONS as TABLE
+from jqmaster.manifest import operation as table
+from jqmaster.manifest import parts
+from jqmaster.manifest.fields import FIELDS
+from jqmaster.manifest.operations import OPERATIONS as TABLE
 
 ROOT = Path(__file__).resolve().parents[3]
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()
@@ -171,7 +171,9 @@ def test_the_command_line_reaches(
 
     monkeypatch.setattr(Caller, "_call", noted)
     said = straight.run(*REACHED[operation].format(**there).split())
-    assert said.code == 0, f"{said.err}: `example` of a field (wire/operations.py), or REACHED, names what `made` makes"
+    assert said.code == 0, (
+        f"{said.err}: `example` of a field (manifest/operations.py), or REACHED, names what `made` makes"
+    )
     assert operation in called
 
 

@@ -14,8 +14,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from jqmaster.server.http.entrance import MAX_CONTENT_LENGTH, Bounds, Entrance
 from jqmaster.server.http.routes import ROUTE, ROUTES, Response, Scope, answered, refusal, respond
 from jqmaster.server.http.ui import add_ui
+from jqmaster.server.http_error import HttpError, internal
 from jqmaster.server.master import Master
-from jqmaster.wire.errors import HttpError, internal
 
 logger = logging.getLogger("jqmaster.http")
 

@@ -6,12 +6,13 @@ import logging
 
 import redis.exceptions
 
+from jqmaster.engine import packform
 from jqmaster.errors import JQError
+from jqmaster.server import jsonform
 from jqmaster.server.figures import Look
+from jqmaster.server.http_error import HttpError
 from jqmaster.server.master import Master
-from jqmaster.wire import jsonform, packform
-from jqmaster.wire.errors import HttpError
-from jqmaster.wire.message import JSON, Reply, Request, accepted
+from jqmaster.server.message import JSON, Reply, Request, accepted
 
 log = logging.getLogger("jqmaster.metrics")
 

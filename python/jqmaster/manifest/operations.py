@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from jqmaster.wire import parts as p
-from jqmaster.wire.marking import MARKING
-from jqmaster.wire.operation import Operation, Reply, Type
-from jqmaster.wire.operations_work import WORK
+from jqmaster.manifest import parts as p
+from jqmaster.manifest.marking import MARKING
+from jqmaster.manifest.operation import Operation, Reply, Type
+from jqmaster.manifest.operations_work import WORK
 
 # fmt: off
 _TABLE = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from jqmaster.wire.fields import FIELDS
-from jqmaster.wire.fields import Field as JobField
-from jqmaster.wire.operation import Field, Place, Reply, Role, Type
+from jqmaster.manifest.fields import FIELDS
+from jqmaster.manifest.fields import Field as JobField
+from jqmaster.manifest.operation import Field, Place, Reply, Role, Type
 
 NIL = b"\xc0"
 

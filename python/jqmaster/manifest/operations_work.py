@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jqmaster.wire import parts as p
-from jqmaster.wire.operation import Operation, Reply, Type
+from jqmaster.manifest import parts as p
+from jqmaster.manifest.operation import Operation, Reply, Type
 
 # fmt: off
 WORK = (

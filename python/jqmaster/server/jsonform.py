@@ -27,8 +27,9 @@ from typing import Any, NoReturn
 
 import msgpack
 
-from jqmaster.wire import packform
-from jqmaster.wire.errors import HttpError, invalid
+from jqmaster.engine import packform
+from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.reader import check, printable
 
 MAX_JSON_LEVELS = 200
 _SPECIAL = frozenset(("$bin", "$ext", "$float", "$str", "$map", "$msgpack"))
@@ -95,7 +96,7 @@ class _JsonReader:
     def number(self, text: str) -> float:
         value = float(text)
         if math.isinf(value):
-            raise invalid(None, f"the number {packform.printable(text, 40)} is out of a float's range")
+            raise invalid(None, f"the number {printable(text, 40)} is out of a float's range")
         return value
 
     def constant(self, text: str) -> NoReturn:
@@ -108,7 +109,7 @@ class _JsonReader:
         if len(result) != len(pairs):
             seen: set[str] = set()
             twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise invalid(None, f"the JSON body has the key {packform.printable(twice)!r} twice in one object")
+            raise invalid(None, f"the JSON body has the key {printable(twice)!r} twice in one object")
         return result
 
     def special(self, key: str, value: Any) -> Any:
@@ -126,7 +127,7 @@ class _JsonReader:
                 return self.raw(packform.map_header(len(value)) + b"".join(_pack(k) + _pack(v) for k, v in value))
             case "$msgpack", str():
                 whole = _unb64(key, value)
-                packform.check(whole, key)
+                check(whole, key)
                 return self.raw(whole)
         raise invalid(None, f"{key}: not of the form this notation has; see the OpenAPI document")
 

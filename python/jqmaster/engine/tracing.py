@@ -12,8 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from jqmaster.wire.message import Request
-
 try:
     from opentelemetry import trace
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -31,14 +29,14 @@ _TRACEPARENT = re.compile(
 _TRACESTATE = re.compile(rb"[ -~]{1,512}")
 
 
-def carried(request: Request) -> dict[str, str]:
-    """The context of a request; empty when there is none, or what is there is not well-formed: a trace that
+def carried(headers: Mapping[bytes, bytes]) -> dict[str, str]:
+    """The context in a request's headers; empty when there is none, or what is there is not well-formed: a trace that
     is broken is no reason to refuse jobs."""
-    parent = request.headers.get(b"traceparent")
+    parent = headers.get(b"traceparent")
     if parent is None or not _TRACEPARENT.fullmatch(parent):
         return {}
     context = {_OWN: parent.decode("ascii")}
-    state = request.headers.get(b"tracestate")
+    state = headers.get(b"tracestate")
     if state is not None and _TRACESTATE.fullmatch(state):
         context["tracestate"] = state.decode("ascii")
     return context

@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.operation import Role
-from jqmaster.wire.packform import NIL, Reader, pack_spec, printable
+from jqmaster.engine.packform import MSGPACK, NIL
+from jqmaster.manifest.operation import Role
+from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.reader import Reader, pack_spec, printable
 
-MSGPACK = "application/msgpack"
 JSON = "application/json"
 ARGUMENT = frozenset(("argument",))
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
