@@ -11,6 +11,7 @@
 -- @arg    version   name?
 -- @arg    knows     list<name>? 0..100   names of jobs
 -- @arg    refused   list<name>? 0..100   names of jobs that it does not take
+-- @arg    id        worker?              of a worker that is registered in another partition already
 -- @arg    announce  flag?                not registered: a worker that picks as `name` is listed from now on
 -- @arg    running   list<job>? 0..100    with announce: the jobs that it runs
 -- @reply  {worker_id: worker}           with announce its name
@@ -38,7 +39,7 @@ local MOST_PID = 2 ^ 32 - 1
 local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
 local spec, problem = arguments.spec(
-  "name queues url max_jobs secrets key host pid version knows refused announce running")
+  "name queues url max_jobs secrets key host pid version knows refused id announce running")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -73,7 +74,7 @@ local function check_announced()
   elseif not spec.announce then
     return spec.running ~= nil and "INVALID running: only a worker that announces itself has it" or nil
   end
-  for _, field in ipairs({ "url", "secrets", "key" }) do
+  for _, field in ipairs({ "url", "secrets", "key", "id" }) do
     if spec[field] ~= nil then
       return "INVALID " .. field .. ": a worker that announces itself has none"
     end
@@ -101,6 +102,9 @@ elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS
   return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
 elseif spec.key ~= nil and not apikeys.is_id(spec.key) then
   return redis.error_reply(check.problem("key", apikeys.ID, spec.key))
+end
+if spec.id ~= nil and not workers.is_id(spec.id) then
+  return redis.error_reply(check.problem("id", "the id of a worker that is registered in another partition", spec.id))
 end
 problem = spec.secrets ~= nil and workers.check_secrets(spec.secrets) or check_about() or check_announced()
 if problem then
@@ -131,7 +135,7 @@ if before then
   departure.forget(before)
 end
 -- From the same numbers as job ids, and for the same reasons.
-local id = "w" .. serial.next()
+local id = spec.id or "w" .. serial.next()
 record.r = spec.refused or {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
 workers.seen(id)
