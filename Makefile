@@ -50,7 +50,7 @@ $(VENV)/.installed: pyproject.toml setup.py | packages-run
 	@touch $@
 
 demo: setup-run
-	$(PY) -m jqmaster.demo $(ARGS)
+	$(VENV)/bin/jqmaster demo $(ARGS)
 
 serve: setup-run
 	$(VENV)/bin/jqmaster serve $(ARGS)

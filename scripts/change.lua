@@ -5,9 +5,9 @@
 -- Errors INVALID jobs, INVALID jobs[i].field, FULL jobs[i].queue, FULL jobs[i].tags[j]
 -- Cost   for each job a few commands; under constraints, and in another queue, its place is looked for anew
 -- Flags: write
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local change = require "jqlua.life.change"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local meta = require "jqlua.base.meta"
 local transition = require "jqlua.life.transition"
 
@@ -36,7 +36,7 @@ if problem then
 end
 local answers = {}
 for i, changed in ipairs(changes) do
-  answers[i] = change.apply(job.read(changed.id), changed, ARGV[2 * i] ~= "" and ARGV[2 * i] or nil)
+  answers[i] = change.apply(jobs.read(changed.id), changed, ARGV[2 * i] ~= "" and ARGV[2 * i] or nil)
   batch.flush()
 end
 transition.commit()

@@ -6,7 +6,7 @@
 -- Flags: read, function
 local meta = require "jqlua.base.meta"
 local outlook = require "jqlua.queue.outlook"
-local wishes = require "jqlua.pick.wish"
+local wishes = require "jqlua.pick.wishes"
 
 local problem = meta.open()
 local entries

@@ -5,17 +5,17 @@
 -- Reply  worker id; with announce its name
 -- Errors INVALID field, FULL queues
 -- Flags: write
-local apikey = require "jqlua.access.apikey"
+local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.pick.departure"
-local others = require "jqlua.pick.others"
+local unregistered = require "jqlua.pick.unregistered"
 local heads = require "jqlua.queue.heads"
-local wishes = require "jqlua.pick.wish"
+local wishes = require "jqlua.pick.wishes"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local MOST_JOBS = 1000
 local MOST_NAMES = 100
@@ -63,7 +63,7 @@ local function check_announced()
       return "INVALID " .. field .. ": a worker that announces itself has none"
     end
   end
-  if worker.is_id(spec.name) then
+  if workers.is_id(spec.name) then
     return check.problem("name", "a name that is no id of a registered worker", spec.name)
   elseif spec.running == nil then
     return nil
@@ -80,14 +80,14 @@ end
 if not check.is_name(spec.name) then
   return redis.error_reply(check.problem("name", check.NAME, spec.name))
 elseif url ~= nil and (not check.is_url(url) or url:find("?", 1, true)) then
-  local shown = type(url) == "string" and worker.shown_url(url) or url
+  local shown = type(url) == "string" and workers.shown_url(url) or url
   return redis.error_reply(check.problem("url", URL, shown))
 elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS) then
   return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
-elseif spec.key ~= nil and not apikey.is_id(spec.key) then
-  return redis.error_reply(check.problem("key", apikey.ID, spec.key))
+elseif spec.key ~= nil and not apikeys.is_id(spec.key) then
+  return redis.error_reply(check.problem("key", apikeys.ID, spec.key))
 end
-problem = spec.secrets ~= nil and worker.check_secrets(spec.secrets) or check_about() or check_announced()
+problem = spec.secrets ~= nil and workers.check_secrets(spec.secrets) or check_about() or check_announced()
 if problem then
   return redis.error_reply(problem)
 end
@@ -105,7 +105,7 @@ local record = {
 }
 if spec.announce then
   record.f = spec.refused
-  others.announce(record, spec.running)
+  unregistered.announce(record, spec.running)
   transition.commit()
   return spec.name
 end
@@ -119,12 +119,12 @@ end
 local id = "w" .. serial.next()
 record.r = spec.refused or {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
-worker.seen(id)
+workers.seen(id)
 if url then
   redis.call("HSET", keys.URLS, url, id)
-  worker.join(id, record)
+  workers.join(id, record)
 end
-worker.save(id, record)
-worker.place(id, record)
+workers.save(id, record)
+workers.place(id, record)
 transition.commit()
 return id

@@ -35,6 +35,14 @@ def test_a_low_room_knows_of_nothing_above_it(room: str, may_know: set[str]) -> 
     assert known == set()
 
 
+def test_a_module_of_lua_is_required_under_the_name_of_its_file() -> None:
+    names = [path.stem for path in JQLUA.rglob("*.lua")]
+    assert sorted(names) == sorted(set(names))
+    for path in *JQLUA.rglob("*.lua"), *(ROOT / "scripts").glob("*.lua"):
+        required = re.findall(r'(\w+) = require "jqlua\.\w+\.(\w+)"', path.read_text())
+        assert [(local, name) for local, name in required if local != name] == [], path
+
+
 def modules() -> dict[str, Path]:
     """All modules but the package's own, by their names below `jqmaster`."""
     paths = (path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
