@@ -17,6 +17,7 @@ from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call, Task
 from jqmaster.client.transport import News, Prepared
 from jqmaster.client.worker import Runner
+from jqmaster.connection import plainly
 from jqmaster.engine import packform
 from jqmaster.engine.calls import ABSENT, Argument, given
 from jqmaster.engine.engine import Operations
@@ -28,24 +29,18 @@ from jqmaster.worker.notes import Notebook, current_job, in_a_loop
 
 T = TypeVar("T")
 
-_is_plain: contextvars.ContextVar[bool] = contextvars.ContextVar("is_plain", default=False)
-
 
 class MemoryLink(Link):
     """Runs calls and remembers how they ended. `raises`: what they raise comes out of `enqueue`."""
 
-    waits = False
+    remembers = True
 
     def __init__(self, jq: Registry, *, raises: bool) -> None:
         self._memory = Memory(jq, raises)
         super().__init__(lambda: self._memory, jq.serializer)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        before = _is_plain.set(True)
-        try:
-            return _by_hand(work)
-        finally:
-            _is_plain.reset(before)
+        return plainly.run(work)
 
     async def open(self) -> Memory:
         return self._memory
@@ -91,7 +86,6 @@ class Memory:
 
     async def _run_one(self, call: Call[Any], spec: Mapping[str, Any]) -> Enqueued:
         """For plain code plain functions run right there, and others in a loop."""
-        by_hand = _is_plain.get()
         document = self.engine.add(spec, call.argument)
         policy = spec.get("if_failed")
         others = await self.engine.get(*spec.get("depends", ())) if policy in ("fail", "only") else []
@@ -106,9 +100,8 @@ class Memory:
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")
-        plain_before = _is_plain.set(False)
         try:
-            result = await self._attempted(task, document, by_hand)
+            result = await self._attempted(task, document)
             document["result"] = self._jq.serializer.dumps(result)
             document["status"] = "done"
         except Exception as error:
@@ -116,29 +109,25 @@ class Memory:
                 raise
             failure = failure_of(error)
             document |= {"status": "error", "reason": "other", "message": failure.message, "error": failure.error}
-        finally:
-            _is_plain.reset(plain_before)
         return Enqueued(document["id"], True)
 
-    async def _attempted(self, task: Task[..., Any], document: Document, by_hand: bool) -> Any:
+    async def _attempted(self, task: Task[..., Any], document: Document) -> Any:
         """The result of a job, whose function is called again when it waited for others."""
         while True:
             job = job_of({**document, "token": ""}, document["argument"])
             with _Notebook(document, self._jq.serializer).opened(job):
                 work = Runner(self._jq, 1, 1, in_place=True).call(task, job)
-                needs_loop = task.is_async or self._jq.middlewares
+                needs_loop = plainly.is_plain() and (task.is_async or self._jq.middlewares)
                 try:
-                    result = outside_of_loops(work) if by_hand and needs_loop else await work
-                    _is_plain.set(by_hand)
+                    with plainly.outside():
+                        result = outside_of_loops(work) if needs_loop else await work
                     return await self._followed(task.sent(result))
                 except ResumeAfter as said:
                     new, depends = said.parts()
-                    _is_plain.set(by_hand)
                     made = await self._follow(new)
                     document["depends"] = [made[one].id if isinstance(one, int) else one for one in depends]
                     document["attempt"] += 1
                     document["argument"] = said.checkpoint or document["argument"]
-                    _is_plain.set(False)
 
     async def _follow(self, jobs: Sequence[Any]) -> list[Enqueued]:
         news = [new_job(one, jobs) for one in jobs]
@@ -269,14 +258,3 @@ def outside_of_loops(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(contextvars.copy_context().run, asyncio.run, work).result()
-
-
-def _by_hand(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work`, which waits for nothing, without a loop."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-    work.close()
-    raise AssertionError("it waits for something")

@@ -19,14 +19,14 @@ from jqmaster.client.link import Link, plain
 from jqmaster.client.listing import batched
 from jqmaster.client.operation import OperationMethods
 from jqmaster.client.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
-from jqmaster.client.transport import Prepared, RedisTransport, Transport
+from jqmaster.client.transport import LoopTransport, PlainTransport, Prepared, Transport
 from jqmaster.connection import url as redis_url
+from jqmaster.connection.plainly import is_plain
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.secret import key_of, masters_of
-from jqmaster.errors import brought_by
 from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.notes import current_job
 
@@ -107,7 +107,7 @@ class Registry(OperationMethods, FlowMethods):
         """Be the object of that server from now on, unless jobs run at once where they are enqueued."""
         if connection != self.connection():
             vars(self).update(connection)
-            if self.link.waits:
+            if not self.link.remembers:
                 self.link = Link(self._transport, self.serializer)
 
     @contextmanager
@@ -282,8 +282,7 @@ class Registry(OperationMethods, FlowMethods):
         Raises what the first that goes wrong raises; with `return_errors` these stand among the results. In a job
         it raises RuntimeError where it would wait, unless `in_job`.
         """
-        at_once = self.link.waits
-        return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=at_once, in_job=in_job)
+        return await handles.gather(jobs, timeout, return_errors=return_errors, in_job=in_job)
 
     @overload
     async def adependency_results(self, of: type[R], /) -> list[R]: ...
@@ -380,9 +379,9 @@ class Registry(OperationMethods, FlowMethods):
 
     def _transport(self) -> Transport:
         if self.is_redis:
-            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
-        with brought_by("worker", "the URL of a master"):
-            from jqmaster.client.transport_http import HttpTransport
+            kind = PlainTransport if is_plain() else LoopTransport
+            return kind(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
+        from jqmaster.client.transport_http import HttpTransport
 
         return HttpTransport(self.masters, self.key_of_master())
 

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import msgpack
 
 from jqmaster.client.transport import News, Prepared, within
+from jqmaster.connection.plainly import is_plain, pause
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.copying import chunks
 from jqmaster.engine.ended import ENDED
@@ -23,6 +24,7 @@ from jqmaster.errors import JQError, Unavailable
 MOST_POLL_S = 30.0
 MOST_POLLS = 256  # connections for those who wait; more take turns, none for long
 IMPORT_BYTES = 4 << 20
+LOOK_S = 0.2  # of a plain call that follows a job
 
 
 class HttpTransport:
@@ -37,16 +39,21 @@ class HttpTransport:
         return await self.engine.enqueue(jobs, request=request)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
+        if is_plain():
+            return await self._poll(job_id, min(timeout_s, MOST_POLL_S))
         # With very many who wait each polls shortly, so that all have their turn.
         self._polling += 1
         most_s = MOST_POLL_S if self._polling <= MOST_POLLS else 1.0
         try:
             async with self._polls:
-                poll_s = round(max(0.0, min(timeout_s, most_s)), 3)
-                path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
-                answer = await self.engine.send("GET", path, timeout_s=poll_s + 10)
+                return await self._poll(job_id, min(timeout_s, most_s))
         finally:
             self._polling -= 1
+
+    async def _poll(self, job_id: str, timeout_s: float) -> str:
+        poll_s = round(max(0.0, timeout_s), 3)
+        path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
+        answer = await self.engine.send("GET", path, timeout_s=poll_s + 10)
         return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
     async def result(self, job_id: str) -> bytes | None:
@@ -72,6 +79,9 @@ class HttpTransport:
 
     @asynccontextmanager
     async def news(self, job_id: str) -> AsyncIterator[News]:
+        if is_plain():
+            yield lambda timeout_s: pause(min(timeout_s, LOOK_S))
+            return
         came = asyncio.Event()
 
         async def wait(timeout_s: float) -> None:
@@ -94,7 +104,7 @@ class HttpTransport:
                     came.set()
                 return
             except Unavailable:
-                await asyncio.sleep(backoff_s(failures))
+                await pause(backoff_s(failures))
                 failures += 1
             except JQError:
                 return  # who may not follow it still looks now and then

@@ -41,7 +41,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from jqmaster.connection import topology
+from jqmaster.connection import plainly, topology
 from jqmaster.connection.placed import REPLY_S, placed
 from jqmaster.connection.topology import Topology
 from jqmaster.connection.url import Address, Target
@@ -100,7 +100,7 @@ async def patiently(work: Callable[[], Awaitable[T]]) -> T:
             cause = problem.__cause__ if isinstance(problem, JQError) else problem
             if not is_passing(cause) or time.monotonic() > deadline:
                 raise
-        await asyncio.sleep(PASSING_S)
+        await plainly.pause(PASSING_S)
 
 
 class Place:
@@ -110,12 +110,12 @@ class Place:
         self.topology: Topology | None = None  # None: the address is fixed
         self.has_functions: bool | None = None  # None: not known yet, and taken for true
         self.told_connect_s: float | None = None  # by the URL: socket_connect_timeout
-        self.kind: type[Connection] | None = None  # of connections to servers, where the pool is ours
+        self.kind: Any = None  # of connections to servers, where the pool is ours
         self._served: dict[str, None] = {}  # namespaces, as they came
         self.generation = 0  # how often the connections have left a server
         self._address: Address | None = None
         self._looked_up = self._left = -math.inf
-        self._looking_up = asyncio.Lock()
+        self._looking_up = plainly.Turns()
         self._failure: RedisError | None = None  # of the last look, if it found nothing
         self._awaiting: dict[Any, int] = {}  # connections on which somebody waits: how many do
         self._timer: asyncio.TimerHandle | None = None
@@ -157,7 +157,7 @@ class Place:
             if self._address is None:
                 if self._failure is not None and self._looked_up > asked:
                     raise self._failure  # somebody looked meanwhile
-                await asyncio.sleep(self._looked_up + LOOK_UP_AGAIN_S - time.monotonic())
+                await plainly.pause(self._looked_up + LOOK_UP_AGAIN_S - time.monotonic())
                 self._looked_up = time.monotonic()
                 self._failure = None
                 try:
@@ -182,11 +182,31 @@ class Place:
             connection.cut()
             await connection.disconnect(nowait=True)
 
+    async def probe(self) -> bool:
+        """Whether a new connection is served, so that one that hears nothing is dead; or the server was left."""
+        before, generation = self._address, self.generation
+        try:
+            async with plainly.within(self.connect_s), self.line(math.inf) as fresh:
+                await fresh.send_command(*self.small)
+                try:
+                    await fresh.read_response()
+                except ResponseError as problem:
+                    return not str(problem).startswith("BUSY")  # a long script: nobody is served
+        except (RedisError, OSError) as problem:
+            if self.topology is None or generation != self.generation:
+                return False
+            self._address = None
+            with contextlib.suppress(RedisError, OSError):
+                if await self.address() == before:
+                    return False
+            log.info("%s does not answer (%s): leaving it", before, problem)
+        return True
+
     async def check(self, redis: redis_asyncio.Redis) -> None:
         """Have Redis refuse, if this is not the primary of the namespace any more: for those who only read,
         whom a replica answers as well. Bounded."""
         with contextlib.suppress(RedisError, OSError):
-            async with asyncio.timeout(CONNECT_S):
+            async with plainly.within(CONNECT_S):
                 await redis.execute_command(*self.small)
 
     # -- what connections tell --------------------------------------------------------------------
@@ -269,26 +289,11 @@ class Place:
             self._timer = loop.call_later(LOOK_S, self._look)
 
     async def _doubt(self) -> None:
-        since, generation = time.monotonic(), self.generation
+        since = time.monotonic()
         waits = {one: one.to_send() for one in self._awaiting if one.is_late(since)}
-        before = self._address
-        try:
-            async with asyncio.timeout(self.connect_s), self.line(math.inf) as fresh:
-                await fresh.send_command(*self.small)
-                try:
-                    await fresh.read_response()
-                except ResponseError as problem:
-                    if str(problem).startswith("BUSY"):
-                        return  # a long script: nobody is served
-            await asyncio.sleep(GRACE_S)
-        except (RedisError, OSError) as problem:
-            if self.topology is None or generation != self.generation:
-                return
-            self._address = None
-            with contextlib.suppress(RedisError, OSError):
-                if await self.address() == before:
-                    return
-            log.info("%s does not answer (%s): leaving it", before, problem)
+        if not await self.probe():
+            return
+        await asyncio.sleep(GRACE_S)
         silent = [one for one, size in waits.items() if one.heard_at < since and one.to_send() == size]
         silent = [one for one in silent if one in self._awaiting]
         if silent:

@@ -17,7 +17,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from jqmaster.connection.url import Address
 
 REPLY_S = 1.0  # who hears nothing for longer raises a doubt
-_OFTEN = frozenset(["FCALL", "EVALSHA"])
+OFTEN = frozenset(["FCALL", "EVALSHA"])
 SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
 
 
@@ -58,7 +58,7 @@ class Placed(AbstractConnection):
 
     def pack_command(self, *arguments: Any) -> list[bytes]:
         """As redis-py's, in C for what is called all the time."""
-        if arguments[0] in _OFTEN:
+        if arguments[0] in OFTEN:
             return [hiredis.pack_command(arguments)]
         packed: list[bytes] = super().pack_command(*arguments)
         return packed
@@ -151,5 +151,7 @@ class Placed(AbstractConnection):
 
 @functools.cache
 def placed(kind: type[AbstractConnection]) -> Any:
-    """A class of connections, with that."""
-    return kind if issubclass(kind, Placed) else type(f"Placed{kind.__name__}", (Placed, kind), {})
+    """A class of connections, with that; or one that has the like already."""
+    if issubclass(kind, Placed) or not issubclass(kind, AbstractConnection):
+        return kind
+    return type(f"Placed{kind.__name__}", (Placed, kind), {})

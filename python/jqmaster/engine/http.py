@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -10,31 +9,28 @@ from dataclasses import asdict
 from typing import Any, NamedTuple, Unpack
 from urllib.parse import urlencode
 
-import aiohttp
-
+from jqmaster.connection import plainly
 from jqmaster.connection.url import without_password
 from jqmaster.engine import packform, replies
 from jqmaster.engine import request as requests
 from jqmaster.engine.calls import Argument, Holding, Spec, given, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
+from jqmaster.engine.http_blocking import BlockingSession, Content, NotSent, Session
 from jqmaster.engine.options import Bounds
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Beat, Document, Enqueued, Finished, Note, Picked
 from jqmaster.engine.request import checked, path_of, value_of, with_argument
 from jqmaster.engine.secret import shown
 from jqmaster.engine.work import Outcomes
-from jqmaster.errors import Conflict, NotFound, Unavailable
+from jqmaster.errors import Conflict, NotFound, Unavailable, brought_by
 
 TIMEOUT_S = 30.0
 POLL_MARGIN_S = 10.0
-CONNECT_TIMEOUT_S = 5.0
-SILENCE_S = 60.0  # a master that has nothing to send says so every 15 seconds
 AT_A_TIME = 32  # requests about one job each
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 _NIL_FOR_NOTHING = ("worker_id", "result", "error", "message")
 log = logging.getLogger("jqmaster")
-_FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +64,7 @@ class HttpEngine(Operations):
     def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
         self._urls = [url.rstrip("/") for url in urls]
         self._sent_always = shown(key)
-        self._session: aiohttp.ClientSession | None = None
+        self._session: Session | None = None
         self._is_closed = False
 
     async def call(self, operation: str, *arguments: Argument) -> Any:
@@ -220,39 +216,35 @@ class HttpEngine(Operations):
     ) -> Answer:
         """One request. `repeats`: it does no harm to send it again when the answer was lost. Raises Unavailable."""
         tries, is_repeat = max(2, len(self._urls)), False
-        timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
         while True:
             tries -= 1
             url = self._urls[0]
             try:
-                async with self._connected().request(
-                    method, url + path, data=body or None, headers=headers, timeout=timeout
-                ) as response:
-                    answer = Answer(response.status, await response.read(), is_repeat)
-            except _FAILURES as error:
+                response = await self._connected().request(method, url + path, body, headers, timeout_s)
+            except OSError as error:
                 self._leave(url)
-                was_sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+                was_sent = not isinstance(error, NotSent)
                 is_late = was_sent and isinstance(error, TimeoutError)
                 is_repeat = is_repeat or was_sent
                 if not tries or is_late or (was_sent and method == "POST" and not repeats):
                     raise _away(url, error, "" if was_sent else "; is a master running (jqmaster serve)?") from error
             else:
+                answer = Answer(response.status, response.content, is_repeat)
                 if answer.status >= 500:
                     self._leave(url)
                 _check_is_of_a_master(url, answer, response.content_type)
                 return answer
 
     @asynccontextmanager
-    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:
+    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[Content]:
         """An answer that goes on. Raises Unavailable when it is cut off."""
         url = self._urls[0]
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=SILENCE_S)
         try:
-            async with self._connected().get(url + path, headers=headers, timeout=timeout) as response:
-                if response.status >= 400:
-                    checked(response.status, await response.read())
-                yield response.content
-        except _FAILURES as error:
+            async with self._connected().stream(url + path, headers) as (status, content):
+                if status >= 400:
+                    checked(status, await content.read())
+                yield content
+        except OSError as error:
             raise _away(url, error, "; the stream was cut off") from error
 
     async def close(self) -> None:
@@ -261,13 +253,11 @@ class HttpEngine(Operations):
         if self._session is not None:
             await self._session.close()
 
-    def _connected(self) -> aiohttp.ClientSession:
+    def _connected(self) -> Session:
         if self._is_closed:
             raise Unavailable("the connections to the master were closed")
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
-            self._session = aiohttp.ClientSession(connector=connector, headers=self._sent_always)
-            self._session._retry_connection = False  # `send` must know of each repeat
+            self._session = BlockingSession(self._sent_always) if plainly.is_plain() else _on_a_loop(self._sent_always)
         return self._session
 
     def _leave(self, url: str) -> None:
@@ -287,9 +277,16 @@ def _away(url: str, error: Exception, hint: str) -> Unavailable:
     return Unavailable(f"{without_password(url)} does not answer: {str(error) or type(error).__name__}{hint}", error)
 
 
+def _on_a_loop(headers: Mapping[str, str]) -> Session:
+    with brought_by("worker", "the URL of a master"):
+        from jqmaster.engine.http_loop import LoopSession
+
+    return LoopSession(headers)
+
+
 async def _together(asked: Sequence[Any]) -> list[Any]:
     """What each gives, some at a time."""
     found: list[Any] = []
     for start in range(0, len(asked), AT_A_TIME):
-        found += await asyncio.gather(*asked[start : start + AT_A_TIME])
+        found += await plainly.gather(*asked[start : start + AT_A_TIME])
     return found

@@ -1,0 +1,290 @@
+"""Connections for plain calls (`plainly`). They have the methods of redis-py's asynchronous ones, but block while they
+read and write; so they serve redis-py's asynchronous client, the engine, and `Place`.
+
+There is no loop that could watch them: who waits for a reply longer than one should take probes the place itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import hiredis
+import redis.asyncio as redis_asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.connection import Connection, parse_url
+from redis.exceptions import BusyLoadingError, NoPermissionError, RedisError, ResponseError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
+
+from jqmaster.connection import plainly, topology
+from jqmaster.connection.place import GRACE_S, Place, pool_at
+from jqmaster.connection.placed import OFTEN, REPLY_S, SLOWEST_BYTES_PER_S
+from jqmaster.connection.url import Target
+from jqmaster.connection.wake import backoff_s
+
+FRESH_S = 0.5  # a connection that was used since is not asked whether it is still open
+PING_EVERY_S = 2.5
+_LARGE = 32_768  # bytes that a socket takes at once, or nearly
+
+
+class Blocking:
+    """A connection of redis-py's blocking kind `kind`."""
+
+    retry = AsyncRetry(NoBackoff(), 0)
+
+    def __init__(self, kind: type[Connection], **settings: Any) -> None:
+        settings["retry"] = Retry(NoBackoff(), 0)
+        self.connection: Any = kind(**settings)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.connection, name)
+
+    async def connect(self) -> None:
+        self.connection.connect()
+
+    async def disconnect(self, *_reason: Any, **_more: Any) -> None:
+        self.connection.disconnect()
+
+    async def send_command(self, *command: Any, **_more: Any) -> None:
+        await self.send_packed_command(self.pack_command(*command))
+
+    async def send_packed_command(self, packed: Any, *_more: Any, **_more_yet: Any) -> None:
+        self.connection.send_packed_command(packed, check_health=False)
+
+    async def read_response(self, *_more: Any, **_more_yet: Any) -> Any:
+        return self.connection.read_response()
+
+
+class PlacedBlocking(Blocking):
+    """One that lives at a place: it asks where to connect to, and tells what it met."""
+
+    def __init__(self, *, place: Place, kind: type[Connection], **settings: Any) -> None:
+        self.place = place
+        self.generation = place.generation
+        self.reply_s = REPLY_S
+        self.is_line = False
+        self.used_at = -math.inf
+        self._most_s: float = settings.get("socket_timeout") or math.inf  # as the URL says
+        self._wait_s = settings["socket_timeout"] = min(REPLY_S, self._most_s)
+        super().__init__(kind, **settings)
+
+    def pack_command(self, *arguments: Any) -> list[bytes]:
+        if arguments[0] in OFTEN:
+            return [hiredis.pack_command(arguments)]
+        packed: list[bytes] = self.connection.pack_command(*arguments)
+        return packed
+
+    def cut(self) -> None:
+        """Close it; nothing is sent any more."""
+        self.connection.disconnect()
+
+    async def ready(self) -> None:
+        """Connect it, if it is not connected to where its place is; and anew when Redis has closed it."""
+        await self.connect()
+        if time.monotonic() - self.used_at > FRESH_S:
+            try:
+                is_usable = not self.connection.can_read()
+            except (RedisError, OSError):
+                is_usable = False
+            if not is_usable:
+                self.cut()
+                await self.connect()
+
+    async def connect(self) -> None:
+        connection, place = self.connection, self.place
+        if connection.is_connected:
+            if self.generation == place.generation:
+                return
+            self.cut()
+        address = await place.address()
+        self.generation = place.generation
+        if address is not None:
+            connection.host, connection.port = address
+        connection.socket_timeout = connection.socket_connect_timeout = min(place.connect_s, plainly.left_s())
+        try:
+            connection.connect()
+        except RedisError as problem:
+            place.unreachable(self, problem)
+            raise
+        connection.socket_timeout = self._wait_s
+        connection.update_current_socket_timeout(self._wait_s)
+        self.used_at = time.monotonic()
+
+    async def send_packed_command(self, packed: Any, *_more: Any, **_more_yet: Any) -> None:
+        size = len(packed) if isinstance(packed, bytes | str) else sum(map(len, packed))
+        if size <= _LARGE:
+            self.connection.send_packed_command(packed, check_health=False)
+            return
+        self.connection.update_current_socket_timeout(min(REPLY_S + size / SLOWEST_BYTES_PER_S, plainly.left_s()))
+        self.connection.send_packed_command(packed, check_health=False)
+        self.connection.update_current_socket_timeout(self._wait_s)
+
+    async def read_response(self, *_more: Any, most_s: float | None = None, **_more_yet: Any) -> Any:
+        """The next reply. With `most_s` None stands for none within so long."""
+        since = time.monotonic()
+        is_probed = False
+        wait_s = self._wait_s if most_s is None else most_s
+        while True:
+            try:
+                left = plainly.left_s()
+                if wait_s == self._wait_s <= left:
+                    reply = self.connection.read_response(disconnect_on_error=False)
+                else:
+                    reply = self.connection.read_response(timeout=min(wait_s, left), disconnect_on_error=False)
+                self.used_at = time.monotonic()
+                return reply
+            except RedisTimeoutError as problem:
+                if most_s is not None:
+                    return None
+                is_dead = is_probed or time.monotonic() - since >= self._most_s
+                if is_dead or (self.is_line and self.generation != self.place.generation):
+                    self.cut()
+                    raise RedisConnectionError("nothing is heard on this connection") from problem
+                if time.monotonic() - since >= self.reply_s:
+                    is_probed = await self._probed()
+                    wait_s = GRACE_S if is_probed else self._wait_s
+            except ResponseError as problem:
+                self.place.refused(self, problem)
+                raise
+            except BusyLoadingError as problem:
+                self.place.refused(self, problem)
+                raise ResponseError(f"LOADING {problem}") from problem
+            except BaseException:
+                self.cut()
+                raise
+
+    async def _probed(self) -> bool:
+        try:
+            return await self.place.probe()
+        except BaseException:
+            self.cut()
+            raise
+
+
+class Pool:
+    """Connections that are used by one thread at a time; at most `most`, then who wants one waits."""
+
+    def __init__(self, place: Place, most: int, settings: dict[str, Any]) -> None:
+        self.connection_class = PlacedBlocking
+        self.connection_kwargs = settings
+        self._place = place
+        self._idle: deque[PlacedBlocking] = deque()
+        self._room = threading.Semaphore(most)
+        place.join(self)
+
+    def get_encoder(self) -> Any:
+        return self.make_connection().encoder
+
+    def make_connection(self) -> PlacedBlocking:
+        return PlacedBlocking(place=self._place, **self.connection_kwargs)
+
+    async def get_connection(self) -> PlacedBlocking:
+        """One that is connected. Raises RedisError."""
+        if not self._room.acquire(timeout=min(plainly.left_s(), threading.TIMEOUT_MAX)):
+            raise RedisConnectionError("all connections are in use")
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self.make_connection()
+        try:
+            await connection.ready()
+        except BaseException:
+            await self.release(connection)
+            raise
+        return connection
+
+    async def release(self, connection: PlacedBlocking) -> None:
+        self._idle.append(connection)
+        self._room.release()
+
+    async def disconnect(self, *_more: Any) -> None:
+        """Close those that nobody uses."""
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.popleft().cut()
+
+    aclose = disconnect
+
+
+def client_at(target: Target, **settings: Any) -> redis_asyncio.Redis:
+    """As `place.pool_at`, a client for plain calls."""
+    checked = pool_at(target, **settings)  # its options are the same
+    place = Place()
+    told: dict[str, Any] = {**parse_url(target.url)}
+    options = {**settings, **told}
+    place.told_connect_s = told.get("socket_connect_timeout")
+    kind = options.pop("connection_class", Connection)
+    place.kind = lambda **more: Blocking(kind, **more)
+    for name in ("max_connections", "timeout", "retry"):
+        options.pop(name, None)
+    pool: Any = Pool(place, checked.max_connections, {**options, "kind": kind})
+    if target.kind != "server":
+        place.topology = topology.make(target, place.kind, options)
+    return redis_asyncio.Redis.from_pool(pool)
+
+
+class Messages:
+    """What comes on a shard channel, over a connection of its own."""
+
+    def __init__(self, place: Place, channel: str) -> None:
+        self._place, self._channel = place, channel
+        self._stack = AsyncExitStack()
+        self._line: Any = None
+        self._failures = 0
+
+    async def get(self, timeout_s: float) -> bytes | None:
+        """The next message. None when none came within so long, or some may have been missed: look for yourself. The
+        first is one."""
+        until = time.monotonic() + timeout_s
+        try:
+            if self._line is None:
+                self._line = await self._stack.enter_async_context(self._place.line(math.inf))
+                await self._line.send_command("SSUBSCRIBE", self._channel)
+                await self._line.read_response()
+                self._failures = 0
+                return None
+            while (left_s := until - time.monotonic()) > 0:
+                message = await self._next(min(left_s, PING_EVERY_S), left_s > PING_EVERY_S)
+                if message is not None and message[0] == b"smessage":
+                    return bytes(message[2])
+                if message is not None and message[0] == b"sunsubscribe":  # the slot went elsewhere
+                    await self.close()
+                    return None
+        except (RedisError, OSError):
+            await self.close()
+            await plainly.pause(min(backoff_s(self._failures), max(0.0, until - time.monotonic())))
+            self._failures += 1
+        return None
+
+    async def _next(self, wait_s: float, pings: bool) -> Any:
+        message = await self._line.read_response(most_s=wait_s)
+        if message is None and pings:
+            self._line.reply_s = REPLY_S
+            await self._line.send_command("PING")
+            with contextlib.suppress(NoPermissionError):  # a sign of life, too
+                message = await self._line.read_response()
+            self._line.reply_s = math.inf
+        return message
+
+    async def close(self) -> None:
+        self._line = None
+        await self._stack.aclose()
+
+
+@asynccontextmanager
+async def listening(place: Place, channel: str) -> AsyncIterator[Messages]:
+    """Within it: the messages of `channel`."""
+    messages = Messages(place, channel)
+    try:
+        yield messages
+    finally:
+        await messages.close()
