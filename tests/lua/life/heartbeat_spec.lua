@@ -156,7 +156,7 @@ describe("heartbeat", function()
       jq:enqueue("a")
       local job = jq:take("a")
       jq:pass(1)
-      jq:refuses("NOTFOUND worker: " .. space.UNKNOWN_WORKER .. " is not registered, or was dropped as dead",
+      jq:refuses("NOTFOUND worker: no such registered worker: " .. space.UNKNOWN_WORKER,
         "heartbeat", { worker = space.UNKNOWN_WORKER, jobs = { jq:held(job) } })
     end)
   end)

@@ -162,10 +162,11 @@ describe("refuse", function()
   end)
   it("of an unknown worker is refused", function()
     local job = assigned()
-    jq:refuses('NOTFOUND worker: "' .. space.UNKNOWN_WORKER .. '" is not registered, or was dropped as dead',
+    jq:refuses("NOTFOUND worker: no such registered worker: " .. space.UNKNOWN_WORKER,
       "refuse", { worker = space.UNKNOWN_WORKER, jobs = { jq:held(job) }, why = "busy" })
   end)
   it("of a worker that never registered is refused", function()
-    jq:refuses('NOTFOUND worker: "somebody"', "refuse", { worker = "somebody", jobs = {}, why = "busy" })
+    jq:refuses("NOTFOUND worker: no such registered worker: somebody", "refuse",
+      { worker = "somebody", jobs = {}, why = "busy" })
   end)
 end)
