@@ -115,7 +115,7 @@ class EmbeddedRedis:
             yield
 
     def _is_ready(self, process: subprocess.Popen[bytes] | None = None) -> bool:
-        """Whether it can be asked; waits while `process` starts, and, however long it takes, while it loads its data."""
+        """Whether it can be asked; waits while `process` starts, and while it loads its data, however long it takes."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             try:
