@@ -1,7 +1,7 @@
 # make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
-# make generate  what is made from wire/fields.py and wire/operations.py: OpenAPI, tables of the docs, the UI's list
+# make generate  what is made from manifest/{fields,operations}.py: OpenAPI, tables of the docs, the UI's list
 # make test    lint, the JavaScript, Lua and Python tests; with Valkey, too, where it is installed
 # make quick   of these what is told within a minute
 # make test-faults  the Python tests that `make test` leaves out: kills, cuts and failovers under load
@@ -50,7 +50,7 @@ $(VENV)/.installed: pyproject.toml setup.py | packages-run
 	@touch $@
 
 demo: setup-run
-	$(PY) -m jqmaster.demo $(ARGS)
+	$(VENV)/bin/jqmaster demo $(ARGS)
 
 serve: setup-run
 	$(VENV)/bin/jqmaster serve $(ARGS)
@@ -79,9 +79,10 @@ $(RELEASE)/.installed: pyproject.toml | packages-run
 # Versions that are in the file stay unless told otherwise.
 .PHONY: lock lowest
 lock: $(RELEASE)/.installed
-	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra encryption --extra prometheus --extra opentelemetry \
+	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra encryption --extra otel \
 		--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
 		--output-file requirements.lock $(ARGS) pyproject.toml
+	sed -i '/^# WARNING: pip install will/,/^jqmaster @/d' requirements.lock  # extras that name others name the package
 
 lowest: setup
 	$(PY) tools/lowest.py $(ARGS)

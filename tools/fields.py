@@ -15,7 +15,7 @@ import yaml
 from fields_code import TOLD, sentence, told_apart
 from kinds import JOB_ID, KINDS, filled, schema_of
 
-from jqmaster.wire.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS, Field
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = "python/jqmaster/ui/static/jobs/fields.js"
@@ -196,7 +196,7 @@ def js(value: Any, indent: str = "") -> str:
 def ui_list() -> str:
     fields = [control(field) for field in FIELDS if field.label]
     return (
-        "// What a job can be told, as forms and pages show it. Made from wire/fields.py by `make generate`.\n"
+        "// What a job can be told, as forms and pages show it. Made from manifest/fields.py by `make generate`.\n"
         f"export const FIELDS = {js(fields)};\n"
     )
 
@@ -212,10 +212,10 @@ PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("openapi/worker.yaml", "told", lambda: as_yaml(told_worker())),
     ("docs/protocol.md", "fields", lambda: f"\n{protocol_table()}\n"),
     ("docs/python.md", "options", lambda: f"\n{python_table()}\n"),
-    ("jqlua/job/spec.lua", "names", code.lua_names),
-    ("jqlua/job/spec.lua", "words", code.lua_words),
-    ("jqlua/job/spec.lua", "checks", code.lua_checks),
-    ("jqlua/job/record.lua", "told", code.lua_told),
+    ("jqlua/job/jobspec.lua", "names", code.lua_names),
+    ("jqlua/job/jobspec.lua", "words", code.lua_words),
+    ("jqlua/job/jobspec.lua", "checks", code.lua_checks),
+    ("jqlua/job/jobs.lua", "told", code.lua_told),
     ("python/jqmaster/engine/options.py", "options", code.options),
     ("python/jqmaster/engine/replies.py", "told", code.members_of_job),
 )

@@ -9,7 +9,7 @@ import textwrap
 
 from kinds import KINDS, filled
 
-from jqmaster.wire.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS, Field
 
 RARE = [field for field in FIELDS if field.rare]
 TOLD = [field for field in RARE if field.told]
@@ -45,7 +45,7 @@ def lua_told() -> str:
 
 
 def lua_check(field: Field) -> str:
-    """What `rare` of jqlua/job/spec.lua answers for a field."""
+    """What `rare` of jqlua/job/jobspec.lua answers for a field."""
     return filled(KINDS[field.kind].lua, field)
 
 

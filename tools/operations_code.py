@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from jqmaster.wire.operation import Field, Operation
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.operation import Field, Operation
+from jqmaster.manifest.operations import OPERATIONS
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python" / "jqmaster"
 MADE = [one for one in OPERATIONS.values() if one.made]
@@ -29,7 +29,9 @@ TYPES = {
 }  # fmt: skip
 KINDS = {"integer": "N", "number": "NUMBER", "moment": "MS"}
 RAISED = {"NOTFOUND": "NotFound", "CONFLICT": "Conflict", "FULL": "Full", "EXPIRED": "Expired"}
-HEAD = '"""{}\n\nMade from wire/operations.py by `make generate`.\n"""\n\nfrom __future__ import annotations\n\n{}\n'
+HEAD = (
+    '"""{}\n\nMade from manifest/operations.py by `make generate`.\n"""\n\nfrom __future__ import annotations\n\n{}\n'
+)
 
 
 def named(one: Operation, field: Field) -> str:

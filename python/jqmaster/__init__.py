@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from jqmaster.engine.replies import Job
     from jqmaster.engine.scripts import load
     from jqmaster.errors import JQError
+    from jqmaster.server.logs import JsonLines
     from jqmaster.worker.ending import FollowUp, JobReleased, Move, ResumeAfter
     from jqmaster.worker.failure import JobFailed
+    from jqmaster.worker.joblog import JobFilter
     from jqmaster.worker.notes import JobStopped, checkpoint, current_job, progress
     from jqmaster.worker.worker import Worker
 
@@ -41,9 +43,11 @@ __all__ = [
     "JobCancelled",
     "JobError",
     "JobFailed",
+    "JobFilter",
     "JobReleased",
     "JobSkipped",
     "JobStopped",
+    "JsonLines",
     "MessagePack",
     "Move",
     "NoResult",
@@ -74,8 +78,10 @@ _NAMES = {
     "engine.replies": "Job",
     "engine.scripts": "load",
     "errors": "JQError",
+    "server.logs": "JsonLines",
     "worker.ending": "FollowUp JobReleased Move ResumeAfter",
     "worker.failure": "JobFailed",
+    "worker.joblog": "JobFilter",
     "worker.notes": "JobStopped checkpoint current_job progress",
     "worker.worker": "Worker",
 }

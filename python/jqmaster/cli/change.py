@@ -15,7 +15,7 @@ from jqmaster.cli.options import Client, Coded, Misused, Options, Replies, asks
 from jqmaster.cli.progress import Progress
 from jqmaster.cli.reach import agreed, complain
 from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, Refused
-from jqmaster.wire.fields import FIELDS
+from jqmaster.manifest.fields import FIELDS
 
 if TYPE_CHECKING:
     from jqmaster.engine.engine import Operations

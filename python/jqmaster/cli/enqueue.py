@@ -13,7 +13,7 @@ from jqmaster.cli.options import Client, Options, Replies, asks
 from jqmaster.cli.progress import Progress
 from jqmaster.cli.status import Refused
 from jqmaster.errors import JQError
-from jqmaster.wire.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS, Field
 
 if TYPE_CHECKING:
     from jqmaster.engine.replies import Enqueued

@@ -30,7 +30,7 @@ FILTER = """\
 
 def wanted_by(options: Options) -> dict[str, Any]:
     """The filter, as `where` takes it; empty when nothing was given."""
-    from jqmaster.wire.queryline import where_of
+    from jqmaster.engine.queryline import where_of
 
     names = ("queue", "status", "name", "tag", "group", "message", "worker", "argument")
     where = where_of(options.where or "", show.now_ms())

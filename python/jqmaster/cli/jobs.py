@@ -11,7 +11,7 @@ from jqmaster.cli.options import Client, Coded, Options, Replies, asks
 from jqmaster.cli.reach import complain
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Refused
 from jqmaster.errors import NotFound
-from jqmaster.wire.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS, Field
 
 
 @asks("""get

@@ -56,7 +56,7 @@ def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 def secrets(text: str) -> tuple[str, ...]:
-    from jqmaster.wire.signing import secrets_of
+    from jqmaster.server.signing import secrets_of
 
     return secrets_of(text)
 

@@ -1,6 +1,6 @@
 """Commands for operations that only read, and of which the table says all.
 
-Made from wire/operations.py by `make generate`.
+Made from manifest/operations.py by `make generate`.
 """
 
 from __future__ import annotations

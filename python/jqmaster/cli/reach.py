@@ -38,7 +38,7 @@ def url_of(options: Options, *, into: bool = False) -> str | None:
             forms = "http://, https://, redis://, …" if url else redis_url.FORMS
             shown = redis_url.without_password(chosen)
             raise Refused(f"{shown}: expected a URL that begins with {forms}", "INVALID")
-        from jqmaster.wire.secret import masters_of
+        from jqmaster.engine.secret import masters_of
 
         masters_of(chosen, None if into else said_namespace(options))
     return chosen

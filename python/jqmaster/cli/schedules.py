@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Misused, Options, Replies, asks
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.operations import OPERATIONS
 
 _GIVEN = tuple(one.name for one in OPERATIONS["schedule"].at("body") if one.name not in ("job", "argument", "declared"))
 

@@ -27,8 +27,8 @@ def argument(text: str | None) -> bytes:
 
 def packed(data: bytes, what: str = "the argument") -> bytes:
     """MessagePack for JSON. Raises Refused."""
-    from jqmaster.wire.errors import HttpError
-    from jqmaster.wire.jsonform import to_msgpack
+    from jqmaster.server.http_error import HttpError
+    from jqmaster.server.jsonform import to_msgpack
 
     try:
         return to_msgpack(data)
@@ -54,7 +54,7 @@ def as_json(value: Any) -> str:
     """One line of JSON for a value of MessagePack's types. Never fails on one."""
     import msgpack
 
-    from jqmaster.wire.jsonform import to_json
+    from jqmaster.server.jsonform import to_json
 
     raw = msgpack.packb(value, unicode_errors="surrogateescape", default=_other)
     return to_json(raw).decode("utf-8", "replace")

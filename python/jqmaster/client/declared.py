@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 from jqmaster.client.limits import Declared, matcher_of
 from jqmaster.client.task import Call, ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine import options
+from jqmaster.engine import options, zones
 from jqmaster.engine.options import JobOptions
 from jqmaster.errors import Unavailable
-from jqmaster.wire import zones
 
 if TYPE_CHECKING:
     from jqmaster.client.registry import Registry

@@ -17,11 +17,11 @@ from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call, Task
 from jqmaster.client.transport import News, Prepared
 from jqmaster.client.worker import Runner
+from jqmaster.engine import packform
 from jqmaster.engine.calls import ABSENT, Argument, given
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.replies import Document, Enqueued, Event, Note, job_of
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
-from jqmaster.wire import packform
 from jqmaster.worker.ending import FollowUp, Move, ResumeAfter, new_job
 from jqmaster.worker.failure import failure_of
 from jqmaster.worker.notes import Notebook, current_job, in_a_loop

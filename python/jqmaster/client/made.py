@@ -1,6 +1,6 @@
 """What `JQ` has of operations of which the table says all.
 
-Made from wire/operations.py by `make generate`.
+Made from manifest/operations.py by `make generate`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from jqmaster.engine import options
 from jqmaster.engine.calls import ABSENT, given
 from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where, known
 from jqmaster.engine.replies import Document, Event
-from jqmaster.wire.operation import Role
+from jqmaster.manifest.operation import Role
 
 
 class OperationMethods(RunningMethods):

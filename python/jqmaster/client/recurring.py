@@ -10,9 +10,9 @@ from typing import Any
 
 from jqmaster.client import cron
 from jqmaster.client.task import ScheduleOptions, Task
+from jqmaster.engine import zones
 from jqmaster.engine.options import seconds, unix
 from jqmaster.errors import Invalid
-from jqmaster.wire import zones
 
 _WITH_CRON = ("utc_offset", "timezone", "tz")
 _CATCH_UP = ("one", "all", "none")

@@ -21,12 +21,12 @@ from jqmaster.client.operation import OperationMethods
 from jqmaster.client.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
 from jqmaster.client.transport import Prepared, RedisTransport, Transport
 from jqmaster.connection import url as redis_url
-from jqmaster.engine import options
+from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
-from jqmaster.wire import tracing
-from jqmaster.wire.secret import key_of, masters_of
+from jqmaster.engine.secret import key_of, masters_of
+from jqmaster.errors import brought_by
 from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.notes import current_job
 
@@ -381,7 +381,8 @@ class Registry(OperationMethods, FlowMethods):
     def _transport(self) -> Transport:
         if self.is_redis:
             return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
-        from jqmaster.client.transport_http import HttpTransport
+        with brought_by("worker", "the URL of a master"):
+            from jqmaster.client.transport_http import HttpTransport
 
         return HttpTransport(self.masters, self.key_of_master())
 

@@ -12,9 +12,8 @@ from jqmaster.client import calling, functions, unique
 from jqmaster.client.handle import Handle
 from jqmaster.client.hints import Adapter
 from jqmaster.client.link import Link, plain
-from jqmaster.engine import options
+from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
-from jqmaster.wire import tracing
 from jqmaster.worker.ending import FollowUp, Move
 
 P = ParamSpec("P")

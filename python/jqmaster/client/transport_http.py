@@ -16,9 +16,9 @@ from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.copying import chunks
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.http import HttpEngine
+from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Enqueued, Event, document
 from jqmaster.errors import JQError, Unavailable
-from jqmaster.wire.message import MSGPACK
 
 MOST_POLL_S = 30.0
 MOST_POLLS = 256  # connections for those who wait; more take turns, none for long

@@ -1,4 +1,4 @@
-"""The whole of JQ at work, in under a minute, with its outcome checked: `python -m jqmaster.demo`."""
+"""The whole of JQ at work, in under a minute, with its outcome checked: `jqmaster demo`."""
 
 from jqmaster.demo.show import run
 

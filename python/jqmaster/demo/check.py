@@ -1,123 +1,126 @@
-"""Holds what became of the demo's jobs against what was sent."""
+"""Holds what became of the demo's jobs against what was sent.
+
+Which outcomes were accepted is what the workers wrote down; when a job was sent, started and ended is Redis' word.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jqmaster.demo.journal import Entry
-from jqmaster.demo.plan import Sent
+from jqmaster.demo.plan import FLOODING, Sent
 
-FINAL = ("done", "error")
+AT_ONCE = 4  # reports of a customer
+ENDED = ("done", "error", "cancelled")
 
-
-@dataclass
-class Verdict:
-    """The summary by kind, and everything that is not as it should be."""
-
-    sent: Counter[str] = field(default_factory=Counter)
-    states: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    retries: Counter[str] = field(default_factory=Counter)
-    results: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-
-    @property
-    def holds(self) -> bool:
-        return not self.problems
+Documents = Mapping[str, Mapping[str, Any]]  # by job id
 
 
-def check(
-    plan: Sequence[Sent],
-    documents: Mapping[str, Mapping[str, Any] | None],
-    results: Mapping[str, Any],
-    journals: Mapping[str, Sequence[Entry]],
-    killed: str,
-) -> Verdict:
-    """`documents` and `results` by job id; `journals` by worker; `killed`: the one that was killed on the
-    way."""
-    verdict = Verdict()
-    accepted: dict[str, list[tuple[str, Entry]]] = defaultdict(list)
-    for worker, entries in journals.items():
-        for entry in entries:
-            accepted[entry.job].append((worker, entry))
+def problems_of_jobs(
+    plan: Sequence[Sent], documents: Documents, results: Mapping[str, Any], entries: Sequence[Entry], cut_off: int
+) -> Iterator[str]:
+    """What is lost, doubled or wrong. `cut_off`: how many jobs a killed worker may have held."""
+    accepted: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        accepted[entry.job].append(entry)
+    if len({sent.id for sent in plan}) != len(plan):
+        yield "two jobs have the same id"
+    if strange := set(accepted) - {sent.id for sent in plan}:
+        yield f"workers finished jobs nobody sent: {sorted(strange)[:3]}"
+    unheard = [sent.id for sent in plan if sent.ends != "cancelled" and not _ends(accepted[sent.id])]
+    if len(unheard) > cut_off:
+        yield f"no worker says that it finished {len(unheard)} jobs: {unheard[:3]}"
     for sent in plan:
-        verdict.sent[sent.kind] += 1
         document = documents.get(sent.id)
         if document is None:
-            verdict.problems.append(f"{sent.kind} {sent.id or '(no id)'}: lost, there is no record of it")
+            yield f"{sent.kind} {sent.id}: lost, there is no record of it"
             continue
-        verdict.states[sent.kind][document["status"]] += 1
-        verdict.retries[sent.kind] += document["retry_count"]
-        # An attempt that no worker reported: one that hung, as planned, or one that died with its worker.
-        unheard = document["attempt"] - len(accepted[sent.id]) - sent.hangs
-        for problem in [
-            *_state_problems(sent, document, was_cut_off=bool(killed) and unheard > 0),
-            *_result_problems(sent, results, verdict),
-            *_journal_problems(document, accepted[sent.id], killed),
-        ]:
-            verdict.problems.append(f"{sent.kind} {sent.id}: {problem}")
-    ids = [sent.id for sent in plan]
-    if len(set(ids)) != len(ids):
-        verdict.problems.append("two jobs have the same id")
-    if strange := set(accepted) - set(ids):
-        verdict.problems.append(f"workers finished jobs nobody sent: {sorted(strange)[:3]}")
-    return verdict
+        for problem in _problems_of_job(sent, document, results.get(sent.id), accepted[sent.id]):
+            yield f"{sent.kind} {sent.id}: {problem}"
 
 
-def _state_problems(sent: Sent, document: Mapping[str, Any], *, was_cut_off: bool) -> list[str]:
-    if document["status"] != sent.ends:
-        return [f"is {document['status']} ({document.get('message', '')}), expected {sent.ends}"]
-    problems = []
+def _ends(accepted: Sequence[Entry]) -> list[Entry]:
+    return [entry for entry in accepted if entry.state in ENDED]
+
+
+def _problems_of_job(sent: Sent, document: Mapping[str, Any], result: Any, accepted: Sequence[Entry]) -> Iterator[str]:
+    was_cut_off = document["attempt"] > len(accepted)  # an attempt that no worker reported: it died with its worker
     failures = document["retry_count"]
-    if failures < sent.retries or (failures > sent.retries and not was_cut_off):
-        problems.append(f"failed {failures} times, expected {sent.retries}")
-    if sent.reason is not None and document.get("reason") != sent.reason and not was_cut_off:
-        problems.append(f"failed by {document.get('reason')}, expected {sent.reason}")
-    if sent.delay_s and document["started_ms"] < document["created_ms"] + sent.delay_s * 1000 - 1:
-        problems.append(f"started before its delay of {sent.delay_s} s was over")
-    return problems
+    if document["status"] != sent.ends:
+        yield f"is {document['status']} ({document.get('message', '')}), expected {sent.ends}"
+    if failures < sent.failures or (failures > sent.failures and not was_cut_off):
+        yield f"failed {failures} times, expected {sent.failures}"
+    if result != sent.result:
+        yield f"gave {result!r}, expected {sent.result!r}"
+    if "started_ms" in document and document["started_ms"] < document["created_ms"] + sent.spec.get("delay", 0) * 999:
+        yield f"started before its delay of {sent.spec['delay']} s was over"
+    if len(_ends(accepted)) > 1:
+        yield "finished twice"
+    for entry in _ends(accepted):
+        if entry.state != document["status"]:
+            yield f"is {document['status']}, and was accepted as {entry.state}"
+    if len({entry.attempt for entry in accepted}) != len(accepted):
+        yield "an attempt was accepted twice"
 
 
-def _result_problems(sent: Sent, results: Mapping[str, Any], verdict: Verdict) -> list[str]:
-    if not sent.keeps_result:
-        return []
-    if results.get(sent.id) != sent.result:
-        return [f"gave {results.get(sent.id)!r}, expected {sent.result!r}"]
-    verdict.results[sent.kind] += 1
-    return []
-
-
-def _journal_problems(document: Mapping[str, Any], accepted: Sequence[tuple[str, Entry]], killed: str) -> list[str]:
-    problems = []
-    ends = [(worker, entry) for worker, entry in accepted if entry.state in FINAL]
-    if len(ends) > 1:
-        problems.append("finished twice: " + ", ".join(f"attempt {e.attempt} by {w}" for w, e in ends))
-    elif len(ends) == 1 and ends[0][1].state != document["status"]:
-        problems.append(f"was accepted as {ends[0][1].state} and is {document['status']}")
-    elif not ends and document["status"] in FINAL and document.get("holder") != killed:
-        # Only the killed worker may have been cut off between the answer and its journal. Leases that run
-        # out in the last attempt end a job with no worker's word, but no job of the plan ends so.
-        problems.append(f"is {document['status']}, and no worker says that it finished it")
-    if len({entry.attempt for _, entry in accepted}) != len(accepted):
-        problems.append("an attempt was accepted twice")
-    return problems
-
-
-def table(verdict: Verdict) -> str:
-    """The summary, one line per kind of job."""
-    columns = ("done", "error", "cancelled")
-
-    def row(kind: str, sent: Any, states: Mapping[str, Any], failures: Any, results: Any) -> str:
-        return f"{kind:<14}{sent:>7}" + "".join(f"{states[one]:>11}" for one in columns) + f"{failures:>10}{results:>9}"
-
-    head = row("kind", "sent", {name: name for name in columns}, "failures", "results")
-    kinds = sorted(verdict.sent)
-    rows = [
-        row(one, verdict.sent[one], verdict.states[one], verdict.retries[one], verdict.results[one]) for one in kinds
+def check_limit(plan: Sequence[Sent], documents: Documents) -> tuple[str, list[str]]:
+    """What the limit of reports did, in a line, and what is wrong with it. By Redis' clock, of last attempts."""
+    reports: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for sent in plan:
+        if sent.customer and "ended_ms" in documents.get(sent.id, ()):
+            reports[sent.customer].append(documents[sent.id])
+    most = {customer: most_at_once(ended) for customer, ended in reports.items()}
+    problems = [
+        f"{customer} had {count} reports running at once, the limit is {AT_ONCE}"
+        for customer, count in most.items()
+        if count > AT_ONCE
     ]
-    states = sum((verdict.states[kind] for kind in kinds), Counter[str]())
-    total = row("all", verdict.sent.total(), states, verdict.retries.total(), verdict.results.total())
-    line = "-" * len(head)
-    return "\n".join([head, line, *rows, line, total])
+    flood = reports.pop(FLOODING, [])
+    flood_s = _longest_wait_s(flood)
+    others_s = _longest_wait_s(document for ended in reports.values() for document in ended)
+    if most.get(FLOODING, 0) < AT_ONCE:
+        problems.append(f"{FLOODING} never had {AT_ONCE} reports running")
+    if others_s > flood_s / 2:  # in one line with the flood they would wait as long as its last job
+        problems.append(f"others waited up to {others_s:.2f} s behind {FLOODING}, which waited {flood_s:.2f} s")
+    line = (
+        f"{FLOODING} sent {len(flood)} reports in one go, had up to {most.get(FLOODING)} running at once ({AT_ONCE} are"
+        f" allowed), and waited up to {flood_s:.1f} s;\n"
+        f"{len(reports)} other customers, who sent theirs behind, waited up to {others_s:.2f} s."
+    )
+    return line, problems
+
+
+def _longest_wait_s(documents: Iterable[Mapping[str, Any]]) -> float:
+    """From being sent to the start; a job that was started again says nothing of its first one."""
+    waits = (one["started_ms"] - one["created_ms"] for one in documents if one["attempt"] == 1)
+    return max(waits, default=0) / 1000
+
+
+def most_at_once(ended: Iterable[Mapping[str, Any]]) -> int:
+    """How many of these jobs share a moment; what starts when another ends does not meet it."""
+    changes = sorted(change for job in ended for change in ((job["started_ms"], 1), (job["ended_ms"], -1)))
+    running = most = 0
+    for _, change in changes:
+        running += change
+        most = max(most, running)
+    return most
+
+
+def table(plan: Sequence[Sent], documents: Documents) -> str:
+    """The summary, one line per kind of job."""
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    for sent in plan:
+        document = documents.get(sent.id, {})
+        for kind in (sent.kind, "all"):
+            rows[kind].update(["sent", document.get("status", "lost")])
+            rows[kind]["failures"] += document.get("retry_count", 0)
+            rows[kind]["results"] += sent.result is not None
+    columns = ("sent", *ENDED, "failures", "results")
+    lines = [
+        f"{kind:<14}" + "".join(f"{rows[kind][column]:>11}" for column in columns)
+        for kind in sorted(rows, key=lambda kind: (kind == "all", kind))
+    ]
+    head = f"{'kind':<14}" + "".join(f"{column:>11}" for column in columns)
+    return "\n".join([head, "-" * len(head), *lines[:-1], "-" * len(head), lines[-1]])

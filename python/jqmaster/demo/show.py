@@ -1,216 +1,205 @@
-"""Runs the demo: a master with a Redis of its own, three workers, thousands of jobs, two limits, one worker
-killed."""
+"""Runs the demo: a master with a Redis of its own, three workers, thousands of jobs, a limit, one worker killed."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import math
-import shutil
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from jqmaster.client.app import JQ
-from jqmaster.demo import check, journal, limits
-from jqmaster.demo.plan import FLOODING, Sent, make_plan
-from jqmaster.demo.processes import Processes, conclude, run_show
+from jqmaster.demo import check, journal
+from jqmaster.demo.plan import FLOODING, make_plan
+from jqmaster.demo.worker import CONCURRENCY
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import FORMS, Form
+from jqmaster.engine.replies import Document
+from jqmaster.engine.scripts import Form
+from jqmaster.errors import JQError
 
+START_S = 30.0
+STOP_S = 12.0
 DEADLINE_S = 55.0
 BATCH = 100
-SINGLES_IN = 5  # every fifth job goes in a request of its own
-LOOK_EVERY_S = 0.25
-PLAIN_EVERY_S = 2.0
-STATES = ("queued", "scheduled", "running", "retrying", "done", "error", "cancelled")
-ENDED = ("done", "error", "cancelled")
+LOOK_EVERY_S = 0.5
 KILLED = "push-2"
 WORKERS = ("push-1", KILLED, "pull-1")
+STATES = ("queued", "scheduled", "running", "retrying", *check.ENDED)
 
 
-class Progress:
-    """One line that is rewritten on a terminal, a line now and then otherwise."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stdout.isatty()
-        self._began = time.monotonic()
-        self._last = 0.0
-
-    def show(self, sent: int, flood: tuple[int, int], counts: Counter[str]) -> None:
-        """`flood`: how many reports of the flooding customer run, and how many are held."""
-        running, held = flood
-        parts = [f"{self.elapsed_s:5.1f} s", f"sent {sent}", f"{FLOODING}: {running} running, {held} held"]
-        text = "  ".join(parts + [f"{name} {counts[name]}" for name in STATES])
-        if self._terminal:
-            # What is wider than the terminal would be left standing when the line is rewritten.
-            print(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
-        elif time.monotonic() - self._last >= PLAIN_EVERY_S:
-            self._last = time.monotonic()
-            print(text, flush=True)
-
-    def say(self, text: str) -> None:
-        print(("\r\x1b[K" if self._terminal else "") + f"{self.elapsed_s:5.1f} s  {text}", flush=True)
-
-    @property
-    def elapsed_s(self) -> float:
-        return time.monotonic() - self._began
+class DidNotStart(Exception):
+    """A process ended, or said nothing, instead of becoming ready."""
 
 
 class Show:
-    """One run of the demo."""
+    """One run of the demo, in a directory of its own. Leaving the `with` block stops all processes that still run."""
 
-    def __init__(self, jobs: int, form: Form, directory: Path, processes: Processes) -> None:
+    def __init__(self, jobs: int, form: Form, directory: Path) -> None:
         self._plan = make_plan(jobs)
         self._form = form
         self._directory = directory
-        self._processes = processes
-        self._progress = Progress()
-        self._counts: Counter[str] = Counter()
-        self._sent = 0
-        self._killed_at_s = math.inf
-        self._url = ""
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Show:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
 
     async def run(self) -> bool:
         """Whether everything was as it should be."""
-        redis_url = self._start_processes()
-        client = JQ(self._url, keep_result=False)
+        redis_url = self._start_all()
         async with connect(redis_url) as redis:
             engine = Engine(redis, form=self._form)
-            self._progress.say(await limits.set_limits(client, self._plan))
-            sending = asyncio.create_task(self._send(client))
+            sending = asyncio.create_task(self._send())
             try:
-                await self._watch(client, sending)
+                await self._watch(sending)
                 await sending
             finally:
                 sending.cancel()
-            documents = await self._documents(engine)
-            results = await self._results(client)
-            problems = self._processes.stop("push-1", "pull-1")
-            problems += [f"audit: {problem}" for problem in await engine.audit_all()]
-        problems += self._processes.stop("master")
-        outcomes = {name: journal.read(self._journal(name), journal.Entry) for name in WORKERS}
-        moments = {name: journal.read(self._journal(name), journal.Moment) for name in WORKERS}
-        verdict = check.check(self._plan, documents, results, outcomes, KILLED)
-        found = limits.check_limits(self._plan, documents, moments, KILLED, self._killed_at_s)
-        verdict.problems += found.problems + problems
-        return self._conclude(verdict, outcomes, found.lines)
+            ids = [sent.id for sent in self._plan]
+            documents: dict[str, Document] = {}  # straight from Redis, the second way in beside HTTP
+            for at in range(0, len(ids), 500):
+                documents |= {
+                    document["id"]: document for document in await engine.get(*ids[at : at + 500]) if document
+                }
+            wanted = [self._jq.handle(sent.id) for sent in self._plan if sent.result is not None]
+            results = await self._jq.agather(wanted, 10, return_errors=True)
+            audit = await engine.audit_all()
+        problems = [*self._stop(), *(f"audit: {problem}" for problem in audit)]
+        return self._conclude(documents, dict(zip((handle.id for handle in wanted), results, strict=True)), problems)
 
-    def _journal(self, worker: str) -> Path:
-        return self._directory / f"{worker}.journal"
-
-    def _start_processes(self) -> str:
-        start = self._processes.start
+    def _start_all(self) -> str:
+        """The URL of the master's Redis."""
         data = str(self._directory / "redis")
-        options = ("--port", "0", "--data-dir", data, "--form", self._form)
-        line = start("master", "jqmaster.cli", "serve", *options, ready="Redis ")
-        redis_url = line.split()[1]
-        heading = (self._directory / "master.log").read_text().split("\n")[0]
-        self._url = heading.split()[-1]
-        self._progress.say(heading)
+        ready = self._start("master", "jqmaster.cli", "serve", "--port", "0", "--data-dir", data, "--form", self._form)
+        heading = self._log("master").split("\n")[0]
+        self._say(heading)
+        url = heading.split()[-1]
+        self._jq = JQ(url, keep_result=False)
         for name in WORKERS:
-            path = str(self._journal(name))
-            how = name.partition("-")[0]
-            start(name, "jqmaster.demo.worker", self._url, name, path, how, ready="worker ")
-        self._progress.say("two push workers and one pull worker are ready")
-        return redis_url
+            path = str(self._directory / f"{name}.journal")
+            self._start(name, "jqmaster.demo.worker", url, name, path, name.partition("-")[0])
+        self._say("two push workers and one pull worker are ready")
+        return ready.split()[1]
 
-    async def _send(self, client: JQ) -> None:
-        for batch in _batches([sent for sent in self._plan if sent.at_once]):
-            await self._send_batch(client, batch)
-        rest = [sent for sent in self._plan if not sent.at_once]
-        singles = rest[::SINGLES_IN]
-        batches = _batches([sent for index, sent in enumerate(rest) if index % SINGLES_IN])
-        while singles or batches:
-            if batches:
-                await self._send_batch(client, batches.pop())
-            few, singles = singles[:25], singles[25:]
-            jobs = await asyncio.gather(*(client.aenqueue(**sent.spec) for sent in few))
-            for sent, job in zip(few, jobs, strict=True):
-                await self._was_sent(client, sent, job.id)
+    def _start(self, name: str, *arguments: str) -> str:
+        """Run `python -m arguments...`; the line by which it says that it is ready."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("JQ_")}
+        package = str(Path(__file__).resolve().parents[2])
+        kept["PYTHONPATH"] = os.pathsep.join([package, *filter(None, [kept.get("PYTHONPATH")])])
+        with open(self._directory / f"{name}.log", "wb") as log:
+            # Sessions of their own: Ctrl-C reaches the demo alone, and it stops them in order.
+            self._processes[name] = process = subprocess.Popen(
+                [sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True, env=kept,
+            )  # fmt: skip
+        deadline = time.monotonic() + START_S
+        while process.poll() is None and time.monotonic() < deadline:
+            for line in self._log(name).split("\n")[:-1]:
+                if line.startswith(("Redis ", "worker ")):
+                    return line
+            time.sleep(0.02)
+        raise DidNotStart(f"{name} did not start:\n{self._log(name)[-2000:]}")
 
-    async def _send_batch(self, client: JQ, batch: Sequence[Sent]) -> None:
-        jobs = await client.aenqueue_many(client.call(**sent.spec) for sent in batch)
-        for sent, job in zip(batch, jobs, strict=True):
-            await self._was_sent(client, sent, job.id)
+    def _stop(self) -> list[str]:
+        """Stop the workers, then the master, to which they say what they did; what went wrong."""
+        problems = []
+        for names in (WORKERS, ("master",)):
+            stopping = {name: self._processes.pop(name) for name in names if name in self._processes}
+            for process in stopping.values():
+                process.terminate()
+            deadline = time.monotonic() + STOP_S
+            for name, process in stopping.items():
+                try:
+                    if code := process.wait(max(0.1, deadline - time.monotonic())):
+                        problems.append(f"{name} ended with exit code {code}: {self._log(name)[-500:]}")
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                    problems.append(f"{name} did not stop within {STOP_S:.0f} s")
+        return problems
 
-    async def _was_sent(self, client: JQ, sent: Sent, job_id: str) -> None:
-        sent.id = job_id
-        self._sent += 1
-        if sent.ends == "cancelled":
-            await client.acancel(job_id)
+    def _kill(self) -> None:
+        process = self._processes.pop(KILLED)
+        process.kill()
+        process.wait()
+        self._say(f"kill -9 {process.pid}: worker {KILLED} is gone, with all it was working on")
 
-    async def _watch(self, client: JQ, sending: asyncio.Task[None]) -> None:
-        explained = ""
-        while True:
-            flood = await limits.flood_use(client)
-            if flood[1] and not explained:
-                explained = await limits.why_it_waits(client, self._plan)
-                self._progress.say(explained)
-            self._counts = Counter()
-            for queue in await client.aqueues():
-                self._counts.update({state: queue[state] for state in STATES})
-            self._progress.show(self._sent, flood, self._counts)
-            ended = sum(self._counts[state] for state in ENDED)
-            if self._killed_at_s == math.inf and ended > len(self._plan) * 0.3:
-                self._killed_at_s = time.monotonic()
-                pid = self._processes.kill(KILLED)
-                self._progress.say(f"kill -9 {pid}: worker {KILLED} is gone, with all it was working on")
+    def _log(self, name: str) -> str:
+        return (self._directory / f"{name}.log").read_text(errors="replace")
+
+    def _say(self, text: str) -> None:
+        print(f"{time.monotonic() - self._began:5.1f} s  {text}", flush=True)
+
+    async def _send(self) -> None:
+        jq = self._jq
+        await jq.aconstrain("reports", {"name": "report"}, by="argument.customer", concurrency=check.AT_ONCE)
+        self._say(f"limit: {check.AT_ONCE} reports at once for each customer")
+        for at in range(0, len(self._plan), BATCH):
+            batch = self._plan[at : at + BATCH]
+            handles = await jq.aenqueue_many(jq.call(**sent.spec) for sent in batch)
+            for sent, handle in zip(batch, handles, strict=True):
+                sent.id = handle.id
+                if sent.ends == "cancelled":
+                    await jq.acancel(sent.id)
+
+    async def _watch(self, sending: asyncio.Task[None]) -> None:
+        explained = killed = False
+        while time.monotonic() - self._began < DEADLINE_S:
+            explained = explained or await self._explain()
+            counts: Counter[str] = Counter()
+            for queue in await self._jq.aqueues():
+                counts.update({state: queue[state] for state in STATES})
+            self._say("  ".join(f"{state} {counts[state]}" for state in STATES))
+            ended = sum(counts[state] for state in check.ENDED)
+            if not killed and ended > len(self._plan) * 0.3:
+                self._kill()
+                killed = True
             if sending.done() and (sending.exception() or ended >= len(self._plan)):
-                self._progress.say(f"{ended} of {len(self._plan)} jobs have ended")
-                return
-            if self._progress.elapsed_s > DEADLINE_S:
-                self._progress.say(f"gave up: {ended} of {len(self._plan)} jobs have ended")
                 return
             await asyncio.sleep(LOOK_EVERY_S)
+        self._say(f"gave up: {ended} of {len(self._plan)} jobs have ended")
 
-    async def _documents(self, engine: Engine) -> dict[str, dict[str, Any] | None]:
-        """Every job's document, straight from Redis: the second way in, beside HTTP."""
-        names = {worker["id"]: worker["name"] for worker in (await engine.workers()).documents}
-        ids = [sent.id for sent in self._plan if sent.id]
-        documents: dict[str, dict[str, Any] | None] = {}
-        for at in range(0, len(ids), 500):
-            found = await engine.get(*ids[at : at + 500])
-            documents |= dict(zip(ids[at : at + 500], found, strict=True))
-        for document in documents.values():
-            if document is not None:
-                holder = document.get("worker_id", "")
-                # The killed worker is dropped from the list in the end; only its id is missing from it.
-                known = names.get(holder, KILLED if holder.startswith("w") else holder)
-                document["holder"] = known
-        return documents
+    async def _explain(self) -> bool:
+        """Say why the last report of the flood waits, once it does; whether that was said."""
+        last = [sent.id for sent in self._plan if sent.customer == FLOODING and sent.id][-1:]
+        explanation = await self._jq.handle(last[0]).aexplain() if last else {}
+        for limit in explanation.get("constraints", ()):
+            use = f"{limit['id']} of {limit['by']!r} has {limit['running']} of {limit['concurrency']} running"
+            self._say(f"why does {last[0]} wait? {use}; {explanation['ahead']} are ahead of it")
+            return True
+        return False
 
-    async def _results(self, client: JQ) -> dict[str, Any]:
-        wanted = [sent.id for sent in self._plan if sent.keeps_result and sent.id]
-        jobs = [client.handle(job_id) for job_id in wanted]
-        return dict(zip(wanted, await client.agather(jobs, 10, return_errors=True), strict=True))
-
-    def _conclude(self, verdict: check.Verdict, outcomes: dict[str, list[journal.Entry]], lines: Sequence[str]) -> bool:
-        print("\n" + check.table(verdict))
-        finished = ", ".join(
-            f"{name} {sum(entry.state in check.FINAL for entry in entries)}" for name, entries in outcomes.items()
-        )
-        print(f"\nfinished by {finished}; {self._progress.elapsed_s:.1f} s in all")
-        print(*lines, sep="\n")
-        return conclude(verdict.problems, "Nothing was lost, nothing was finished twice, every result is right.")
-
-
-def _batches(sent: Sequence[Sent]) -> list[Sequence[Sent]]:
-    return [sent[at : at + BATCH] for at in range(0, len(sent), BATCH)]
+    def _conclude(self, documents: check.Documents, results: dict[str, object], problems: Sequence[str]) -> bool:
+        entries = {name: journal.read(self._directory / f"{name}.journal") for name in WORKERS}
+        accepted = [entry for of_worker in entries.values() for entry in of_worker]
+        limit, unfair = check.check_limit(self._plan, documents)
+        wrong = [*check.problems_of_jobs(self._plan, documents, results, accepted, CONCURRENCY), *unfair, *problems]
+        finished = {name: sum(entry.state in check.ENDED for entry in of_worker) for name, of_worker in entries.items()}
+        print("\n" + check.table(self._plan, documents))
+        print("\nfinished by " + ", ".join(f"{name} {count}" for name, count in finished.items()))
+        print(limit)
+        if wrong:
+            print(f"\n{len(wrong)} things are NOT as they should be:", *wrong[:20], sep="\n  ")
+        else:
+            print("Nothing was lost, nothing was finished twice, every result is right.")
+        return not wrong
 
 
 def run(jobs: int = 3000, form: Form = "auto") -> int:
     """Run the demo with about so many jobs; 0 if everything held."""
-    return run_show(lambda folder, processes: Show(jobs, form, folder, processes).run())
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The same from a command line."""
-    parser = argparse.ArgumentParser(prog="python -m jqmaster.demo", description=__doc__)
-    parser.add_argument("--jobs", type=int, default=3000, help="about how many jobs (default: %(default)s)")
-    parser.add_argument("--form", choices=FORMS, default="auto", help="as that of `jqmaster serve`")
-    options = parser.parse_args(arguments)
-    return run(options.jobs, options.form)
+    with tempfile.TemporaryDirectory(prefix="jq-demo-") as folder, Show(jobs, form, Path(folder)) as show:
+        try:
+            return 0 if asyncio.run(show.run()) else 1
+        except (DidNotStart, JQError) as error:
+            print(f"\ndemo: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print("\ndemo: stopped", file=sys.stderr)
+            return 130

@@ -8,19 +8,19 @@ import itertools
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+import msgpack
 import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.place import place_of
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.together import Together
+from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Unavailable
-from jqmaster.wire import packform
 
 T = TypeVar("T")
 
 ENDED = frozenset({"done", "error", "cancelled", "skipped"})
-_VALUES = frozenset(("argument", "result", "error"))
 LOOK_EVERY_S = 5  # although nothing was said
 DEAF_S = 1  # the same without a subscription
 LOOK_S = 5.0  # how long one may take
@@ -107,7 +107,7 @@ class Ended:
     async def _glance(self, job_id: bytes) -> str | None:
         # Nobody is told of the end, so nothing is written.
         [document] = await _within(LOOK_S, self._engine.call("get", job_id))
-        return None if document is None else str(packform.Reader(document).map("", _VALUES)["status"])
+        return None if document is None else str(msgpack.unpackb(packform.members(document)["status"]))
 
     async def _look_now_and_then(self) -> None:
         for second in itertools.count(1):

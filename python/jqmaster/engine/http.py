@@ -13,19 +13,18 @@ from urllib.parse import urlencode
 import aiohttp
 
 from jqmaster.connection.url import without_password
-from jqmaster.engine import replies
+from jqmaster.engine import packform, replies
 from jqmaster.engine import request as requests
 from jqmaster.engine.calls import Argument, Holding, Spec, given, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import Bounds
+from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Beat, Document, Enqueued, Finished, Note, Picked
 from jqmaster.engine.request import checked, path_of, value_of, with_argument
+from jqmaster.engine.secret import shown
 from jqmaster.engine.work import Outcomes
 from jqmaster.errors import Conflict, NotFound, Unavailable
-from jqmaster.wire import packform
-from jqmaster.wire.message import MSGPACK
-from jqmaster.wire.secret import shown
 
 TIMEOUT_S = 30.0
 POLL_MARGIN_S = 10.0

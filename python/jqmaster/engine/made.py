@@ -1,6 +1,6 @@
 """Operations of which the table says all.
 
-Made from wire/operations.py by `make generate`.
+Made from manifest/operations.py by `make generate`.
 """
 
 from __future__ import annotations

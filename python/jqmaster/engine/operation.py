@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from jqmaster.engine import replies
+from jqmaster.engine import replies, secret, zones
 from jqmaster.engine.calls import ABSENT, Calling, Spec, given, pack
 from jqmaster.engine.options import Bounds, Limits, Period, QueueChanges, Steps, Webhook
 from jqmaster.engine.replies import Audited, Document, Page
-from jqmaster.wire import secret, zones
 
 
 class OperationCalls(Calling):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
-from jqmaster.wire.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS, Field
 
 Seconds = float | timedelta
 Given = TypeVar("Given", bound=Mapping[str, Any])

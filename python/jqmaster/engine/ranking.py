@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jqmaster.engine.calls import Calling
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid
-from jqmaster.wire.parts import ORDERS
+from jqmaster.manifest.parts import ORDERS
 
 MINUTES, MOST_MINUTES = 15, 180
 COUNT, MOST_COUNT = 50, 1000

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgpack
 
-from jqmaster.wire import packform
+from jqmaster.engine import packform
 
 Document: TypeAlias = dict[str, Any]
 _BLOBS = frozenset(["argument", "result", "error"])
@@ -34,7 +34,7 @@ class Job(NamedTuple):
     argument: bytes
     schedule: str | None = None  # of which it was made, for the moment ``schedule_ms``
     schedule_ms: int | None = None
-    # Made from wire/fields.py by `make generate`. fields.py: told
+    # Made from manifest/fields.py by `make generate`. fields.py: told
     max_runtime: float | None = None
     """The most an attempt may take."""
     depends: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import msgpack
 
+from jqmaster.engine import packform
 from jqmaster.engine.calls import ABSENT, Argument, Spec, given, pack
 from jqmaster.engine.replies import Job, Note, job_of
 from jqmaster.errors import (
@@ -27,9 +28,8 @@ from jqmaster.errors import (
     Unavailable,
     version_problem,
 )
-from jqmaster.wire import packform
-from jqmaster.wire.operation import Field, Operation, segment
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.operation import Field, Operation, segment
+from jqmaster.manifest.operations import OPERATIONS
 
 ONCE = ("register", "kick", "retry", "discard", "cancel", "grant")  # a second time does or says something else
 _REFUSALS: dict[str, type[JQError]] = {

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from jqmaster.bundle.build import Script, library_of
 from jqmaster.engine.manifest import NOTE, SHARED
-from jqmaster.wire.operation import ROLES, ROLES_OF, Role
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.operation import ROLES, ROLES_OF, Role
+from jqmaster.manifest.operations import OPERATIONS
 
 READS = frozenset(
     """exists get hexists hget hgetall hkeys hlen hmget hscan hvals info llen lrange mget pttl scan srandmember

@@ -14,10 +14,10 @@ from typing import Any
 from jqmaster.engine.calls import Calling
 from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.operation import OperationCalls
+from jqmaster.engine.queryline import where_of
 from jqmaster.engine.replies import Document, Page
 from jqmaster.engine.work import WorkCalls
 from jqmaster.errors import Invalid
-from jqmaster.wire.queryline import where_of
 
 MOST = 20
 LONGEST = 255

@@ -15,10 +15,11 @@ from typing import Any, Literal
 import aiohttp
 import msgpack
 
-from jqmaster.wire import packform
-from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.jsonform import to_msgpack
-from jqmaster.wire.message import JSON, follow_of
+from jqmaster.engine import packform
+from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.jsonform import to_msgpack
+from jqmaster.server.message import JSON, follow_of
+from jqmaster.server.reader import Reader
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
@@ -166,7 +167,7 @@ def _packed(response: aiohttp.ClientResponse, body: bytes) -> bytes:
 def outcome(body: bytes) -> Finished:
     """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is none, and
     then quotes nothing of it that no outcome has: it may be the answer of something that is no worker."""
-    reader = packform.Reader(body)
+    reader = Reader(body)
     blob: Callable[[str], bytes] = reader.blob
     follow: list[bytes] = []
     special = {"result": blob, "error": blob, "enqueue": lambda path: follow.extend(follow_of(reader, path))}

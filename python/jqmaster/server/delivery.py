@@ -21,11 +21,12 @@ import msgpack
 from yarl import URL
 
 from jqmaster.connection.wake import backoff_s, end
+from jqmaster.engine import packform
+from jqmaster.engine.packform import MSGPACK
 from jqmaster.errors import Forbidden, Unavailable, Vanished
+from jqmaster.server import signing
 from jqmaster.server.answers import Answer, Lapses, NoRoom, Refused, failure, read
 from jqmaster.server.reach import Barred, Reach
-from jqmaster.wire import packform, signing
-from jqmaster.wire.message import MSGPACK
 
 log = logging.getLogger("jqmaster.dispatch")
 

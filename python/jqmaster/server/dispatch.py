@@ -17,17 +17,16 @@ from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable
-from jqmaster.server import answers, delivery
+from jqmaster.server import answers, delivery, logs
 from jqmaster.server.answers import Accepted, Answer, Finished, NoRoom, Refused
 from jqmaster.server.bounds import Bounds
 from jqmaster.server.delivery import Assigned, Deliverer
 from jqmaster.server.desk import Desk
 from jqmaster.server.http.within import check_answer
+from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
 from jqmaster.server.reach import Reach
-from jqmaster.wire import access
-from jqmaster.wire.errors import HttpError
 
 log = logging.getLogger("jqmaster.dispatch")
 
@@ -126,12 +125,12 @@ class Dispatch(Deliverer):
     def _tell(self, job: Assigned, answer: Answer, seconds: float) -> None:
         outcome = answers.outcome_of(answer)
         self.meters.delivery(outcome, seconds)
-        if access.delivery_log.isEnabledFor(logging.INFO):
+        if logs.delivery_log.isEnabledFor(logging.INFO):
             pairs = {
                 "job": f"{job.id}/{job.attempt}", "name": job.name, "worker": job.worker,
                 "url": without_password(job.url), "outcome": outcome, "ms": round(seconds * 1000, 3),
             }  # fmt: skip
-            access.delivery_log.info(access.Fields("delivery", pairs))
+            logs.delivery_log.info(logs.Fields("delivery", pairs))
 
     def _rest(self) -> None:
         """Take no jobs for a while, as no connection can be opened to bring them to anybody."""

@@ -23,12 +23,12 @@ import redis.exceptions
 
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import backoff_s, end
+from jqmaster.engine import secret
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.engine.rights import SEAL
 from jqmaster.errors import JQError
-from jqmaster.wire import secret
-from jqmaster.wire.message import Identity
+from jqmaster.server.message import Identity
 
 log = logging.getLogger("jqmaster.keys")
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import uvloop
 
-from jqmaster.wire import jsonform, packform
-from jqmaster.wire.errors import busy
+from jqmaster.engine import packform
+from jqmaster.server import jsonform
+from jqmaster.server.http_error import busy
 
 log = logging.getLogger("jqmaster.server")
 

@@ -27,7 +27,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, UnsuitableServer
-from jqmaster.server import open_files
+from jqmaster.server import logs, open_files
 from jqmaster.server.bulk import Bulks
 from jqmaster.server.desk import Desk
 from jqmaster.server.dispatch import Dispatch
@@ -39,13 +39,12 @@ from jqmaster.server.http.app import create_app
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.master import Master
 from jqmaster.server.meters import Meters
+from jqmaster.server.origin import is_loopback
 from jqmaster.server.reach import Reach
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.server.sockets import bind_unix, remove
 from jqmaster.server.standing import Color, Standing, hosts_of
 from jqmaster.server.webhooks import Webhooks
-from jqmaster.wire.foreign import is_loopback
-from jqmaster.worker import joblog
 
 log = logging.getLogger("jqmaster.server")
 
@@ -315,7 +314,7 @@ class Server:
 
 def run(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
-    joblog.set_up(access_log=options.access_log)
+    logs.set_up(access_log=options.access_log)
     open_files.raise_limit()
     with asyncio.Runner(loop_factory=open_files.Loop) as runner:
         return runner.run(_run(options))
@@ -329,7 +328,7 @@ async def _run(options: ServeOptions) -> int:
         if stopping.is_set():
             server.abandon()
             os._exit(128 + number)
-        joblog.say(log, "stopping; a second signal ends it at once")
+        logs.say(log, "stopping; a second signal ends it at once")
         stopping.set()
 
     loop = asyncio.get_running_loop()
@@ -338,17 +337,17 @@ async def _run(options: ServeOptions) -> int:
     try:
         await server.start()
     except StartError as error:
-        joblog.say(log, str(error), is_error=True)
+        logs.say(log, str(error), is_error=True)
         return error.code
     own = " (own)" if options.redis_url is None else ""
-    joblog.say(log, f"JQ master {__version__} listens on {server.url}")
-    joblog.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
+    logs.say(log, f"JQ master {__version__} listens on {server.url}")
+    logs.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
     waits = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.failed())]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
     await server.stop()
     if not stopping.is_set():
-        joblog.say(log, "the HTTP server ended by itself", is_error=True)
+        logs.say(log, "the HTTP server ended by itself", is_error=True)
         return EXIT_FAILED
     return EXIT_OK

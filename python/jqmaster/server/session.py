@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 
+from jqmaster.manifest.operation import ROLES
 from jqmaster.server.keyring import Keyring
-from jqmaster.wire.message import Identity
-from jqmaster.wire.operation import ROLES
+from jqmaster.server.message import Identity
 
 COOKIE = "jq_session"
 IDLE_S = 3600.0

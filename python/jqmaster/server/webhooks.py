@@ -17,17 +17,16 @@ from typing import Any, NamedTuple
 import aiohttp
 
 from jqmaster import __version__
-from jqmaster.engine import replies
+from jqmaster.engine import packform, replies
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, Unavailable
-from jqmaster.server import delivery
+from jqmaster.server import delivery, signing
 from jqmaster.server.answers import retry_after_s
 from jqmaster.server.bounds import Bounds
+from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
 from jqmaster.server.reach import Reach
-from jqmaster.wire import packform, signing
-from jqmaster.wire.message import JSON
 
 log = logging.getLogger("jqmaster.webhooks")
 

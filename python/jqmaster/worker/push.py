@@ -14,12 +14,12 @@ import hypercorn.asyncio
 import hypercorn.config
 import msgpack
 
-from jqmaster.engine import replies
+from jqmaster.engine import packform, replies
+from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.request import outcome_map, read_map
-from jqmaster.wire import packform
-from jqmaster.wire.foreign import OwnNames, is_foreign, is_loopback, may_change
-from jqmaster.wire.message import MSGPACK, is_msgpack
-from jqmaster.wire.signing import Verifier
+from jqmaster.server.message import is_msgpack
+from jqmaster.server.origin import OwnNames, is_foreign, is_loopback, may_change
+from jqmaster.server.signing import Verifier
 from jqmaster.worker.worker import Ending, Key, Release, Worker
 
 Scope = MutableMapping[str, Any]

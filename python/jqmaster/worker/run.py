@@ -20,10 +20,10 @@ from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.options import About
 from jqmaster.engine.scripts import Form
+from jqmaster.engine.secret import check_master, key_of
 from jqmaster.errors import JQError, Unavailable, brought_by
-from jqmaster.wire.secret import check_master, key_of
-from jqmaster.wire.signing import new_secret
-from jqmaster.worker import joblog
+from jqmaster.server import logs
+from jqmaster.server.signing import new_secret
 from jqmaster.worker.patched import worker_problem
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.threads import Threads
@@ -87,7 +87,7 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
     at once. So does a function that still runs when its job was given back, as the job may begin elsewhere. With
     `ends_process` the process has nothing else to do, and ends in time whatever is left in it."""
     if (problem := worker_problem()) is not None:
-        joblog.say(log, problem, is_error=True)
+        logs.say(log, problem, is_error=True)
         return 1
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         stop = asyncio.Event()
@@ -109,7 +109,7 @@ async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watch) -> int:
     try:
         await work(options, stop, watch)
     except (JQError, OSError) as error:
-        joblog.say(log, str(error), is_error=True)
+        logs.say(log, str(error), is_error=True)
         return 1
     finally:
         if watching is not None:
@@ -172,7 +172,7 @@ async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None) 
                 await worker.run(stop)
             finally:
                 await end(beside)
-            joblog.say(log, f"worker {_named(source)} has stopped")
+            logs.say(log, f"worker {_named(source)} has stopped")
     finally:
         await source.stop()
         if host is not None:
@@ -197,7 +197,7 @@ async def _started(
         if not await _registered(register, stop):
             return False
     where = f"listens on {listens}" + (f" as {url}" if url != listens else "")
-    joblog.say(log, f"worker {_named(source)} " + ("is ready" if listens is None else where))
+    logs.say(log, f"worker {_named(source)} " + ("is ready" if listens is None else where))
     return True
 
 
@@ -257,7 +257,7 @@ async def _registered(register: Callable[[], Awaitable[None]], stop: asyncio.Eve
             return True
         except Unavailable as error:
             if not failures:
-                joblog.say(log, f"waiting for the other side: {error}", is_error=True)
+                logs.say(log, f"waiting for the other side: {error}", is_error=True)
             try:
                 async with asyncio.timeout(backoff_s(failures)):
                     await stop.wait()
@@ -286,4 +286,4 @@ async def _tell_end(worker: Worker, name: str, timeout_s: float) -> None:
     await worker.draining.wait()
     if worker.busy:
         jobs = "1 job that runs" if worker.busy == 1 else f"{worker.busy} jobs that run"
-        joblog.say(log, f"worker {name} stops; it waits up to {timeout_s:g} s for {jobs}")
+        logs.say(log, f"worker {name} stops; it waits up to {timeout_s:g} s for {jobs}")

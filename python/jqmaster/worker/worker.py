@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 import msgpack
 
 from jqmaster.connection.wake import backoff_s, end
+from jqmaster.engine import tracing
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, NotFound
-from jqmaster.wire import tracing
 from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Key, Running, Source
 from jqmaster.worker.contact import Contact

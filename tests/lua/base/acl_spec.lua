@@ -159,7 +159,7 @@ describe("the scripts", function()
       local ok, message = pcall(jq.redis, jq, "EVALSHA_RO", server.sha("server", name), 2, jq.name, jq.name .. ":meta",
         msgpack.pack({}))
       local is_refused = not ok and message:find("Can not execute a script with write flag", 1, true) ~= nil
-      assert.are.equal(head:find("\n-- Flags: read") == nil, is_refused, name)
+      assert.are.equal(head:find("\n-- @flags  read") == nil, is_refused, name)
     end
     jq:close()
   end)

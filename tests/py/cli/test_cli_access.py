@@ -13,9 +13,9 @@ import pytest
 
 from cli_support import Cli, Said, call, cli_
 from http_live import Live, live_server
+from jqmaster.engine import secret
 from jqmaster.engine.engine import Engine
 from jqmaster.server.keyring import Keyring
-from jqmaster.wire import secret
 
 __all__ = ["call", "cli_"]
 

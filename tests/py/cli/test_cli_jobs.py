@@ -14,7 +14,7 @@ from kinds import KINDS
 
 from cli_support import Cli, call, cli_, straight  # noqa: F401 (fixtures)
 from jqmaster.cli.values import as_json
-from jqmaster.wire.fields import FIELDS
+from jqmaster.manifest.fields import FIELDS
 
 
 def work(cli: Cli, queue: str, worker: str = "w", *, fails: str | None = None) -> str:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import select
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import jqmaster
-from jqmaster.demo.check import check, table
-from jqmaster.demo.functions import invoice_result
-from jqmaster.demo.journal import Entry, Journal, Moment, read
-from jqmaster.demo.limits import AT_ONCE, check_limits, message_limit, most_at_once, most_within
+from jqmaster.demo.check import AT_ONCE, check_limit, most_at_once, problems_of_jobs
+from jqmaster.demo.journal import Entry, read
 from jqmaster.demo.plan import FLOODING, OTHERS, Sent, make_plan
-from jqmaster.engine.replies import Job
-from jqmaster.worker.worker import Outcome, current_job
 from processes import Process
 
 LONGEST_S = 280
@@ -45,205 +35,125 @@ def left_over() -> list[str]:
 @pytest.mark.faults
 def test_the_demo_holds_and_leaves_nothing_behind() -> None:
     before = left_over()
-    with Process("jqmaster.demo", "--jobs", "1000") as demo:
+    with Process("jqmaster.cli", "demo", "--jobs", "1000") as demo:
         code = demo.ends(LONGEST_S)
         assert code == 0, demo.text
         assert "nothing was finished twice" in demo.text
         assert "kill -9" in demo.text
-        assert re.search(r"wait\? reports-per-customer of 'globex' has \d of 4 running; \d+ are ahead", demo.text)
-        assert re.search(r"globex sent 60 reports .* up to 4 running at once \(4 are allowed\)", demo.text)
-        assert re.search(r"20 text messages .* up to 4 of them in any second \(4 are allowed\)", demo.text)
-        assert re.search(r"^all\s+1000\s+930\s+60\s+10\s", demo.text, re.M)
+        assert re.search(r"wait\? reports of 'globex' has \d of 4 running; \d+ are ahead", demo.text)
+        assert re.search(r"globex sent 70 reports .* up to 4 running at once \(4 are allowed\)", demo.text)
+        assert re.search(r"^all +1000 +\d+ +\d+ +\d+ +\d+ +\d+$", demo.text, re.M)
     assert left_over() == before
 
 
 @pytest.mark.faults
 def test_ctrl_c_stops_all_it_started() -> None:
     before = left_over()
-    with Process("jqmaster.demo", ready="workers") as demo:
+    with Process("jqmaster.cli", "demo", ready="workers") as demo:
         demo.signal(signal.SIGINT)
         assert demo.ends() == 130
     assert left_over() == before
 
 
-@pytest.mark.faults
-def test_on_a_terminal_one_line_is_rewritten() -> None:
-    controller, terminal = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(Path(jqmaster.__file__).parents[1])}
-    demo = subprocess.Popen(
-        [sys.executable, "-m", "jqmaster.demo", "--jobs", "200"], stdin=subprocess.DEVNULL, stdout=terminal,
-        stderr=terminal, env=environment,
-    )  # fmt: skip
-    os.close(terminal)
-    text = b""
-    while demo.poll() is None or select.select([controller], [], [], 0)[0]:
-        if select.select([controller], [], [], 0.2)[0]:
-            try:
-                text += os.read(controller, 65536)
-            except OSError:
-                break
-    os.close(controller)
-    assert demo.wait(60) == 0, text.decode()
-    assert b"\r\x1b[K" in text
-
-
 # -- the check ------------------------------------------------------------------------------------
 
-DONE = Sent("thumbnail", {"name": "thumbnail"}, id="1")
-INVOICE = Sent("invoice", {"name": "invoice", "keep_result": True}, result={"total": 3}, id="2")
-FLAKY = Sent("sync-account", {"name": "sync-account"}, retries=1, id="3")
+DONE = Sent({"name": "thumbnail", "argument": {}}, id="1")
+INVOICE = Sent({"name": "invoice", "argument": {}}, result={"total": 3}, id="2")
+FLAKY = Sent({"name": "sync-account", "argument": {}}, failures=1, id="3")
+LATER = Sent({"name": "reminder", "argument": {}, "delay": 4}, id="4")
+
+Documents = dict[str, dict[str, Any]]
 
 
-def well() -> tuple[dict[str, Any], dict[str, Any], dict[str, list[Entry]]]:
-    documents: dict[str, Any] = {
-        "1": {"status": "done", "retry_count": 0, "attempt": 1, "holder": "a"},
-        "2": {"status": "done", "retry_count": 0, "attempt": 1, "holder": "b"},
-        "3": {"status": "done", "retry_count": 1, "attempt": 2, "holder": "b"},
+def well() -> tuple[Documents, dict[str, Any], list[Entry]]:
+    documents: Documents = {
+        "1": {"status": "done", "retry_count": 0, "attempt": 1, "created_ms": 0, "started_ms": 1},
+        "2": {"status": "done", "retry_count": 0, "attempt": 1, "created_ms": 0, "started_ms": 1},
+        "3": {"status": "done", "retry_count": 1, "attempt": 2, "created_ms": 0, "started_ms": 1},
+        "4": {"status": "done", "retry_count": 0, "attempt": 1, "created_ms": 0, "started_ms": 4000},
     }
-    journals = {
-        "a": [Entry("1", 1, "success", "done"), Entry("3", 1, "failure", "retrying")],
-        "b": [Entry("2", 1, "success", "done"), Entry("3", 2, "success", "done")],
-    }
-    return documents, {"2": {"total": 3}}, journals
+    entries = [Entry(job, 1, "success", "done") for job in "124"]
+    entries += [Entry("3", 1, "failure", "retrying"), Entry("3", 2, "success", "done")]
+    return documents, {"2": {"total": 3}}, entries
+
+
+def problems(documents: Documents, results: dict[str, Any], entries: list[Entry], cut_off: int = 0) -> list[str]:
+    return list(problems_of_jobs([DONE, INVOICE, FLAKY, LATER], documents, results, entries, cut_off))
 
 
 def test_the_check_is_content_when_all_is_well() -> None:
-    verdict = check([DONE, INVOICE, FLAKY], *well(), "")
-    assert verdict.holds, verdict.problems
-    assert "sync-account" in table(verdict)
+    assert problems(*well()) == []
+    documents, results, entries = well()
+    assert problems(documents, results, entries[1:], cut_off=1) == []
 
 
-Spoil = Callable[[dict[str, Any], dict[str, Any], dict[str, list[Entry]]], Any]
+Spoil = Callable[[Documents, dict[str, Any], list[Entry]], Any]
 SPOILED: list[tuple[str, Spoil]] = [
-    ("lost", lambda d, r, j: d.update({"1": None})),
-    ("is running", lambda d, r, j: d["1"].update(status="running")),
-    ("finished twice", lambda d, r, j: j["b"].append(Entry("1", 2, "success", "done"))),
-    ("accepted twice", lambda d, r, j: j["b"].append(Entry("3", 1, "failure", "retrying"))),
-    ("gave None", lambda d, r, j: r.clear()),
-    ("failed 0 times", lambda d, r, j: d["3"].update(retry_count=0)),
-    ("failed 2 times", lambda d, r, j: d["3"].update(retry_count=2)),
-    ("no worker says", lambda d, r, j: j["a"].pop(0)),
-    ("nobody sent", lambda d, r, j: j["a"].append(Entry("9", 1, "success", "done"))),
-    ("was accepted as error", lambda d, r, j: j["a"].insert(0, Entry(*j["a"].pop(0)[:3], "error"))),
+    ("lost", lambda documents, _, entries: documents.pop("1")),
+    ("is running", lambda documents, _, entries: documents["1"].update(status="running")),
+    ("finished twice", lambda _d, _r, entries: entries.append(Entry("1", 2, "success", "done"))),
+    ("accepted twice", lambda _d, _r, entries: entries.append(Entry("3", 1, "failure", "retrying"))),
+    ("gave None", lambda _d, results, _e: results.clear()),
+    ("failed 0 times", lambda documents, _, entries: documents["3"].update(retry_count=0)),
+    ("failed 2 times", lambda documents, _, entries: documents["3"].update(retry_count=2)),
+    ("no worker says", lambda _d, _r, entries: entries.pop(0)),
+    ("nobody sent", lambda _d, _r, entries: entries.append(Entry("9", 1, "success", "done"))),
+    ("was accepted as error", lambda _d, _r, entries: entries.append(Entry("1", 1, "failure", "error"))),
+    ("before its delay", lambda documents, _, entries: documents["4"].update(started_ms=3000)),
 ]
 
 
-@pytest.mark.parametrize(("said", "spoil"), SPOILED, ids=[said for said, _ in SPOILED])
-def test_the_check_finds_what_is_wrong(said: str, spoil: Spoil) -> None:
-    documents, results, journals = well()
-    spoil(documents, results, journals)
-    verdict = check([DONE, INVOICE, FLAKY], documents, results, journals, "")
-    assert any(said in problem for problem in verdict.problems), verdict.problems
+@pytest.mark.parametrize(("problem", "spoil"), SPOILED, ids=[problem for problem, _ in SPOILED])
+def test_the_check_finds_what_is_wrong(problem: str, spoil: Spoil) -> None:
+    documents, results, entries = well()
+    spoil(documents, results, entries)
+    assert any(problem in each for each in problems(documents, results, entries))
 
 
-# -- the check of the limits ----------------------------------------------------------------------
-
-LIMITED = [sent for sent in make_plan(600) if sent.kind in ("report", "text-message")]
-for number, one in enumerate(LIMITED):
-    one.id = str(number)
-FLOOD = [sent.id for sent in LIMITED if sent.customer == FLOODING]
-BEHIND = [sent.id for sent in LIMITED if sent.customer in OTHERS]
-MESSAGES = [sent.id for sent in LIMITED if sent.kind == "text-message"]
-CUSTOMER = next(sent.customer for sent in LIMITED if sent.id == BEHIND[0])
-LIMIT = message_limit(LIMITED)
+REPORTS = [sent for sent in make_plan(600) if sent.customer]
+for number, report in enumerate(REPORTS):
+    report.id = str(number)
+FLOOD = [sent.id for sent in REPORTS if sent.customer == FLOODING]
+BEHIND = [sent.id for sent in REPORTS if sent.customer in OTHERS]
 
 
-def held() -> tuple[dict[str, Any], list[Moment]]:
-    """Limits used up and kept: the flood goes in rounds of a second, the others at once."""
-    rounds = {job: index // AT_ONCE for index, job in enumerate(FLOOD)}
-    seconds = {job: index // LIMIT for index, job in enumerate(MESSAGES)}
-    starts_s = {**dict.fromkeys(BEHIND, 0), **rounds, **seconds}
-    documents = {
-        job: {"attempt": 1, "created_ms": 5_000, "started_ms": 5_000 + start_s * 1000}
-        for job, start_s in starts_s.items()
+def held() -> Documents:
+    """The limit used up and kept: the flood goes in rounds of a second, the others at once."""
+    rounds = {**dict.fromkeys(BEHIND, 0), **{job: index // AT_ONCE for index, job in enumerate(FLOOD)}}
+    return {
+        job: {"attempt": 1, "created_ms": 0, "started_ms": start_s * 1000, "ended_ms": start_s * 1000 + 1000}
+        for job, start_s in rounds.items()
     }
-    moments = []
-    for job, start_s in starts_s.items():
-        moments += [Moment(job, 1, "start", start_s), Moment(job, 1, "end", start_s + 1)]
-    return documents, moments
 
 
-def test_the_check_is_content_when_limits_hold() -> None:
-    documents, moments = held()
-    by_worker = {"a": moments[: len(FLOOD)], "b": moments[len(FLOOD) :]}
-    findings = check_limits(LIMITED, documents, by_worker, "", 0.0)
-    assert not findings.problems
-    assert f"{len(FLOOD)} reports in one go, had up to {AT_ONCE} running at once" in findings.lines[0]
-    assert f"up to {LIMIT} of them in any second" in findings.lines[1]
-
-
-def test_what_a_killed_worker_ran_ends_with_it() -> None:
-    documents, moments = held()
-    by_worker = {"a": [one for one in moments if one.job != FLOOD[0]], "b": [Moment(FLOOD[0], 1, "start", 0)]}
-    assert not check_limits(LIMITED, documents, by_worker, "b", 0.5).problems
-    [late] = check_limits(LIMITED, documents, by_worker, "b", 1.5).problems
-    assert late == f"{FLOODING} had {AT_ONCE + 1} reports running at once, the limit is {AT_ONCE}"
-
-
-def put_off(moments: list[Moment], job: str, by_s: float) -> None:
-    moments[:] = [one._replace(at_s=one.at_s + by_s) if one.job == job else one for one in moments]
-
-
-SpoilLimits = Callable[[dict[str, Any], list[Moment]], Any]
-SPOILED_LIMITS: list[tuple[str, SpoilLimits]] = [
-    (f"{FLOODING} had {AT_ONCE + 1} reports running", lambda d, m: put_off(m, FLOOD[0], 0.5)),
-    (
-        f"{CUSTOMER} had 6 reports",
-        lambda d, m: m.extend(Moment(BEHIND[0], n, "start", 0) for n in range(2, 7)),
-    ),
-    (f"{FLOODING} never had {AT_ONCE} reports", lambda d, m: m.clear()),
-    ("others waited up to", lambda d, m: d[BEHIND[-1]].update(started_ms=5_000 + len(FLOOD) * 1000)),
-    ("started within a second, the limit is", lambda d, m: d[MESSAGES[LIMIT]].update(started_ms=5_999)),
-    ("never more than", lambda d, m: [d[job].update(started_ms=int(job) * 9000) for job in MESSAGES]),
+SPOILED_LIMITS: list[tuple[str, Callable[[Documents], Any]]] = [
+    (f"{FLOODING} had {AT_ONCE + 1} reports running", lambda documents: documents[FLOOD[0]].update(ended_ms=1500)),
+    (f"{FLOODING} never had {AT_ONCE} reports", lambda documents: [documents.pop(job) for job in FLOOD]),
+    ("others waited up to", lambda documents: documents[BEHIND[-1]].update(started_ms=len(FLOOD) * 1000)),
 ]
 
 
-@pytest.mark.parametrize(("said", "spoil"), SPOILED_LIMITS, ids=[said for said, _ in SPOILED_LIMITS])
-def test_the_check_finds_a_limit_that_did_not_hold(said: str, spoil: SpoilLimits) -> None:
-    documents, moments = held()
-    spoil(documents, moments)
-    problems = check_limits(LIMITED, documents, {"a": moments}, "", 0.0).problems
-    assert any(said in problem for problem in problems), problems
+@pytest.mark.parametrize(("problem", "spoil"), SPOILED_LIMITS, ids=[problem for problem, _ in SPOILED_LIMITS])
+def test_the_check_finds_a_limit_that_did_not_hold(problem: str, spoil: Callable[[Documents], Any]) -> None:
+    documents = held()
+    line, found = check_limit(REPORTS, documents)
+    assert not found
+    assert f"{len(FLOOD)} reports in one go, had up to {AT_ONCE} running at once" in line
+    spoil(documents)
+    assert any(problem in each for each in check_limit(REPORTS, documents)[1])
 
 
-def test_spans_that_touch_do_not_overlap() -> None:
+def test_jobs_that_touch_do_not_overlap() -> None:
+    times = [(0, 1000), (1000, 2000), (1500, 3000), (1900, 1950)]
     assert most_at_once([]) == 0
-    assert most_at_once([(0, 1), (1, 2), (1.5, 3), (1.9, 1.95)]) == 3
+    assert most_at_once({"started_ms": start, "ended_ms": end} for start, end in times) == 3
 
 
-def test_a_window_does_not_hold_both_its_ends() -> None:
-    assert most_within([], 1000) == 0
-    assert most_within([0, 1000, 1, 1999, 2000], 1000) == 2
-    assert most_within([0, 999], 1000) == 2
-    assert most_within([0, 1000], 1000) == 1
-
-
-async def test_a_journal_keeps_what_was_begun_and_what_was_accepted(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    journal = Journal(path)
-    job = Job("1", "2-0123456789ab", "report", "report", 0, 2, 1, 30.0, b"\xc0")
-
-    async def fails(argument: Any) -> None:
-        raise ValueError(argument)
-
-    current_job.set(job)
-    with pytest.raises(ValueError, match="why"):
-        await journal.around(fails)("why")
-    journal.note(Outcome(job, {"type": "failure"}), "retrying")
-    journal.note(Outcome(job, {"type": "failure"}), "LOST")
-    with path.open("a") as torn:
-        torn.write('["Moment", "1"')
-    assert read(path, Entry) == [Entry("1", 2, "failure", "retrying")]
-    start, end = read(path, Moment)
-    assert (start[:3], end[:3]) == (("1", 2, "start"), ("1", 2, "end"))
-    assert start.at_s <= end.at_s
-    assert read(tmp_path / "none", Moment) == []
+def test_a_torn_last_line_of_a_journal_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "journal").write_text('["1", 2, "failure", "retrying"]\n["1"')
+    assert read(tmp_path / "journal") == [Entry("1", 2, "failure", "retrying")]
+    assert read(tmp_path / "none") == []
 
 
 def test_the_plan_is_the_same_every_time() -> None:
     assert make_plan(500) == make_plan(500)
-    assert {sent.kind for sent in make_plan(500)} == {
-        "thumbnail", "invoice", "sync-account", "charge-card", "export", "reminder", "report", "text-message"
-    }  # fmt: skip
-    argument = {"number": 1, "items": [{"price": 3, "count": 2}]}
-    assert invoice_result(argument)["total"] == 6

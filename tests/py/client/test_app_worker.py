@@ -11,8 +11,19 @@ from typing import Any
 import pytest
 
 from app_support import jq, working
-from jqmaster import JQ, FollowUp, JobError, JobFailed, JobReleased, Move, checkpoint, current_job, progress
-from jqmaster.worker.joblog import JobFilter, JsonLines
+from jqmaster import (
+    JQ,
+    FollowUp,
+    JobError,
+    JobFailed,
+    JobFilter,
+    JobReleased,
+    JsonLines,
+    Move,
+    checkpoint,
+    current_job,
+    progress,
+)
 from topologies import until
 
 __all__ = ["jq"]

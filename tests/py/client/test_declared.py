@@ -256,7 +256,7 @@ async def test_workers_bring_their_schedules(jq: JQ) -> None:
 
 
 async def test_a_new_rule_of_a_time_zone_is_another_declaration(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:
-    from jqmaster.wire import zones
+    from jqmaster.engine import zones
 
     @jq.schedule(cron="0 3 * * *", timezone="Europe/Berlin")
     @jq.job

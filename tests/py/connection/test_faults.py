@@ -55,7 +55,7 @@ async def test_nothing_is_lost_and_nothing_finished_twice(what: str, folder: Pat
                 assert await asyncio.to_thread(worker.ends) == 0, worker.text
             assert await engine.audit_all() == []
         assert len(set(sent)) == JOBS
-        entries = [entry for path in site.journals for entry in journal.read(path, journal.Entry)]
+        entries = [entry for path in site.journals for entry in journal.read(path)]
         check(documents, entries, site)
 
 

@@ -16,7 +16,7 @@ from bad_data import BY_SCRIPT, KEYS, Data, data, debug_server
 from bad_inputs import CASES, TARGETS
 from bad_values import WAITING, encode, shown
 from driving.driver import NAMESPACE, Driver
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.operations import OPERATIONS
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from jqmaster.engine.queryline import where_of
 from jqmaster.errors import Invalid
-from jqmaster.wire.queryline import where_of
 
 CASES = json.loads((Path(__file__).resolve().parents[2] / "js/querylines.json").read_text())
 

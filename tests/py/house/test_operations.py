@@ -15,9 +15,9 @@ import yaml
 
 import jqmaster
 from http_support import JSON, MSGPACK, document
+from jqmaster.manifest.operation import NOTED, Field, Operation
+from jqmaster.manifest.operations import OPERATIONS
 from jqmaster.server.http.routes import BY_HAND
-from jqmaster.wire.operation import NOTED, Field, Operation
-from jqmaster.wire.operations import OPERATIONS
 
 METHODS = ("get", "post", "put", "patch", "delete")
 ROOT = Path(__file__).resolve().parents[3]
@@ -208,14 +208,6 @@ def test_an_operation_that_is_not_described_is_written() -> None:
     from openapi_spec_validator import validate  # takes long to import
 
     validate(whole)
-
-
-def test_a_reply_that_the_protocol_lacks_is_written() -> None:
-    page = GENERATE["PROTOCOL"].read_text()
-    assert GENERATE["with_replies"](page) == page, "make generate"
-    rows = ["| `history` | read | document | `NOTFOUND id` |\n", "| `keys` | read | pages | |\n"]
-    without = page.replace(rows[0], "").replace(rows[1], "")
-    assert without != page == GENERATE["with_replies"](without)
 
 
 def test_each_script_has_an_operation_and_each_operation_a_script() -> None:

@@ -12,12 +12,23 @@ ROOT = Path(__file__).resolve().parents[3]
 JQLUA = ROOT / "jqlua"
 PACKAGE = ROOT / "python/jqmaster"
 
-# From high to low. A module imports from its own room and from lower ones, also for type checkers alone and
-# within functions. The package's `__init__` may know all.
-ROOMS = (
-    "__main__", "cli", "demo", "testing", "server", "doctor", "client", "worker", "engine", "wire", "connection",
-    "bundle", "errors",
-)  # fmt: skip
+# Floor by floor, from high to low, and the rooms of a floor as well: a module imports from its own room and from lower
+# ones, also for type checkers alone and within functions. The package's `__init__` may know all. `doctor` is below the
+# server, whose alerts and metrics tell what it finds. With each room the lines that it may have.
+FLOORS: dict[str, dict[str, int]] = {
+    "for people": {"__main__": 10, "cli": 4850, "demo": 950, "testing": 150},
+    "for programs": {"client": 4950, "worker": 3450},
+    "the server": {"server": 7650, "doctor": 1000},
+    "the engine's hand": {
+        "cluster": 900,
+        "engine": 4250,
+        "connection": 1350,
+        "bundle": 1300,
+        "manifest": 1900,
+        "errors": 250,
+    },  # fmt: skip
+}
+ROOMS = {room: most for floor in FLOORS.values() for room, most in floor.items()}
 
 
 @pytest.mark.parametrize(("room", "may_know"), [("base", set()), ("values", {"base"})])
@@ -29,6 +40,14 @@ def test_a_low_room_knows_of_nothing_above_it(room: str, may_know: set[str]) -> 
         if other != room and other not in may_know
     }
     assert known == set()
+
+
+def test_a_module_of_lua_is_required_under_the_name_of_its_file() -> None:
+    names = [path.stem for path in JQLUA.rglob("*.lua")]
+    assert sorted(names) == sorted(set(names))
+    for path in *JQLUA.rglob("*.lua"), *(ROOT / "scripts").glob("*.lua"):
+        required = re.findall(r'(\w+) = require "jqlua\.\w+\.(\w+)"', path.read_text())
+        assert [(local, name) for local, name in required if local != name] == [], path
 
 
 def modules() -> dict[str, Path]:
@@ -61,11 +80,18 @@ def arrows() -> set[tuple[str, str]]:
 
 
 def is_upward(module: str, other: str) -> bool:
-    return ROOMS.index(room(other)) < ROOMS.index(room(module))
+    order = list(ROOMS)
+    return order.index(room(other)) < order.index(room(module))
 
 
 def test_each_room_of_the_package_has_its_place() -> None:
     assert set(map(room, modules())) == set(ROOMS)
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_room_has_no_more_lines_than_agreed(name: str) -> None:
+    lines = sum(len(path.read_text().splitlines()) for module, path in modules().items() if room(module) == name)
+    assert lines <= ROOMS[name]
 
 
 def test_arrows_between_rooms_point_downward(arrows: set[tuple[str, str]]) -> None:

@@ -6,13 +6,13 @@ import logging
 import pytest
 import requests
 
-from jqmaster.engine import scripts
+from jqmaster.bundle.built import builtin
+from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.server import logs
 from jqmaster.server.http.entrance import may_change
 from jqmaster.server.http.routes import find
+from jqmaster.server.origin import is_foreign
 from jqmaster.server.server import ServeOptions, Server
-from jqmaster.wire import access
-from jqmaster.wire.foreign import is_foreign
-from jqmaster.wire.operations import OPERATIONS
 
 OWN = ["localhost", "LOCALHOST:8400", "jq.localhost", "localhost.", "127.0.0.1:1", "10.1.2.3", "[::1]:8400"]
 OTHERS = ["evil.example", "evil.example:8400", "127.0.0.1.evil.example", "notlocalhost", "[evil]", "é"]
@@ -76,7 +76,7 @@ async def test_a_refusal_has_an_id_a_line_and_is_counted(
             headers = {**given, "x-request-id": "mine"}
             told = await asyncio.to_thread(requests.post, server.url + "/job", headers=headers, timeout=60)
             assert (told.status_code, told.headers["x-request-id"]) == (403, "mine")
-        lines = [one.msg for one in caplog.records if isinstance(one.msg, access.Fields)]
+        lines = [one.msg for one in caplog.records if isinstance(one.msg, logs.Fields)]
         assert [(line["id"], line["path"], line["status"]) for line in lines] == [("mine", "/job", 403)] * 2
         assert server.master.meters.requests["POST", "", 403] == 2
 
@@ -99,7 +99,7 @@ async def test_pages_of_other_sites_do_not_shorten_a_results_life(redis_url: str
 
 
 async def test_every_get_that_may_change_something_is_known() -> None:
-    looks = {name for name, script in scripts.builtin().items() if "no-writes" in script.source.partition("\n")[0]}
+    looks = {name for name, script in builtin().items() if "no-writes" in script.source.partition("\n")[0]}
     changing = {one.script for one in OPERATIONS.values() if one.method == "GET" and one.script} - looks
     assert changing == {"result", "track", "watch", "config"}  # config writes only where it is given something
     assert not may_change("GET", find("GET", "/config")[0])

@@ -9,8 +9,8 @@ import pytest
 import requests
 
 from jqmaster import JQ
+from jqmaster.manifest.operation import name_of, segment
 from jqmaster.server.standing import hosts_of
-from jqmaster.wire.operation import name_of, segment
 from processes import MasterProcess
 from servers import RedisServer
 

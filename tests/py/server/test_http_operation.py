@@ -12,9 +12,10 @@ import msgpack
 import pytest
 
 from http_support import JSON, MSGPACK, Api, Pokes, api, asgi, hold_against_document, master  # noqa: F401
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import builtin, install
+from jqmaster.engine.scripts import install
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.events import EventFeed
 from jqmaster.server.http.app import create_app

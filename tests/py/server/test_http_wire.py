@@ -13,10 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from http_support import JSON, Api, api, master  # noqa: F401
-from jqmaster.wire import jsonform, packform
-from jqmaster.wire.errors import HttpError
-from jqmaster.wire.message import MSGPACK, reply_type
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.engine import packform
+from jqmaster.engine.packform import MSGPACK
+from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.server import jsonform
+from jqmaster.server.http_error import HttpError
+from jqmaster.server.message import reply_type
+from jqmaster.server.reader import check
 
 NESTED = b"\x91" * 900 + b"\x01"
 # Values that a decoder and encoder in between would change or refuse.
@@ -303,7 +306,7 @@ def test_any_value_survives_json(value: Any) -> None:
 @given(st.binary(max_size=40))
 def test_any_bytes_are_one_value_or_refused(raw: bytes) -> None:
     try:
-        packform.check(raw)
+        check(raw)
     except HttpError as error:
         assert error.status == 400
         return
@@ -314,7 +317,7 @@ def test_any_bytes_are_one_value_or_refused(raw: bytes) -> None:
 @given(st.binary(max_size=60))
 def test_any_bytes_as_json_are_one_value_or_refused(raw: bytes) -> None:
     try:
-        packform.check(jsonform.to_msgpack(raw))
+        check(jsonform.to_msgpack(raw))
     except HttpError as error:
         assert error.status == 400
 
@@ -330,9 +333,9 @@ def test_headers_of_every_size(size: int) -> None:
 
 
 def test_a_level_below_the_limit_is_taken() -> None:
-    packform.check(b"\x91" * 990 + b"\x01")
+    check(b"\x91" * 990 + b"\x01")
     with pytest.raises(HttpError, match="nested"):
-        packform.check(b"\x91" * 1010 + b"\x01")
+        check(b"\x91" * 1010 + b"\x01")
 
 
 @pytest.mark.parametrize(

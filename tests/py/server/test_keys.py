@@ -10,13 +10,13 @@ import msgpack
 import pytest
 
 from http_support import Answer, Api, master
+from jqmaster.engine import secret
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.packform import pack
+from jqmaster.manifest.operation import ROLES, ROLES_OF, Operation
+from jqmaster.manifest.operations import OPERATIONS
 from jqmaster.server.http.entrance import SMALL
-from jqmaster.wire import secret
-from jqmaster.wire.message import covers
-from jqmaster.wire.operation import ROLES, ROLES_OF, Operation
-from jqmaster.wire.operations import OPERATIONS
-from jqmaster.wire.packform import pack
+from jqmaster.server.message import covers
 from keys_support import Keyed, keyed
 from parts import eventually
 

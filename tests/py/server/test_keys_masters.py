@@ -12,11 +12,11 @@ import pytest
 
 from jqmaster import JQ
 from jqmaster.client.handle import Handle
+from jqmaster.engine import secret
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
 from jqmaster.errors import Forbidden, NotFound, TooFast, Unauthorized
 from jqmaster.server.server import ServeOptions, Server, StartError
-from jqmaster.wire import secret
 from parts import eventually
 from servers import RedisServer
 

@@ -17,7 +17,7 @@ from http_live import Live, live_server
 from http_support import JSON, MSGPACK, OPENAPI, document, escape, validator
 from jqmaster.server.http.queues import document as served
 from jqmaster.server.http.routes import ROUTES
-from jqmaster.wire.errors import STATUS
+from jqmaster.server.http_error import STATUS
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # Their answers have one form, and some go on without end.

@@ -11,11 +11,11 @@ import pytest
 from aiohttp import web
 
 from http_support import api, master  # noqa: F401
+from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.server import ServeOptions, Server
-from jqmaster.wire import packform
 from keys_support import SOON_S, Keyed, keyed  # noqa: F401
 from parts import StubWorker, answers, enqueue, eventually, listening, status, until
 

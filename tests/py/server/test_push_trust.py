@@ -15,14 +15,13 @@ import pytest
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
-from jqmaster.server import delivery
+from jqmaster.server import delivery, signing
 from jqmaster.server.answers import Accepted, Refused
 from jqmaster.server.delivery import Assigned
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.reach import Reach
 from jqmaster.server.server import ServeOptions
-from jqmaster.wire import signing
-from jqmaster.wire.signing import Verifier
+from jqmaster.server.signing import Verifier
 from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, listening, until, worker
 
 SECRET, OTHER = signing.new_secret(), signing.new_secret()

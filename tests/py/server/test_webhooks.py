@@ -14,11 +14,10 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server import webhooks
+from jqmaster.server import signing, webhooks
 from jqmaster.server.reach import Reach
+from jqmaster.server.signing import Verifier
 from jqmaster.server.webhooks import QUEUE, Webhooks
-from jqmaster.wire import signing
-from jqmaster.wire.signing import Verifier
 from parts import answers, enqueue, eventually, listening
 from processes import Process
 from servers import RedisServer

@@ -26,7 +26,7 @@ from bad_values import (
     show,
 )
 from bad_webhooks import of_webhooks
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.operations import OPERATIONS
 
 
 def of_bounds(refused):

@@ -25,8 +25,8 @@ from bad_values import (
     numbers,
     words,
 )
-from jqmaster.wire.fields import FIELDS
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.fields import FIELDS
+from jqmaster.manifest.operations import OPERATIONS
 
 LISTS = [5, True, "x", {"a": 1}]
 MAPS = [5, True, "x", [1]]

@@ -50,7 +50,7 @@ from bad_values import (
     show,
     words,
 )
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.operations import OPERATIONS
 
 
 class Target(NamedTuple):
@@ -198,7 +198,7 @@ def plain_targets():
         if one.is_plain and one.script not in NOT_PLAIN:
             required = [field.to for field in one.fields if field.required]
             base = {f.to: IDS_THERE.get(f.example, f.example) for f in one.fields if f.required}
-            assert all(base.values()), f"{one.name}: `example` of what is required (wire/operations.py)"
+            assert all(base.values()), f"{one.name}: `example` of what is required (manifest/operations.py)"
             yield Target("spec", one.script, base, of(one.script, *(field.to for field in one.fields)), required)
 
 

@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 import msgpack
 
-from jqmaster.wire import packform
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.engine import packform
+from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.server.reader import check
 
 NIL = b"\xc0"
 FLAGS = ("", "0", "1", "true", "false", "yes", "no")
@@ -47,7 +48,7 @@ def parts(raw: bytes) -> dict[str, bytes] | None:
 def is_value(raw: bytes) -> bool:
     """Whether it is one value that a body may hold."""
     try:
-        packform.check(raw)
+        check(raw)
     except Exception:
         return False
     return True

@@ -15,7 +15,7 @@ from bad_inputs import TARGETS
 from bad_values import Raw, show
 from driving.driver import NAMESPACE, START_MS, Driver
 from fuzz_values import Values, opened, packed
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.operations import OPERATIONS
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "LOST", "FULL", "VERSION")

@@ -9,8 +9,8 @@ from typing import Any
 import msgpack
 
 from bad_values import HOLD, RUNNING, UNKNOWN, Raw, encode
-from jqmaster.wire.fields import FIELDS
-from jqmaster.wire.operation import Type
+from jqmaster.manifest.fields import FIELDS
+from jqmaster.manifest.operation import Type
 
 STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
 NAMES = ("a", "b", "mail", "full", "limited", "x.y", "é", "a b", "[", "%s", "{jq}", "..", "0")

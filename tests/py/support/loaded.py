@@ -119,7 +119,7 @@ class Load:
             assert {one["status"] for one in documents if one is not None} == {"done"}
         else:
             assert len(set(self.sent)) == len(self.sent) and self.denied == []
-            entries = [entry for path in self.site.journals for entry in journal.read(path, journal.Entry)]
+            entries = [entry for path in self.site.journals for entry in journal.read(path)]
             check(documents, entries, self.site)
 
 

@@ -100,7 +100,7 @@ def test_as_json_every_line_is_an_object(
 
 
 def test_as_text_again_where_the_program_says_json(tmp_path: Path, redis_url: str, namespace: str) -> None:
-    configures = "from jqmaster.worker.joblog import JsonLines\n" + OWN_HANDLER.replace(
+    configures = "from jqmaster import JsonLines\n" + OWN_HANDLER.replace(
         'logging.Formatter("MINE %(message)s")', "JsonLines()"
     )
     assert json.loads(work(tmp_path, redis_url, namespace, configures)[0])["message"] == "worker w is ready"

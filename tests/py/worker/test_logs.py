@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from http_support import Api, api, master  # noqa: F401
+from jqmaster import JsonLines
 from jqmaster.engine.engine import Engine
-from jqmaster.wire import access
-from jqmaster.worker.joblog import JsonLines
+from jqmaster.server import logs
 from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, worker
 
 
 @pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture) -> list[access.Fields]:
+def lines(caplog: pytest.LogCaptureFixture) -> list[logs.Fields]:
     """The lines that are written from now on."""
     caplog.set_level(logging.INFO, "jqmaster.request")
     caplog.set_level(logging.INFO, "jqmaster.delivery")
@@ -29,9 +29,9 @@ class Lines:
         self._caplog = caplog
 
     def __iter__(self) -> Any:
-        return (one.msg for one in self._caplog.records if isinstance(one.msg, access.Fields))
+        return (one.msg for one in self._caplog.records if isinstance(one.msg, logs.Fields))
 
-    def last(self) -> access.Fields:
+    def last(self) -> logs.Fields:
         *_, line = self
         return line
 
@@ -52,7 +52,7 @@ async def test_the_line_of_an_enqueue_has_the_jobs(api: Api, lines: Any) -> None
     assert lines.last()["jobs"] == answer.value["job_ids"]
     assert lines.last()["count"] == 3
     await api.post("/jobs", [{"name": "mail"}] * 100)
-    assert len(lines.last()["jobs"]) == access.MOST_IDS
+    assert len(lines.last()["jobs"]) == logs.MOST_IDS
     assert lines.last()["count"] == 100
 
 
@@ -110,7 +110,7 @@ async def test_an_id_that_is_not_fit_for_a_log_is_replaced(api: Api, lines: Any,
 async def test_nothing_is_written_unless_it_is_asked_for(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     answer = await api.get("/queues")
-    assert not [one for one in caplog.records if isinstance(one.msg, access.Fields)]
+    assert not [one for one in caplog.records if isinstance(one.msg, logs.Fields)]
     assert answer.headers["x-request-id"]
 
 
@@ -135,16 +135,14 @@ async def test_each_delivery_has_a_line(engine: Engine, lines: Any) -> None:
 
 
 def test_a_line_of_text_cannot_be_forged() -> None:
-    line = access.Fields(
+    line = logs.Fields(
         "request", {"path": '/a b="1"\nx=2', "worker": "é", "status": 200, "ms": 1.5, "jobs": ["a", "b"]}
     )
     assert str(line) == r'path="/a b=\"1\"\nx=2" worker="\u00e9" status=200 ms=1.5 jobs=a,b'
 
 
 def test_as_json_the_pairs_are_members() -> None:
-    record = logging.makeLogRecord(
-        {"msg": access.Fields("request", {"status": 200, "jobs": ["a"]}), "levelname": "INFO"}
-    )
+    record = logging.makeLogRecord({"msg": logs.Fields("request", {"status": 200, "jobs": ["a"]}), "levelname": "INFO"})
     line = json.loads(JsonLines().format(record))
     assert line["message"] == "request"
     assert (line["status"], line["jobs"]) == (200, ["a"])

@@ -13,8 +13,8 @@ import msgpack
 import pytest
 
 from jqmaster.engine.engine import Engine
+from jqmaster.server import signing
 from jqmaster.server.server import ServeOptions, Server
-from jqmaster.wire import signing
 from jqmaster.worker.run import WorkOptions, work
 from parts import enqueue, eventually, until
 from topologies import free_ports

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from jqmaster.wire import signing
-from jqmaster.wire.signing import Verifier
+from jqmaster.server import signing
+from jqmaster.server.signing import Verifier
 
 ROOT = Path(__file__).parents[3]
 VECTORS = json.loads((ROOT / "tests/protocol/pushes/signatures.json").read_text())["vectors"]

@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from http_support import Api, api, master  # noqa: F401
 from jqmaster import JQ
+from jqmaster.engine import tracing
 from jqmaster.engine.engine import Engine
-from jqmaster.wire import tracing
 from jqmaster.worker.worker import FollowUp, JobFailed, JobReleased, current_job
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

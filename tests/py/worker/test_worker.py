@@ -15,10 +15,10 @@ import pytest
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Beat, Job, Note
+from jqmaster.server import signing
 from jqmaster.server.server import ServeOptions, Server
-from jqmaster.wire import signing
-from jqmaster.wire.message import MSGPACK
 from jqmaster.worker import beats
 from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.sources import RedisSource

@@ -13,14 +13,14 @@ from typing import Any
 
 import msgpack
 
+from jqmaster.engine import packform, secret
+from jqmaster.manifest.operation import ROLES, ROLES_OF, Operation
+from jqmaster.manifest.operations import OPERATIONS
 from jqmaster.server import session
 from jqmaster.server.http.translate import Translation
+from jqmaster.server.http_error import HttpError
 from jqmaster.server.master import Master
-from jqmaster.wire import packform, secret
-from jqmaster.wire.errors import HttpError
-from jqmaster.wire.message import ANYBODY, Identity, Reply, Request
-from jqmaster.wire.operation import ROLES, ROLES_OF, Operation
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.server.message import ANYBODY, Identity, Reply, Request
 
 Scope = Mapping[str, Any]
 _SCHEME = b"bearer "

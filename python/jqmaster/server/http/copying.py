@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator, Iterator
 
 import msgpack
 
+from jqmaster.engine import packform
 from jqmaster.engine.copying import chunks
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import check_namespace, install
 from jqmaster.errors import JQError
+from jqmaster.server.http_error import from_engine, invalid
 from jqmaster.server.master import Master
-from jqmaster.wire import packform
-from jqmaster.wire.errors import from_engine, invalid
-from jqmaster.wire.message import Reply, Request
+from jqmaster.server.message import Reply, Request
 
 RECORDS = "application/octet-stream"
 STEP_RECORDS = 200

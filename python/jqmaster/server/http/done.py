@@ -7,13 +7,15 @@ from typing import Any
 
 import msgpack
 
+from jqmaster.engine import packform
+from jqmaster.manifest.parts import PICK
+from jqmaster.server import logs
 from jqmaster.server.http.jobs import draining, enqueued
 from jqmaster.server.http.work import attempt_of, jobs_of, picked_ids, poke, states, worker_of
+from jqmaster.server.http_error import STATUS, HttpError, invalid
 from jqmaster.server.master import Master
-from jqmaster.wire import access, packform
-from jqmaster.wire.errors import STATUS, HttpError, invalid
-from jqmaster.wire.message import Reply, Request, follow_of, refuse_unknown, unknown_field
-from jqmaster.wire.parts import PICK
+from jqmaster.server.message import Reply, Request, follow_of, refuse_unknown, unknown_field
+from jqmaster.server.reader import Reader, pack_spec
 
 PICK_FIELDS = tuple(field.name for field in PICK)
 BLOBS = frozenset(("result", "error"))
@@ -22,7 +24,7 @@ _BLOB_OF = {"success": "result", "failure": "error"}
 
 async def done(master: Master, request: Request) -> Reply:
     """`POST /done`: one outcome as the body, or `{outcomes: [...], pick?}`."""
-    reader = packform.Reader(request.body)
+    reader = Reader(request.body)
     kinds: list[str] = []
 
     def read_follow(path: str) -> list[bytes]:
@@ -52,7 +54,7 @@ async def done(master: Master, request: Request) -> Reply:
         return await _done_many(master, request, worker, body, many)
     has_followers = "enqueue" in body
     outcome = _outcome(body, "", kinds)
-    [answer] = await master.engine.call("finish", packform.pack_spec({"worker": worker}), *outcome)
+    [answer] = await master.engine.call("finish", pack_spec({"worker": worker}), *outcome)
     poke(master, worker)
     request.told = lambda: _told(worker, [outcome], [answer])
     if has_followers and isinstance(answer, list):
@@ -78,7 +80,7 @@ def _outcome(body: dict[str, Any], prefix: str, kinds: list[str]) -> list[bytes]
     follow = body.pop("enqueue", [])
     if follow:
         body["enqueue"] = len(follow) // 2
-    return [packform.pack_spec(body), blob, *follow]
+    return [pack_spec(body), blob, *follow]
 
 
 def _answers(answers: list[Any]) -> dict[str, Any]:
@@ -93,8 +95,8 @@ def _answers(answers: list[Any]) -> dict[str, Any]:
 def _told(worker: str, outcomes: list[list[bytes]], answers: list[Any]) -> dict[str, Any]:
     specs = [msgpack.unpackb(outcome[0]) for outcome in outcomes]
     said = states([answer[0] if isinstance(answer, list) else answer for answer in answers])
-    jobs = access.ids(attempt_of(spec["id"], spec["token"]) for spec in specs)
-    return {"worker": worker, **jobs, "became": said[: access.MOST_IDS]}
+    jobs = logs.ids(attempt_of(spec["id"], spec["token"]) for spec in specs)
+    return {"worker": worker, **jobs, "became": said[: logs.MOST_IDS]}
 
 
 async def _done_many(
@@ -114,7 +116,7 @@ async def _done_many(
     elif wanted is not None and not outcomes:
         raise draining()
     args = [part for outcome in outcomes for part in outcome]
-    reply = await master.engine.call("finish", packform.pack_spec(spec), *args)
+    reply = await master.engine.call("finish", pack_spec(spec), *args)
     poke(master, worker)
     answers, picked = reply[: len(outcomes)], reply[len(outcomes) :]
     request.told = lambda: {

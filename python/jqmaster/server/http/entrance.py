@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from jqmaster.server import origin
 from jqmaster.server.http import routes
 from jqmaster.server.http.access import admit, is_closed
 from jqmaster.server.http.routes import ROUTE, STREAM, WHO, Asgi, Receive, Response, Route, Scope, Send, respond
+from jqmaster.server.http_error import HttpError, busy
 from jqmaster.server.master import Master
-from jqmaster.wire import foreign
-from jqmaster.wire.errors import HttpError, busy
-from jqmaster.wire.message import ANYBODY
+from jqmaster.server.message import ANYBODY
 
 MAX_CONTENT_LENGTH = 16 * 1024 * 1024
 # So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.
@@ -49,7 +49,7 @@ class Entrance:
         self._master = master
         self._bounds = bounds
         self._longest = longest
-        self._names = foreign.OwnNames(hosts)
+        self._names = origin.OwnNames(hosts)
         self._fast = fast
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,7 +106,7 @@ class Entrance:
         if (name := self._names.unknown(scope["headers"])) is not None:
             why = f"this master does not answer to {name!a}: start it with --allowed-hosts for that"
             raise HttpError(403, "FORBIDDEN", why)
-        if may_change(scope["method"], route) and foreign.is_foreign(scope["headers"]):
+        if may_change(scope["method"], route) and origin.is_foreign(scope["headers"]):
             raise HttpError(403, "FORBIDDEN", "pages of other sites may not change anything here")
 
     async def _respond(self, route: Route, scope: Scope, body: bytes, receive: Receive) -> Response | None:
@@ -126,7 +126,7 @@ class Entrance:
 
 def may_change(method: str, route: Route | None) -> bool:
     """Whether a request is more than a look."""
-    return foreign.may_change(method) or (route is not None and not route.reads)
+    return origin.may_change(method) or (route is not None and not route.reads)
 
 
 class _Body:

@@ -12,13 +12,15 @@ from typing import Any
 
 import msgpack
 
+from jqmaster.engine import packform
+from jqmaster.server import jsonform
 from jqmaster.server.events import Event
 from jqmaster.server.http.jobs import ENDED, about, refuse_draining
 from jqmaster.server.http.translate import no_such_job
+from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.master import Master
-from jqmaster.wire import jsonform, packform
-from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.message import Reply, Request
+from jqmaster.server.message import Reply, Request
+from jqmaster.server.reader import Reader, printable
 
 EVENT_STREAM = "text/event-stream"
 LAST_ID = "Last-Event-ID"
@@ -39,7 +41,7 @@ async def all_events(master: Master, request: Request) -> Reply:
     refuse_draining(master)
     last = request.header(LAST_ID) or None
     if last is not None and not _STREAM_ID.fullmatch(last):
-        raise invalid(LAST_ID, f"expected the id of an event, got {packform.printable(last, 40)!r}")
+        raise invalid(LAST_ID, f"expected the id of an event, got {printable(last, 40)!r}")
     if not (await master.engine.config())["events_max"]:
         raise HttpError(409, "CONFLICT", "the setting events_max is 0: no events are written")
     # Before the answer begins, so that what is wrong can still be said.
@@ -110,7 +112,7 @@ async def _now(master: Master, job_id: str, spec: bytes) -> bytes | None:
     [document] = await master.engine.call("get", job_id.encode())
     if state is None or document is None:
         return None
-    job = packform.Reader(document).map("", frozenset(("argument", "result", "error")))
+    job = Reader(document).map("", frozenset(("argument", "result", "error")))
     times = (job.get("ended_ms"), job.get("started_ms"), job["created_ms"])
     return packform.pack(
         {

@@ -7,13 +7,15 @@ from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from jqmaster.engine import durable as durables
+from jqmaster.engine import packform, tracing
 from jqmaster.errors import JQError
+from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.server import logs
 from jqmaster.server.http.translate import Translation, no_such_job
+from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.master import Master
-from jqmaster.wire import access, packform, tracing
-from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.message import ARGUMENT, Reply, Request, read_job, refuse_unknown
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.server.message import ARGUMENT, Reply, Request, read_job, refuse_unknown
+from jqmaster.server.reader import Reader, pack_spec
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 T = TypeVar("T")
@@ -29,19 +31,19 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     """`POST /job`: the fields of an enqueue spec, and `argument`."""
     token = request.header(IDEMPOTENCY_KEY)
     request.rename = _rename_single
-    reader = packform.Reader(request.body)
+    reader = Reader(request.body)
     spec, argument = read_job(reader, "")
     if b"traceparent" in request.headers:
-        tracing.carry(tracing.carried(request), spec)
+        tracing.carry(tracing.carried(request.headers), spec)
     durable = durables.taken([spec])
-    packed = packform.pack_spec(spec)
+    packed = pack_spec(spec)
     # Numbers in `depends` are places in a call, so such a job does not share one with strangers.
     if token is None and durable is None and "depends" not in spec:
         job_id, created = await master.enqueuing.enqueue(packed, argument)
     else:
         options = [] if token is None else [packform.pack({"request": token})]
         job_id, created = await master.engine.enqueue_packed([*options, packed, argument], durable)
-    request.told = lambda: {**access.ids([job_id]), "created": created}
+    request.told = lambda: {**logs.ids([job_id]), "created": created}
     return Reply(201 if created else 200, packform.pack({"job_id": job_id.decode("ascii")}))
 
 
@@ -55,7 +57,7 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
     """`POST /jobs`: `{jobs: [...], request?}` or the bare list; all of them or none."""
     token = request.header(IDEMPOTENCY_KEY)
     from_header = token is not None
-    reader = packform.Reader(request.body)
+    reader = Reader(request.body)
     jobs: list[tuple[dict[str, Any], bytes]] = []
 
     def read_jobs(path: str) -> list[tuple[dict[str, Any], bytes]]:
@@ -83,14 +85,14 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
         return path.removeprefix("jobs") if bare else path
 
     request.rename = rename
-    args = [] if token is None else [packform.pack_spec({"request": token})]
+    args = [] if token is None else [pack_spec({"request": token})]
     durable = durables.taken([spec for spec, _ in jobs])
-    context = tracing.carried(request)
+    context = tracing.carried(request.headers)
     for spec, argument in jobs:
         tracing.carry(context, spec)
-        args += (packform.pack_spec(spec), argument)
+        args += (pack_spec(spec), argument)
     reply = await master.engine.enqueue_packed(args, durable)
-    request.told = lambda: access.ids(reply[::2])
+    request.told = lambda: logs.ids(reply[::2])
     return Reply(201 if any(reply[1::2]) else 200, packform.pack(enqueued(reply)))
 
 
@@ -200,14 +202,14 @@ async def cancel_job(master: Master, request: Request) -> Reply:
 
 async def change_many(master: Master, request: Request) -> Reply:
     """`POST /jobs/change`: `{jobs: [{id, …}, …]}`."""
-    reader = packform.Reader(request.body)
+    reader = Reader(request.body)
     args: list[bytes] = []
 
     def read_jobs(path: str) -> None:
         for item in reader.items(path):
             spec = reader.map(item, ARGUMENT)
             argument = spec.pop("argument", b"")
-            args.extend((packform.pack_spec(spec), argument))
+            args.extend((pack_spec(spec), argument))
 
     body = reader.map("", special={"jobs": read_jobs})
     refuse_unknown(body, ("jobs",))

@@ -8,17 +8,19 @@ from typing import Any
 
 import msgpack
 
+from jqmaster.engine import packform
 from jqmaster.engine.ranking import MINUTES, Looked, ranked
 from jqmaster.engine.search import MOST
 from jqmaster.errors import JQError
+from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.server import jsonform
 from jqmaster.server.http.events import ALIVE_EVERY_S, EVENT_STREAM, sent
 from jqmaster.server.http.jobs import refuse_draining
 from jqmaster.server.http.translate import Translation
+from jqmaster.server.http_error import HttpError, from_engine, invalid
 from jqmaster.server.master import Master
-from jqmaster.wire import jsonform, packform
-from jqmaster.wire.errors import HttpError, from_engine, invalid
-from jqmaster.wire.message import Reply, Request
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.server.message import Reply, Request
+from jqmaster.server.reader import Reader, printable
 
 _RANKING = Translation(OPERATIONS["ranking"])
 _TRENDS, _CHANGES = Translation(OPERATIONS["trends"]), Translation(OPERATIONS["changes"])
@@ -53,7 +55,7 @@ async def search(master: Master, request: Request) -> Reply:
     text = request.arguments.get("q", "")
     count = request.arguments.get("count", "5")
     if not re.fullmatch(r"[0-9]{1,2}", count) or not 1 <= int(count) <= MOST:
-        raise invalid("count", f"expected an integer from 1 to {MOST}, got {packform.printable(count, 40)!r}")
+        raise invalid("count", f"expected an integer from 1 to {MOST}, got {printable(count, 40)!r}")
     return Reply(200, packform.pack(await master.engine.search(text, count=int(count))))
 
 
@@ -73,7 +75,7 @@ async def get_changes(master: Master, request: Request) -> Reply:
 
 def _asked(operation: Translation, request: Request) -> dict[str, Any]:
     defaults = {field.name: field.default for field in operation.operation.fields if field.default is not None}
-    given: dict[str, Any] = packform.Reader(operation.read(request)[0]).map("")
+    given: dict[str, Any] = Reader(operation.read(request)[0]).map("")
     for field in operation.operation.fields:
         value, (least, most) = given.get(field.name), field.type[1:3]
         if field.required and value is None:

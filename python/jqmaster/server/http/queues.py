@@ -9,13 +9,14 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from jqmaster.engine import packform
 from jqmaster.errors import Unavailable
+from jqmaster.manifest.operations import OPERATIONS
 from jqmaster.server.http.jobs import refuse_draining
 from jqmaster.server.http.translate import Translation
 from jqmaster.server.master import Master
-from jqmaster.wire import packform
-from jqmaster.wire.message import Reply, Request, flag
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.server.message import Reply, Request, flag
+from jqmaster.server.reader import Reader, pack_spec
 
 READY_S = 1.0
 _PURGE = Translation(OPERATIONS["discard.queue"])
@@ -43,12 +44,12 @@ async def get_config(master: Master, request: Request) -> Reply:
 
 async def set_config(master: Master, request: Request) -> Reply:
     """`PATCH /config`: change the settings named in the body, all or none; nil: its default again."""
-    body = packform.Reader(request.body).map("")
+    body = Reader(request.body).map("")
     unset = [name for name, value in body.items() if value is None]
     places = {f"unset[{index}]": name for index, name in enumerate(unset)}
     request.rename = lambda path: places.get(path, path.removeprefix("set").removeprefix("."))
     given = {"set": {name: value for name, value in body.items() if value is not None}, "unset": unset}
-    return Reply(200, await master.engine.call("config", packform.pack_spec({**given, "actor": request.who.name})))
+    return Reply(200, await master.engine.call("config", pack_spec({**given, "actor": request.who.name})))
 
 
 async def alive(_master: Master, _request: Request) -> Reply:

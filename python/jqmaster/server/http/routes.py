@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from jqmaster.engine import packform
+from jqmaster.engine.packform import MSGPACK
 from jqmaster.errors import JQError
+from jqmaster.manifest.operation import Operation, name_of
+from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.server import jsonform, logs
 from jqmaster.server.http import access as keys
 from jqmaster.server.http import copying, done, events, jobs, metrics, overview, queues, work
 from jqmaster.server.http.translate import Translation
 from jqmaster.server.http.within import within_queues
+from jqmaster.server.http_error import HttpError, busy, from_engine, internal, invalid
 from jqmaster.server.master import Master
-from jqmaster.wire import access, jsonform, packform
-from jqmaster.wire.errors import HttpError, busy, from_engine, internal, invalid
-from jqmaster.wire.message import JSON, MSGPACK, Reply, Request, body_type, reply_type, sent_type
-from jqmaster.wire.operation import Operation, name_of
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.server.message import JSON, Reply, Request, body_type, reply_type, sent_type
 
 Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[Master, Request], Awaitable[Reply]]
@@ -150,9 +152,9 @@ def answered(
     method = route.method if route is not None else _known(scope["method"])
     master.meters.request(method, "" if route is None else route.path, response.status, seconds)
     headers = dict(scope["headers"]) if request is None else request.headers
-    request_id = access.request_id(headers.get(b"x-request-id"))
+    request_id = logs.request_id(headers.get(b"x-request-id"))
     response.headers.append((b"x-request-id", request_id))
-    if access.request_log.isEnabledFor(logging.INFO):
+    if logs.request_log.isEnabledFor(logging.INFO):
         _log(scope, response, request, request_id, seconds)
 
 
@@ -177,7 +179,7 @@ def _log(
             pairs |= request.told()
         if request.who.key_id:
             pairs |= {"key": request.who.key_id, "who": request.who.name}
-    access.request_log.info(access.Fields("request", pairs))
+    logs.request_log.info(logs.Fields("request", pairs))
 
 
 async def _respond(master: Master, route: Route, scope: Scope, request: Request) -> Response:

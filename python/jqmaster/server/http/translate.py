@@ -8,13 +8,14 @@ from typing import Any
 
 import msgpack
 
+from jqmaster.engine import packform, zones
 from jqmaster.errors import JQError
+from jqmaster.manifest.operation import Field, Operation
+from jqmaster.server.http_error import HttpError, from_engine, invalid
+from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
-from jqmaster.wire import packform, zones
-from jqmaster.wire.errors import HttpError, from_engine, invalid
-from jqmaster.wire.jsonform import to_msgpack
-from jqmaster.wire.message import Reply, Request, flag, refuse_unknown, seconds
-from jqmaster.wire.operation import Field, Operation
+from jqmaster.server.message import Reply, Request, flag, refuse_unknown, seconds
+from jqmaster.server.reader import Reader, pack_spec, printable
 
 _OF_A_JOB = "/job/{id}"
 _ID = re.compile(r"id|ids\[0\]|jobs\[0\]\.id")
@@ -91,7 +92,7 @@ class Translation:
                 _put(spec, field.to, body[field.name])
         if self._has_zone:
             spec = zones.with_rule(spec)
-        return packform.extend_map(packform.pack_spec(spec), raw), values
+        return packform.extend_map(pack_spec(spec), raw), values
 
     def wait_s(self, given: Mapping[str, Any]) -> float:
         """For how long this may take, as its field `timeout` says. Raises 400."""
@@ -102,7 +103,7 @@ class Translation:
     def _read_body(self, request: Request) -> dict[str, Any]:
         if not self._body or (not request.body and self.operation.may_be_empty):
             return {}
-        body = packform.Reader(request.body).map("", self._unread)
+        body = Reader(request.body).map("", self._unread)
         refuse_unknown(body, self._body)
         return body
 
@@ -167,7 +168,7 @@ class Translation:
         _cursor, *documents = reply
         if not documents:
             what, name = self.operation.path.split("/")[1], request.params[self._of]
-            message = f"{self._of}: no such {what}: {packform.printable(name, 255)}"
+            message = f"{self._of}: no such {what}: {printable(name, 255)}"
             raise HttpError(404, "NOTFOUND", message, self._of)
         return Reply(200, documents[0])
 
@@ -242,7 +243,7 @@ def _matcher(field: Field, text: str) -> Any:
 
 
 def _unexpected(field: Field, expected: str, text: str) -> HttpError:
-    return invalid(field.name, f"expected {expected}, got {packform.printable(text, 40)!r}")
+    return invalid(field.name, f"expected {expected}, got {printable(text, 40)!r}")
 
 
 def _text(value: Any) -> Any:
@@ -251,4 +252,4 @@ def _text(value: Any) -> Any:
 
 def no_such_job(job_id: str) -> HttpError:
     """404 for a job."""
-    return HttpError(404, "NOTFOUND", f"no such job: {packform.printable(job_id)}")
+    return HttpError(404, "NOTFOUND", f"no such job: {printable(job_id)}")

@@ -14,10 +14,10 @@ import msgpack
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError
-from jqmaster.wire import packform
-from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.message import Identity, Request
-from jqmaster.wire.operation import Operation
+from jqmaster.manifest.operation import Operation
+from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.message import Identity, Request
+from jqmaster.server.reader import check, printable
 
 Body = dict[str, Any]
 # What concerns no queue, and leases.
@@ -90,7 +90,7 @@ def _check(who: Identity, queues: Iterable[Any]) -> None:
         if queue is None:
             raise _refused("name one of them as queue")
         if not who.may_use(str(queue)):
-            raise _refused(f"{packform.printable(str(queue))} is not among them")
+            raise _refused(f"{printable(str(queue))} is not among them")
 
 
 def _refused(why: str) -> HttpError:
@@ -105,7 +105,7 @@ def _body(request: Request) -> Body:
     """The whole body; the handler reads it again, and more strictly."""
     if not request.body:
         return {}
-    packform.check(request.body)
+    check(request.body)
     try:
         found = _unpacked(request.body)
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException):

@@ -8,14 +8,16 @@ from typing import Any
 
 import msgpack
 
+from jqmaster.engine import packform
 from jqmaster.engine.replies import pairs
+from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.server import logs
 from jqmaster.server.http.jobs import refuse_draining, until_draining
 from jqmaster.server.http.translate import Translation
+from jqmaster.server.http_error import invalid
 from jqmaster.server.master import Master
-from jqmaster.wire import access, packform
-from jqmaster.wire.errors import invalid
-from jqmaster.wire.message import ARGUMENT, Reply, Request, refuse_unknown
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.server.message import ARGUMENT, Reply, Request, refuse_unknown
+from jqmaster.server.reader import Reader, pack_spec
 
 WORKER_ID = "worker-id"
 _REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
@@ -26,7 +28,7 @@ _REGISTER_FIELDS = tuple(field.name for field in OPERATIONS["register"].at("body
 
 
 def _body(request: Request) -> dict[str, Any]:
-    return packform.Reader(request.body).map("")
+    return Reader(request.body).map("")
 
 
 def worker_of(request: Request, body: dict[str, Any]) -> str:
@@ -57,7 +59,7 @@ async def register(master: Master, request: Request) -> Reply:
     is_registered = body.get("announce") is not True
     if request.who.key_id and is_registered:
         body["key"] = request.who.key_id
-    worker_id = (await master.engine.call("register", packform.pack_spec(body))).decode()
+    worker_id = (await master.engine.call("register", pack_spec(body))).decode()
     request.told = lambda: {"worker": worker_id}
     if is_registered:
         master.dispatch.poke()
@@ -114,17 +116,17 @@ async def heartbeat(master: Master, request: Request) -> Reply:
     spec = {**body, "worker": worker, "jobs": jobs, **({"control": True} if is_registered else {})}
     # The engine knows `control` too, which is the master's own business.
     refuse_unknown(body, ("jobs", "worker"))
-    reply = await master.engine.call("heartbeat", packform.pack_spec(spec), *blobs)
+    reply = await master.engine.call("heartbeat", pack_spec(spec), *blobs)
     answers, asked = (reply[0], reply[1].decode()) if is_registered else (reply, "")
     poke(master, worker)
-    request.told = lambda: {"worker": worker, **access.ids(_held(jobs))}
+    request.told = lambda: {"worker": worker, **logs.ids(_held(jobs))}
     return Reply(200, packform.pack({"jobs": states(answers), "request": asked}))
 
 
 def _heartbeat_body(request: Request, blobs: list[bytes]) -> tuple[dict[str, Any], Any]:
     if not request.body:
         return {}, []
-    reader = packform.Reader(request.body)
+    reader = Reader(request.body)
     maps: set[int] = set()
     # What was said in a map is in the third place of the engine's list.
     request.rename = lambda path: re.sub(
@@ -144,7 +146,7 @@ def _heartbeat_body(request: Request, blobs: list[bytes]) -> tuple[dict[str, Any
     return body, body.get("jobs", [])
 
 
-def _noted(reader: packform.Reader, path: str, blobs: list[bytes], maps: set[int]) -> Any:
+def _noted(reader: Reader, path: str, blobs: list[bytes], maps: set[int]) -> Any:
     """One job of a heartbeat, a list or a map, with checkpoints cut out: notes name them by their index."""
 
     def noted(notes: dict[str, Any]) -> dict[str, Any]:
@@ -172,9 +174,9 @@ async def release(master: Master, request: Request) -> Reply:
     body = _body(request)
     worker = worker_of(request, body)
     spec = {**body, "worker": worker, "jobs": _leases(body.get("jobs"))}
-    reply = await master.engine.call("release", packform.pack_spec(spec))
+    reply = await master.engine.call("release", pack_spec(spec))
     poke(master, worker)
-    request.told = lambda: {"worker": worker, **access.ids(_held(spec["jobs"]))}
+    request.told = lambda: {"worker": worker, **logs.ids(_held(spec["jobs"]))}
     return Reply(200, packform.pack({"jobs": states(reply)}))
 
 
@@ -201,10 +203,10 @@ async def pick(master: Master, request: Request) -> Reply:
     spec = {**body, "worker": worker}
     refuse_draining(master)
     if timeout_s == 0 and "request" in spec:
-        reply = await master.engine.call("pick", packform.pack_spec(spec))
+        reply = await master.engine.call("pick", pack_spec(spec))
     elif timeout_s == 0:
         reply = await master.waiting.pick(spec, 0)
     else:
         reply = await until_draining(master, asyncio.ensure_future(master.waiting.pick(spec, timeout_s)))
-    request.told = lambda: {"worker": worker, **access.ids(picked_ids(reply or [-1]))}
+    request.told = lambda: {"worker": worker, **logs.ids(picked_ids(reply or [-1]))}
     return Reply(200, packform.raw_map(jobs_of([-1] if reply is None else reply)))

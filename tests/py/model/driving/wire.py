@@ -2,7 +2,7 @@
 
 import msgpack
 
-from jqmaster.wire.operations import OPERATIONS
+from jqmaster.manifest.operations import OPERATIONS
 from model.common import ErrorReply, expect
 from model.matcher import NOT_WHOLE, decode
 from model.matcher import pack as pack_matcher

@@ -3,7 +3,7 @@
 import re
 from dataclasses import MISSING, dataclass, field, fields
 
-from jqmaster.wire.fields import FIELDS
+from jqmaster.manifest.fields import FIELDS
 from model.common import (
     ENDED,
     EVENTS,

@@ -1,4 +1,4 @@
-// What a job can be told, as forms and pages show it. Made from wire/fields.py by `make generate`.
+// What a job can be told, as forms and pages show it. Made from manifest/fields.py by `make generate`.
 export const FIELDS = [
   {
     name: 'priority',

@@ -1,5 +1,5 @@
 // A line that says which jobs are meant: `customer.id:acme worker:mail-1 slower:30s "no host"`.
-// Python reads the same (wire/queryline.py); tests/js/querylines.json holds both to it.
+// Python reads the same (engine/queryline.py); tests/js/querylines.json holds both to it.
 
 const TOKEN = /(?:([^\s":]+):)?("(?:[^"\\]|\\.)*"|\S+)/g;
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/;

@@ -1,0 +1,141 @@
+"""Trace context of jobs: it goes with them as headers, and a worker's spans continue the trace.
+
+With the extra `opentelemetry` (the API alone) enqueueing puts the current span's context into the job, and a
+worker runs each job within a span of kind consumer. Without it nothing happens here; headers given by hand,
+or by whoever enqueued, are in `current_job.get().headers` all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+try:
+    from opentelemetry import trace
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ImportError:
+    trace = None  # type: ignore[assignment]
+
+MOST_HEADERS, MOST_BYTES = 16, 1024  # as the engine
+
+_OWN = "traceparent"
+# W3C Trace Context. Of a later version than 00, what follows may be more.
+_TRACEPARENT = re.compile(
+    rb"(?:00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+    rb"|(?!00|ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,73})?)"
+)
+_TRACESTATE = re.compile(rb"[ -~]{1,512}")
+
+
+def carried(headers: Mapping[bytes, bytes]) -> dict[str, str]:
+    """The context in a request's headers; empty when there is none, or what is there is not well-formed: a trace that
+    is broken is no reason to refuse jobs."""
+    parent = headers.get(b"traceparent")
+    if parent is None or not _TRACEPARENT.fullmatch(parent):
+        return {}
+    context = {_OWN: parent.decode("ascii")}
+    state = headers.get(b"tracestate")
+    if state is not None and _TRACESTATE.fullmatch(state):
+        context["tracestate"] = state.decode("ascii")
+    return context
+
+
+def carry(context: dict[str, str], spec: dict[str, Any]) -> None:
+    """Give it to a job, unless that has one of its own, or has no room."""
+    if context and (both := merged(spec.get("headers", {}), context)) is not None:
+        spec["headers"] = both
+
+
+def merged(own: Any, context: Mapping[str, str]) -> dict[str, str] | None:
+    """A job's own headers with those of a context; None where the own stand alone: they have a context
+    already, there would be too much, or they are wrong, which the engine is to say."""
+    if not isinstance(own, Mapping) or _OWN in own:
+        return None
+    both = {**own, **context}
+    try:
+        size = sum(len(name.encode()) + len(text.encode()) for name, text in both.items())
+    except (AttributeError, UnicodeError):
+        return None
+    return both if len(both) <= MOST_HEADERS and size <= MOST_BYTES else None
+
+
+def injected(spec: dict[str, Any]) -> dict[str, Any]:
+    """`spec` with the context of the current span, if there is one. Call it where the job is enqueued: the
+    context belongs to the caller's thread or task."""
+    if trace is None or not trace.get_current_span().get_span_context().is_valid:
+        return spec
+    context: dict[str, str] = {}
+    TraceContextTextMapPropagator().inject(context)
+    both = merged(spec.get("headers") or {}, context)
+    return spec if both is None else {**spec, "headers": both}
+
+
+class Started(Protocol):
+    """What a span tells of a job."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def queue(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def retry_count(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+
+class Attempt:
+    """The span of one attempt; nothing where there is none."""
+
+    def __init__(self, span: Any = None) -> None:
+        self._span = span
+
+    def ended(self, spec: Mapping[str, Any] | None) -> None:
+        """Note in the span how the attempt ended: as in `finish`, or None when it was given back."""
+        if self._span is None:
+            return
+        if spec is None:
+            self._span.set_attribute("jq.outcome", "released")
+        elif spec["type"] == "failure":
+            self._span.set_attribute("jq.outcome", "failure")
+            self._span.set_status(trace.StatusCode.ERROR, spec.get("message", ""))
+        else:
+            self._span.set_attribute("jq.outcome", "success")
+
+
+_NOTHING = contextlib.nullcontext(Attempt())
+
+
+def running(job: Started) -> contextlib.AbstractContextManager[Attempt]:
+    """Run an attempt within its span: part of the trace in which the job was enqueued, and linked to the span
+    that did it, however long ago."""
+    # Without an SDK nobody records spans; what a job's headers say is still passed on.
+    is_idle = trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    return _NOTHING if trace is None or (is_idle and not job.headers) else _spanned(job)
+
+
+@contextlib.contextmanager
+def _spanned(job: Started) -> Iterator[Attempt]:
+    context = TraceContextTextMapPropagator().extract(dict(job.headers)) if job.headers else None
+    cause = trace.get_current_span(context).get_span_context() if context is not None else None
+    links = [trace.Link(cause)] if cause is not None and cause.is_valid else []
+    attributes: dict[str, Any] = {
+        "messaging.system": "jq",
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": job.queue,
+        "messaging.message.id": job.id,
+        "jq.job.name": job.name,
+        "jq.job.attempt": job.attempt,
+        "jq.job.retry_count": job.retry_count,
+    }
+    tracer = trace.get_tracer("jqmaster")
+    with tracer.start_as_current_span(
+        f"process {job.name}", context, trace.SpanKind.CONSUMER, attributes, links
+    ) as span:
+        yield Attempt(span)
