@@ -125,6 +125,14 @@ async def test_an_answer_that_is_no_outcome_fails_the_job_and_says_why(
     assert "no outcome" in document["message"] and said in document["message"]
 
 
+async def test_an_answer_that_does_not_end_fails_the_job_and_takes_no_memory(
+    engine: Engine, dispatch: Dispatch
+) -> None:
+    async with worker(engine, answers(200, b"\xc6\xff\xff\xff\xff" + bytes(17 << 20))):
+        document = await until(engine, await enqueue(engine, max_retry=0), "error")
+    assert document["message"] == f"the worker's answer is longer than {16 << 20} bytes"
+
+
 async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(400, {"error": {"code": "INVALID", "message": "to: missing"}})):
         document = await until(engine, await enqueue(engine), "error")

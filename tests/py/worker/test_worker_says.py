@@ -244,7 +244,8 @@ async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: En
         ids = {kind: await enqueue(own, "follow", kind, max_retry=0) for kind in wrong}
         beside = [await enqueue(own, "well") for _ in range(8)]
         for kind, job_id in ids.items():
-            assert (await until(own, job_id, "error"))["message"], kind
+            document = await until(own, job_id, "error")
+            assert document["message"] and document["reason"] == "other", kind
         for job_id in beside:  # reported in the same calls
             assert (await until(own, job_id, "done"))["attempt"] == 1
     assert (await own.jobs({"name": "x"})).documents == []
