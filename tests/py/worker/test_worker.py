@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -32,8 +32,6 @@ __all__ = ["own", "server"]
 WAYS = ("redis", "http", "push", "synchronous")
 SOON_S = 60.0
 SECRET = signing.new_secret()
-
-Started = Callable[..., Awaitable[None]]
 
 
 class Working:
