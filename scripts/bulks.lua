@@ -1,9 +1,10 @@
 -- Lists bulk operations, the latest first: those under way, and those that ended within an hour, a hundred at most.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {}
--- Reply  {document, ...}
--- Errors INVALID field
--- Flags: read
+--
+-- @reply  list<Bulk> bulks
+-- @errors INVALID field
+-- @flags  read
+-- @role   viewer
+-- @http   GET /bulks
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local bulks = require "jqlua.upkeep.bulks"
@@ -16,7 +17,7 @@ if not spec then
   return redis.error_reply(problem)
 end
 local reply = {}
-for i, of in ipairs(bulks.all()) do
-  reply[i] = bulks.document(of)
+for i, bulk in ipairs(bulks.all()) do
+  reply[i] = bulks.document(bulk)
 end
 return reply

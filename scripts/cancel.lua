@@ -1,17 +1,29 @@
 -- Cancels jobs.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, force?, dependents?, atomic?, actor?} or {where, cursor?, count?, force?, dependents?,
---        actor?}
--- Reply  for each job the state it was in, or NOTFOUND, or CONFLICT (it runs, and running jobs are not to be cancelled)
---        with where {cursor, changed}
--- Errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse; with atomic it runs and is not to
---        be cancelled, or has ended otherwise), NOTFOUND ids[i] (with atomic)
--- Cost   with where, some milliseconds at most; with ids, each of them
--- Flags: drain, function
+--
+-- The reply has for each job the state it was in, NOTFOUND, or CONFLICT: it runs, and running jobs are protected.
+-- With `where` each call does a step; repeat it with the cursor until that is empty.
+--
+-- @arg    ids         list<job>? 1..1000  the jobs; or
+-- @arg    where       Where?              all that fit
+-- @arg    cursor      cursor?             with where: of the step before
+-- @arg    count       integer? 1..1000 = 100  with where: how many to change, at most
+-- @arg    force       flag? = false       running jobs, too, which the setting `cancel_running` protects
+-- @arg    dependents  leave|cancel|refuse? = leave  what becomes of jobs that wait for them; refuse: CONFLICT if any do
+-- @arg    atomic      flag? = false       all of ids or none
+-- @arg    actor       actor?
+-- @reply  states jobs
+-- @reply  {cursor: cursor, changed: integer} with where
+-- @errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse; with atomic it runs and is
+--         protected, or has ended otherwise), NOTFOUND ids[i] (with atomic)
+-- @cost   with where, some milliseconds at most; with ids, each of them
+-- @flags  drain, function
+-- @role   pusher, operator
+-- @http   POST /jobs/cancel
+-- @http   DELETE /job/{ids[0]} (force, dependents) -> nothing
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local links = require "jqlua.links.links"
 local selection = require "jqlua.find.selection"
@@ -36,9 +48,9 @@ local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
 ---@return string? problem
 local function refusal(ids)
   for i, id in ipairs(ids) do
-    local of, path = job.read(id), "ids[" .. i - 1 .. "]"
-    local state = of and of[job.STATE]
-    if not of then
+    local job, path = jobs.read(id), "ids[" .. i - 1 .. "]"
+    local state = job and job[jobs.STATE]
+    if not job then
       return check.missing(path, "job", id)
     elseif state == states.RUNNING and not takes_running then
       return "CONFLICT " .. path .. ": it runs, and running jobs are not to be cancelled: " .. id
@@ -60,19 +72,19 @@ if problem then
 end
 links.tree[1] = spec.dependents == "cancel"
 
-local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(of)
-  local before = of[job.STATE]
+local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(job)
+  local before = job[jobs.STATE]
   if before == states.RUNNING and not takes_running then
     return "CONFLICT"
   elseif not states.is_of(before, states.UNENDED) then
     return states.name(before)
   end
   if before == states.RUNNING then
-    of[job.HOW] = job.TAKEN
+    job[jobs.HOW] = jobs.TAKEN
   end
-  of[job.ENDED_MS] = meta.state[meta.NOW_MS]
-  if transition.move(of, states.CANCELLED, meta.state[meta.NOW_MS]) then
-    job.save(of)
+  job[jobs.ENDED_MS] = meta.state[meta.NOW_MS]
+  if transition.move(job, states.CANCELLED, meta.state[meta.NOW_MS]) then
+    jobs.save(job)
   end
   return states.name(before), true
 end)

@@ -1,12 +1,18 @@
--- Lists constraints with their live use.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids?, busiest?} or {cursor?, count?, busiest?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field
--- Flags: read
+-- Lists constraints, in order of id, with how much of each is in use.
+--
+-- @arg    ids      list<name>? 1..1000     those named; or
+-- @arg    busiest  integer? 0..100         with sums over the keys of those that have `by`, and so many of the fullest
+-- @arg    cursor   cursor?
+-- @arg    count    integer? 1..1000 = 100
+-- @reply  page<Constraint> constraints
+-- @errors INVALID field
+-- @flags  read
+-- @role   viewer
+-- @http   GET /constraints (busiest, cursor, count)
+-- @http   GET /constraint/{ids[0]} (busiest)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
@@ -23,7 +29,7 @@ if busiest ~= nil and not check.is_integer(busiest, 0, MOST_BUSIEST) then
 end
 local is_only = type(spec.ids) == "table" and #spec.ids == 1
 local function document(id)
-  local definition = constraint.load(id)
+  local definition = constraints.load(id)
   return definition and constraintdoc.encode(definition, busiest, is_only)
 end
 

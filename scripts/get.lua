@@ -1,13 +1,16 @@
--- Documents of jobs.
--- KEYS   namespace, namespace:meta
--- ARGV   id, ...   1 to 1000
--- Reply  for each job its document, or nil
--- Errors INVALID ids[i]
--- Flags: read
+-- Documents of jobs: all there is to know about each.
+--
+-- @arg    ids  list<job> 1..1000
+-- @argv   ids...
+-- @reply  list<Job?> jobs               nil where there is no such job
+-- @errors INVALID ids[i]
+-- @flags  read
+-- @role   viewer, pusher
+-- @http   GET /job/{ids[0]} -> Job
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
-local job = require "jqlua.job.record"
-local document = require "jqlua.job.document"
+local jobs = require "jqlua.job.jobs"
+local jobdoc = require "jqlua.job.jobdoc"
 
 local problem = arguments.ids()
 if problem then
@@ -15,7 +18,7 @@ if problem then
 end
 local documents = {}
 for i, id in ipairs(ARGV) do
-  local of = job.read(id)
-  documents[i] = of and document.encode(of, redis.call("GET", keys.ARGUMENT .. id)) or false
+  local job = jobs.read(id)
+  documents[i] = job and jobdoc.encode(job, redis.call("GET", keys.ARGUMENT .. id)) or false
 end
 return documents

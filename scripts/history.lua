@@ -1,21 +1,24 @@
--- What happened to a job so far.
--- KEYS   namespace, namespace:meta
--- ARGV   id
--- Reply  document {id, events: [{event, time_ms, attempt?, worker_id?, reason?, group?, message?}, ...], forgotten}
--- Errors INVALID id, NOTFOUND id
--- Flags: read
+-- What happened to a job so far, oldest first.
+--
+-- @arg    id  job
+-- @argv   id
+-- @reply  History
+-- @errors INVALID id, NOTFOUND id
+-- @flags  read
+-- @role   viewer, pusher
+-- @http   GET /job/{id}/history
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local history = require "jqlua.job.history"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 
 local problem = meta.open()
 problem = problem or (#ARGV ~= 1 or not check.is_id(ARGV[1])) and check.problem("id", check.ID, ARGV[1])
 if problem then
   return redis.error_reply(problem)
 end
-local of = job.read(ARGV[1])
-if not of then
+local job = jobs.read(ARGV[1])
+if not job then
   return redis.error_reply(check.missing("id", "job", ARGV[1]))
 end
-return history.encode(of)
+return history.encode(job)

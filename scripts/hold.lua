@@ -1,14 +1,19 @@
--- Closes a key of a constraint for a while, or opens it.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, seconds, actor?}
--- Reply  until when, in ms
--- Errors INVALID field, NOTFOUND id, FULL by
--- Flags: write
+-- Closes a key of a constraint for a while, or opens it: nothing starts under it until then.
+--
+-- @arg    id       name
+-- @arg    by       any?                 which key: the value, or the list of values, of a constraint that has `by`
+-- @arg    seconds  seconds 0..31536000  0 opens it
+-- @arg    actor    actor?
+-- @reply  {until_ms: moment_ms}
+-- @errors INVALID field, NOTFOUND id, FULL by
+-- @flags  write
+-- @role   operator
+-- @http   POST /constraint/{id}/hold
 local arguments = require "jqlua.base.arguments"
 local admission = require "jqlua.life.admission"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local holding = require "jqlua.limits.holding"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
@@ -24,7 +29,7 @@ problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id
 if problem then
   return redis.error_reply(problem)
 end
-local definition = constraint.load(spec.id)
+local definition = constraints.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end

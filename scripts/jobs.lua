@@ -1,24 +1,37 @@
--- Documents of jobs that fit a description, a page in order.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {where?, newest?, recent?, brief?, argument_max?, looked?, cursor?, count?}
--- Reply  {cursor, looked?, document, ...}   the cursor is "" at the end; a page may be short, or empty, before that
--- Errors INVALID field
--- Cost   some milliseconds at most, and one document more, wherever the page is
--- Flags: read
+-- Finds jobs by what they are, a page in order.
+--
+-- A page may be short, or empty, before the end. A job that does not move meanwhile is seen exactly once.
+--
+-- @arg    where         Where?          conditions that they meet, all of them
+-- @arg    newest        flag?           the order within a state, a tag or a group turned round
+-- @arg    recent        flag?           what runs, then what ended last, then what waits, over all queues
+-- @arg    brief         flag?           without argument, result and error
+-- @arg    argument_max  integer? 0..65536  with brief: arguments of at most so many bytes all the same
+-- @arg    looked        flag?           with the number of jobs that were looked at
+-- @arg    cursor        cursor?
+-- @arg    count         integer? 1..1000 = 100
+-- @reply  page<FoundJob> jobs
+-- @errors INVALID field
+-- @cost   some milliseconds at most, and one document more, wherever the page is
+-- @flags  read
+-- @role   viewer
+-- @http   GET /jobs
+-- @http   GET /queue/{where.queue}/jobs (where.status=queued, newest, recent, brief, argument_max, looked, cursor,
+--         count)
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
-local document = require "jqlua.job.document"
+local jobdoc = require "jqlua.job.jobdoc"
 local find = require "jqlua.find.find"
-local job = require "jqlua.job.record"
-local where_of = require "jqlua.find.where"
+local jobs = require "jqlua.job.jobs"
+local filter = require "jqlua.find.filter"
 
 local MOST_PREVIEWED = 65536
 
 --- The argument, unless it is longer than is asked for; of one that is not brief it is there anyway.
-local function preview_of(of, most)
-  local argument = most and redis.call("GET", keys.ARGUMENT .. of[job.ID])
+local function preview_of(job, most)
+  local argument = most and redis.call("GET", keys.ARGUMENT .. job[jobs.ID])
   budget.pay(budget.of_bytes(argument or ""))
   return argument and #argument <= most and argument or nil
 end
@@ -28,7 +41,7 @@ if not spec then
   return redis.error_reply(problem)
 end
 local where, at
-where, problem = where_of.parse(spec.where)
+where, problem = filter.parse(spec.where)
 if where then
   at, problem = find.parse(spec, where)
 end
@@ -46,9 +59,9 @@ end
 local reply = { "", spec.looked and 0 or nil }
 local cursor, looked = find.page(where, at, {
   count = spec.count or 100, is_reversed = spec.newest or spec.recent, is_recent = spec.recent,
-  take = function(of)
-    local argument = not spec.brief and redis.call("GET", keys.ARGUMENT .. of[job.ID]) or nil
-    local shown = document.encode(of, argument, preview_of(of, spec.argument_max))
+  take = function(job)
+    local argument = not spec.brief and redis.call("GET", keys.ARGUMENT .. job[jobs.ID]) or nil
+    local shown = jobdoc.encode(job, argument, preview_of(job, spec.argument_max))
     reply[#reply + 1] = shown
     budget.pay(budget.DOCUMENT + budget.of_bytes(shown))
   end,

@@ -1,23 +1,28 @@
--- A delivery was not taken: the jobs go back, and the worker gets nothing more of the kind, or for a while.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, token], ...], why, retry_after?, message?}
--- Reply  for each job queued, or LOST, CANCELLED, NOTFOUND
--- Errors INVALID field, NOTFOUND worker
--- Flags: drain
+-- Gives back a delivery that a worker did not take; it gets nothing more of the kind, or for a while. For JQ servers.
+--
+-- @arg    worker       worker
+-- @arg    jobs         list<Lease> 0..1000
+-- @arg    why          unknown|busy|unreachable
+-- @arg    retry_after  seconds? 0..3600 = 1  how long it gets nothing
+-- @arg    message      text? 0..65536        for the jobs' history
+-- @reply  states
+-- @errors INVALID field, NOTFOUND worker
+-- @flags  drain
+-- @role   server
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local giveback = require "jqlua.life.giveback"
-local job = require "jqlua.job.record"
+local release = require "jqlua.life.release"
+local jobs = require "jqlua.job.jobs"
 local held = require "jqlua.life.held"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local spec, problem = arguments.spec("worker jobs why retry_after message")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0) or giveback.check_message(spec.message)
+problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0) or release.check_message(spec.message)
 if problem then
   return redis.error_reply(problem)
 end
@@ -28,7 +33,7 @@ if why ~= "unknown" and why ~= "busy" and why ~= "unreachable" then
 elseif not check.is_number(retry_after, 0, 3600) then
   return redis.error_reply(check.problem("retry_after", "seconds from 0 to 3600", spec.retry_after))
 end
-local record = worker.is_id(spec.worker) and worker.load(spec.worker)
+local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 if not record then
   return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
     .. " is not registered, or was dropped as dead")
@@ -37,11 +42,11 @@ end
 -- The worker's standing changes first: a job given back must not be assigned to it again at once.
 if why ~= "unknown" then
   local until_ms = meta.state[meta.NOW_MS] + math.max(1, math.ceil(retry_after * 1000))
-  worker.rest(spec.worker, record, why, until_ms)
+  workers.rest(spec.worker, record, why, until_ms)
 end
-local answers = giveback.all(spec.jobs, 0, why == "unknown" and function(of)
-  worker.refuse_name(spec.worker, record, of[job.NAME])
+local answers = release.all(spec.jobs, 0, why == "unknown" and function(job)
+  workers.refuse_name(spec.worker, record, job[jobs.NAME])
 end or nil, nil, spec.message)
-worker.took(spec.worker)
+workers.took(spec.worker)
 transition.commit()
 return answers

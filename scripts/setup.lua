@@ -1,9 +1,10 @@
 -- Creates a namespace; changes nothing if it is there.
--- KEYS   namespace, namespace:meta
--- ARGV   none
--- Reply  schema version of the namespace
--- Errors INVALID KEYS, INVALID namespace, VERSION, CONFLICT (an import has begun)
--- Flags: write
+--
+-- @argv   nothing
+-- @reply  {schema: integer}             the namespace's version of what is stored
+-- @errors INVALID KEYS, INVALID namespace, VERSION, CONFLICT (an import has begun)
+-- @flags  write
+-- @role   admin
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local partition = require "jqlua.base.partition"

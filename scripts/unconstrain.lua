@@ -1,14 +1,17 @@
 -- Deletes a constraint. What it held is free.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, actor?}
--- Reply  1
--- Errors INVALID id, NOTFOUND id
--- Cost   what it held comes back in steps by the calls that follow
--- Flags: drain
+--
+-- @arg    id     name
+-- @arg    actor  actor?
+-- @reply  nothing
+-- @errors INVALID id, NOTFOUND id
+-- @cost   what it held comes back in steps by the calls that follow
+-- @flags  drain
+-- @role   operator
+-- @http   DELETE /constraint/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
-local ending = require "jqlua.limits.ending"
+local constraints = require "jqlua.limits.constraints"
+local constraint_removal = require "jqlua.limits.constraint_removal"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
@@ -18,11 +21,11 @@ if not spec then
 elseif not check.is_name(spec.id) then
   return redis.error_reply(check.problem("id", check.NAME, spec.id))
 end
-local definition = constraint.load(spec.id)
+local definition = constraints.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
-ending.remove(definition)
+constraint_removal.remove(definition)
 trail.note("unconstrain", spec.id, spec)
 transition.commit()
 return 1

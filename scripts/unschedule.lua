@@ -1,13 +1,16 @@
 -- Deletes a recurring job. The jobs it has made stay.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, actor?}
--- Reply  1
--- Errors INVALID id, NOTFOUND id
--- Flags: drain
+--
+-- @arg    id     name
+-- @arg    actor  actor?
+-- @reply  nothing
+-- @errors INVALID id, NOTFOUND id
+-- @flags  drain
+-- @role   operator
+-- @http   DELETE /schedule/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
-local schedule = require "jqlua.schedules.schedule"
+local scheduling = require "jqlua.schedules.scheduling"
 local trail = require "jqlua.access.trail"
 
 local spec, problem = arguments.operators("id")
@@ -18,6 +21,6 @@ elseif not check.is_name(spec.id) then
 elseif redis.call("HEXISTS", keys.SCHEDULES, spec.id) == 0 then
   return redis.error_reply(check.missing("id", "schedule", spec.id))
 end
-schedule.delete(spec.id)
+scheduling.delete(spec.id)
 trail.note("unschedule", spec.id, spec)
 return 1

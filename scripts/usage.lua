@@ -1,17 +1,22 @@
 -- Lists the keys of a constraint that are in use.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, prefix?, cursor?, count?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field, NOTFOUND id
--- Flags: read
+--
+-- @arg    id      name
+-- @arg    prefix  text? 1..64           only keys whose value begins so
+-- @arg    cursor  cursor?
+-- @arg    count   integer? 1..1000 = 100
+-- @reply  page<Usage> keys
+-- @errors INVALID field, NOTFOUND id
+-- @flags  read
+-- @role   viewer
+-- @http   GET /constraint/{id}/usage
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local LONGEST_PREFIX = constraint.LONGEST_VALUE
+local LONGEST_PREFIX = constraints.LONGEST_VALUE
 
 local spec, problem = arguments.spec("id prefix cursor count")
 if not spec then
@@ -26,7 +31,7 @@ problem = problem or constraintdoc.check_page(spec)
 if problem then
   return redis.error_reply(problem)
 end
-local definition = constraint.load(spec.id)
+local definition = constraints.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end

@@ -1,14 +1,20 @@
 -- Asks a registered worker to be quiet (finish what it has, take no more), to stop, or to resume.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, request, actor?}
--- Reply  1
--- Errors INVALID field, NOTFOUND worker
--- Flags: drain
+--
+-- @arg    worker   worker
+-- @arg    request  quiet|stop|resume
+-- @arg    actor    actor?
+-- @reply  nothing
+-- @errors INVALID field, NOTFOUND worker
+-- @flags  drain
+-- @role   operator
+-- @http   POST /worker/{worker}/quiet (request=quiet)
+-- @http   POST /worker/{worker}/stop (request=stop)
+-- @http   POST /worker/{worker}/resume (request=resume)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local spec, problem = arguments.operators("worker request")
 if not spec then
@@ -19,12 +25,12 @@ if not check.is_name(spec.worker) then
 elseif spec.request ~= "quiet" and spec.request ~= "stop" and spec.request ~= "resume" then
   return redis.error_reply(check.problem("request", "quiet, stop or resume", spec.request))
 end
-local record = worker.is_id(spec.worker) and worker.load(spec.worker)
+local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 if not record then
   return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
     .. " is not registered, or was dropped as dead")
 end
-worker.ask(spec.worker, record, spec.request)
+workers.ask(spec.worker, record, spec.request)
 trail.note("worker", spec.worker, spec)
 transition.commit()
 return 1

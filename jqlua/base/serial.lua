@@ -1,7 +1,7 @@
 -- Numbers that are given once in the life of a namespace: those that ids are made of. They are 1024 to the millisecond,
 -- but never behind the last. A partition of a cluster (module base.partition) has its own number behind each, in two
 -- digits more, so that no two give the same id.
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

@@ -1,7 +1,7 @@
 ---@lazy
 -- Settings as clients give them and read about them.
 local check = require "jqlua.base.check"
-local path = require "jqlua.values.path"
+local jobpath = require "jqlua.values.jobpath"
 local settings = require "jqlua.settings.settings"
 
 local M = {}
@@ -87,7 +87,7 @@ function M.parse(set, of_queues)
     end
     local problem
     if place == ROUTE then
-      problem = value ~= "queue" and select(2, path.parse(value, "set.route", true))
+      problem = value ~= "queue" and select(2, jobpath.parse(value, "set.route", true))
     else
       local wrong = expected(settings.ALL[place], value)
       problem = wrong and check.problem("set." .. name, wrong, value)
