@@ -61,7 +61,7 @@ async def by_name(cluster: Cluster, call: Call) -> Any:
     named = call.spec.get(listing.named)
     names = [named] if isinstance(named, str) else named
     cursor, shown = ("", [name for name in names if name in found]) if names else _cut(found, pages, call)
-    reply: list[Any] = [cursor]
+    reply: list[Any] = [_bytes(cursor)]
     for name in shown:
         each = found[name]
         if len(each) > 1 or is_brief:
@@ -78,16 +78,16 @@ def _key(listing: _Listing, document: Document) -> str:
     return "\0".join(names)
 
 
-def _order(name: str) -> bytes:
-    return name.encode(errors="surrogatepass")
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
 
 
 def _cut(names: Mapping[str, Any], pages: Sequence[Any], call: Call) -> tuple[str, list[str]]:
     """The cursor, and what a page has of the names that pages of partitions have."""
-    order = sorted(names, key=_order)
-    ends = sorted((replies.text(page[0]) for page in pages if page[0]), key=_order)
+    order = sorted(names, key=_bytes)
+    ends = sorted((replies.text(page[0]) for page in pages if page[0]), key=_bytes)
     if ends:  # what lies behind the end of a partition's page is not known of it
-        order = [name for name in order if _order(name) <= _order(ends[0])]
+        order = [name for name in order if _bytes(name) <= _bytes(ends[0])]
     shown = order[: call.spec.get("count") or _COUNT]
     return shown[-1] if len(shown) < len(order) else next(iter(ends), ""), shown
 
@@ -101,9 +101,9 @@ async def tags(cluster: Cluster, call: Call) -> Any:
         for tag, count in page[1:]:
             counts[replies.text(tag)] += count
     if top is not None:
-        return ["", *([tag, count] for tag, count in counts.most_common(top))]
+        return [b"", *([_bytes(tag), count] for tag, count in counts.most_common(top))]
     cursor, shown = _cut(counts, pages, call)
-    return [cursor, *([tag, counts[tag]] for tag in shown)]
+    return [_bytes(cursor), *([_bytes(tag), counts[tag]] for tag in shown)]
 
 
 # -- in another order --------------------------------------------------------------------------------------------------
@@ -165,8 +165,8 @@ def _place(call: Call, document: Document) -> Any:
     return queue, _STATES.index(state), sign * in_state[0], sign * number
 
 
-def _cursor(cursors: Mapping[int, str]) -> str:
-    return base64.urlsafe_b64encode(msgpack.packb(dict(cursors))).decode() if cursors else ""
+def _cursor(cursors: Mapping[int, str]) -> bytes:
+    return base64.urlsafe_b64encode(msgpack.packb(dict(cursors))) if cursors else b""
 
 
 def _cursors(cluster: Cluster, cursor: Any) -> dict[int, str]:
@@ -198,8 +198,8 @@ async def in_turn(cluster: Cluster, call: Call) -> Any:
     if replies.text(end) == start:
         onward = f"{at + 1}:{start}" if at + 1 < len(cluster.engines) else start
     if call.operation == "audit":
-        found = [f"partition {at}: {replies.text(problem)}" for problem in found]
-    return [onward, *found]
+        found = [_bytes(f"partition {at}: {replies.text(problem)}") for problem in found]
+    return [_bytes(onward), *found]
 
 
 PAGES: Mapping[str, Callable[[Cluster, Call], Any]] = {

@@ -174,7 +174,7 @@ class RedisSource(EngineSource):
             self._renamed.clear()
             places = self._opened.channels(f"worker:{self.worker}")
             self._subscriptions = [subscriptions for subscriptions, _ in places]
-            listening = asyncio.gather(*(hear(*place, told) for place in places))
+            listening = asyncio.ensure_future(_hear_all(places, told))
             renamed = asyncio.ensure_future(self._renamed.wait())
             try:
                 await asyncio.wait((listening, renamed), return_when=asyncio.FIRST_COMPLETED)
@@ -256,6 +256,10 @@ class _Insisting(HttpEngine):
 def said(outcomes: Sequence[Outcome]) -> Outcomes:
     """As `finish` takes them."""
     return [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
+
+
+async def _hear_all(places: Sequence[tuple[Subscriptions, str]], told: Callable[[str], None]) -> None:
+    await asyncio.gather(*(hear(*place, told) for place in places))
 
 
 async def hear(subscriptions: Subscriptions, channel: str, told: Callable[[str], None]) -> None:

@@ -231,7 +231,7 @@ async def test_tags_and_failures_and_counts_add_up(jq: Cluster) -> None:
     [group] = (await jq.failures()).documents
     assert (group["group"], group["count"]) == ("g", 30)
     [minute] = (await jq.stats("day"))[-1:]
-    assert (minute["enqueued"], minute["failed"] + minute["error"], minute["run"]["count"]) == (30, 30, 30)
+    assert (minute["enqueued"], minute["error"], minute["wait"]["count"]) == (30, 30, 30)
     [series] = (await jq.series("day")).documents
     assert (series["queue"], series["enqueued"]) == ("a", 30)
     assert "histogram" not in (await jq.stats("day", brief=True))[-1]["run"]

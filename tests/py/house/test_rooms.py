@@ -26,7 +26,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "bundle": 1300,
         "manifest": 1900,
         "errors": 250,
-    },  # fmt: skip
+    },
 }
 ROOMS = {room: most for floor in FLOORS.values() for room, most in floor.items()}
 
