@@ -52,7 +52,7 @@ async def aburst(
 
     source: _Burst
     if jq.is_redis:
-        source = _RedisBurst.from_url(jq.url, jq.namespace, wanted, form=jq.form)
+        source = _RedisBurst(jq.url, jq.namespace, wanted, form=jq.form)
     else:
         source = _HttpBurst(jq.masters, wanted)
     worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome, threads=runner.threads)
