@@ -1,10 +1,28 @@
--- Begins a bulk operation: something is to be done to all jobs that fit a description. Says how far it is; stops it.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {what, where, total?, force?, dependents?, queue?, actor?}, or {id, holder, cursor?, changed?, ended?,
---        problem?}, or {id, stop, actor?}
--- Reply  document
--- Errors INVALID field, NOTFOUND id, CONFLICT where.queue, CONFLICT id, FULL where
--- Flags: write
+-- Begins, steps or stops a bulk operation, which does something to all jobs that fit a description.
+--
+-- A server carries it on, however many they are.
+--
+-- @arg    what        discard|cancel|retry?  begins one: what is done
+-- @arg    where       Where?              to which jobs
+-- @arg    total       integer? 0..1e15    how many there may be, to show how far it is
+-- @arg    force       flag?               with cancel: running jobs, too
+-- @arg    dependents  leave|cancel?       with cancel: what becomes of jobs that wait for them
+-- @arg    queue       queue?              with retry: where they wait from now on
+-- @arg    id          name?               one that has begun
+-- @arg    stop        flag?               with id: it ends where it is
+-- @arg    holder      name?               with id: who carries it on
+-- @arg    cursor      cursor?             where the next step goes on
+-- @arg    changed     integer? 0..1000    how many jobs the last step has changed
+-- @arg    ended       flag?               there is nothing left
+-- @arg    problem     text? 0..1000       why it ended early
+-- @arg    actor       actor?
+-- @reply  Bulk
+-- @errors INVALID field, NOTFOUND id, CONFLICT where.queue, CONFLICT id, FULL where
+-- @flags  write
+-- @role   operator
+-- @role   server with holder
+-- @http   POST /bulks (what!, where!, total, force, dependents, queue)
+-- @http   POST /bulk/{id}/stop (stop=true)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local moving = require "jqlua.life.moving"

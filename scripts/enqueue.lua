@@ -1,11 +1,22 @@
 -- Enqueues jobs, all of them or none.
--- KEYS   namespace, namespace:meta
--- ARGV   [options,] spec, argument, spec, argument, ...   1 to 1000 jobs; options {request?}
--- Reply  {id, created, id, created, ...} in order
--- Errors INVALID jobs[i].field, FULL jobs[i], FULL jobs[i].queue, FULL jobs[i].name, FULL jobs[i].tags[j],
---        NOTFOUND jobs[i].depends[j], CONFLICT request
--- Cost   for each job its part of one MSET and one ZADD; independent of what waits
--- Flags: write, function
+--
+-- @arg    jobs     list<NewJob> 1..1000  each with its argument behind it
+-- @arg    request  token?               the same token gives the same jobs again: repeating is harmless
+-- @argv   [spec], jobs...
+-- @reply  enqueued                      {id, created, id, created, ...} in order
+-- @errors INVALID jobs[i].field, FULL jobs[i], FULL jobs[i].queue, FULL jobs[i].name, FULL jobs[i].tags[j],
+--         NOTFOUND jobs[i].depends[j], CONFLICT request
+-- @cost   for each job its part of one MSET and one ZADD; independent of what waits
+-- @flags  write, function
+-- @role   pusher
+-- @http   POST /job jobs[0] -> {job_id: job} 201 200
+-- @header Idempotency-Key = request  a token of 1 to 200 bytes
+-- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
+-- @header tracestate   see `traceparent`
+-- @http   POST /jobs (jobs, request) | jobs -> {job_ids: list<job>, created: list<flag>} 201 200
+-- @header Idempotency-Key = request  a token of 1 to 200 bytes
+-- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
+-- @header tracestate   see `traceparent`
 local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

@@ -1,9 +1,18 @@
 -- Creates a key of the HTTP API. The secret stays with the caller.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, digest, name, roles, queues?, ttl?, rate?, actor?}
--- Reply  document
--- Errors INVALID field, CONFLICT id (there is another key of this id), FULL id
--- Flags: write
+--
+-- @arg    id      text                  eight digits, of the caller's making
+-- @arg    digest  text                  the SHA-256 of its secret, in hex
+-- @arg    name    text 1..100           whose it is; the trail has it
+-- @arg    roles   list<viewer|pusher|worker|operator|admin> 1..5
+-- @arg    queues  list<queue>? 1..100   queues and patterns that it is bound to
+-- @arg    ttl     seconds? 1..1e10      when it expires
+-- @arg    rate    number? 0.001..1e6    requests a second, of each server; more are refused (429)
+-- @arg    actor   actor?
+-- @reply  Key
+-- @errors INVALID field, CONFLICT id (there is another key of this id), FULL id
+-- @flags  write
+-- @role   admin
+-- @http   POST /keys (name, roles, queues, ttl, rate) -> NewKey 201
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

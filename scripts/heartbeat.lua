@@ -1,11 +1,21 @@
 -- Renews the leases of the jobs a worker holds, and marks a registered worker as alive.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, token, notes?], ...], control?}, then the arguments that notes name
--- Reply  for each job the ms of the renewed lease, or LOST, or CANCELLED; with control {that list, what is asked of the
---        worker: quiet, stop or ""}
--- Errors INVALID field, NOTFOUND worker
--- Cost   for each job one GETRANGE and its part of a ZADD
--- Flags: drain, function
+--
+-- The reply has for each job the ms of the renewed lease, LOST, or CANCELLED.
+--
+-- @arg    worker     worker
+-- @arg    jobs       list<Lease> 0..1000   [id, token], or with what the job says of itself [id, token, notes]
+-- @arg    control    flag?                 what is asked of the worker as well: quiet, stop or ""
+-- @arg    arguments  list<value>?          arguments for next attempts, which notes name by their place
+-- @argv   spec, arguments...
+-- @reply  states
+-- @reply  {jobs: states, request: text} with control
+-- @errors INVALID field, NOTFOUND worker
+-- @cost   for each job one GETRANGE and its part of a ZADD
+-- @flags  drain, function
+-- @role   worker
+-- @bound  any
+-- @http   POST /worker/heartbeat (worker, jobs) -> Beat
+-- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"

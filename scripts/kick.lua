@@ -1,10 +1,22 @@
--- Takes running jobs away from their workers; they wait again, and no retry is spent.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, delay?, actor?} or {queue, count?, delay?, actor?}, or with worker instead of queue
--- Reply  for each job queued or scheduled, or NOTFOUND, or CONFLICT (it does not run); of a queue or a worker
---        {kicked, more}
--- Errors INVALID field, NOTFOUND queue, NOTFOUND worker
--- Flags: drain
+-- Takes running jobs away from their workers. They wait again, and no retry is spent.
+--
+-- The workers are told. Of ids the reply has for each queued or scheduled, NOTFOUND, or CONFLICT: it does not run.
+--
+-- @arg    ids     list<job>? 1..1000      the jobs; or
+-- @arg    queue   queue?                  all that run of a queue; or
+-- @arg    worker  worker?                 all that a worker runs
+-- @arg    count   integer? 1..1000 = 100  how many of a queue or a worker, at most
+-- @arg    delay   seconds? 0..1e10        how long before they are ready
+-- @arg    actor   actor?
+-- @reply  states jobs
+-- @reply  {kicked: integer, more: flag} with queue, worker
+-- @errors INVALID field, NOTFOUND queue, NOTFOUND worker
+-- @flags  drain
+-- @role   operator
+-- @http   POST /jobs/kick (ids!, delay)
+-- @http   POST /job/{ids[0]}/kick (delay)
+-- @http   POST /queue/{queue}/kick (count, delay)
+-- @http   POST /worker/{worker}/kick (count, delay)
 local arguments = require "jqlua.base.arguments"
 local attempts = require "jqlua.life.attempts"
 local budget = require "jqlua.job.budget"

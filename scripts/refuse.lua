@@ -1,9 +1,14 @@
--- A delivery was not taken: the jobs go back, and the worker gets nothing more of the kind, or for a while.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, token], ...], why, retry_after?, message?}
--- Reply  for each job queued, or LOST, CANCELLED, NOTFOUND
--- Errors INVALID field, NOTFOUND worker
--- Flags: drain
+-- Gives back a delivery that a worker did not take; it gets nothing more of the kind, or for a while. For JQ servers.
+--
+-- @arg    worker       worker
+-- @arg    jobs         list<Lease> 0..1000
+-- @arg    why          unknown|busy|unreachable
+-- @arg    retry_after  seconds? 0..3600 = 1  how long it gets nothing
+-- @arg    message      text? 0..65536        for the jobs' history
+-- @reply  states
+-- @errors INVALID field, NOTFOUND worker
+-- @flags  drain
+-- @role   server
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

@@ -1,9 +1,12 @@
 -- Reads a result. The first read starts the grace after which it goes.
--- KEYS   namespace, namespace:meta
--- ARGV   id
--- Reply  {state} or {state, blob}
--- Errors INVALID id, NOTFOUND id, EXPIRED id
--- Flags: drain
+--
+-- @arg    id  job
+-- @argv   id
+-- @reply  result                        {state} or {state, result}
+-- @errors INVALID id, NOTFOUND id, EXPIRED id
+-- @flags  drain
+-- @role   pusher, viewer
+-- @http   GET /job/{id}/result -> value
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

@@ -1,9 +1,12 @@
--- Has each further change of state of jobs published on channels of their own, or not any more.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, on?}   1 to 1000 ids; on: default true
--- Reply  for each job its state, or nil
--- Errors INVALID field
--- Flags: write
+-- Publishes each further change of state of jobs on channels of their own, or stops doing so.
+--
+-- @arg    ids  list<job> 1..1000
+-- @arg    on   flag? = true
+-- @reply  states                        nil where there is no such job
+-- @errors INVALID field
+-- @flags  write
+-- @role   pusher, operator
+-- @http   POST /job/{ids[0]}/track (on)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"

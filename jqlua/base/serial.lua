@@ -1,10 +1,11 @@
 -- Serial numbers, of which ids are made: each is issued once in the life of a namespace. There are 1024 to the
--- millisecond, and they never decrease. A namespace with a number in its name (scripts/setup.lua) appends it in two
--- more digits, so that no two namespaces issue the same id.
+-- millisecond, and they never decrease. A partition of a cluster (module base.partition) appends its own number in two
+-- more digits, so that no two partitions issue the same id.
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local partition = require "jqlua.base.partition"
 local server = require "jqlua.base.server"
 
 local M = {}
@@ -45,7 +46,10 @@ end
 ---@param last string the last id issued, or "" before the first
 ---@return string? problem
 function M.id_problem(path, id, last)
-  if id > last or id:sub(M.DIGITS + 1) ~= last:sub(M.DIGITS + 1) then
+  local is_foreign = id:sub(M.DIGITS + 1) ~= last:sub(M.DIGITS + 1)
+  if is_foreign and partition.of(KEYS[1]) > 1 then
+    return "INVALID " .. path .. ": in another partition; give both the same route"
+  elseif is_foreign or id > last then
     return check.missing(path, "job", id)
   end
 end

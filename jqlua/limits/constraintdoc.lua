@@ -291,16 +291,19 @@ function M.encode(definition, busiest, is_only)
     put("by", definition.bg)
   end
   if definition.c then
-    put("concurrency", definition.c)
+    put("concurrency", definition.tc or definition.c)
   end
   if definition.l then
-    put("rate", { limit = definition.l, period = definition.p, smooth = definition.s })
+    put("rate", { limit = definition.tl or definition.l, period = definition.p, smooth = definition.s })
   end
   if definition.kg then
     put("cost", definition.kg)
   end
   if definition.o then
     put("order", "strict")
+  end
+  if definition.tc or definition.tl then
+    put("shared", true)
   end
   if definition.x then
     put("expires_ms", definition.x)

@@ -26,7 +26,8 @@ M.LONGEST_VALUE = 64
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
---- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict, x expires_ms, d declared}
+--- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict, x expires_ms, d declared, and of
+--- a partition that has a part of them tc and tl: concurrency and limit of all together}
 function M.load(id)
   local raw = call("HGET", keys.CONSTRAINTS, id)
   return raw and cmsgpack.unpack(raw) or nil

@@ -8,7 +8,6 @@ The same sources give the same bytes, and so the same shas, on any machine.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ from jqmaster.bundle.library import link_library
 from jqmaster.bundle.link import Linker
 from jqmaster.bundle.module import Module, ScriptBody, parse_module, parse_script
 from jqmaster.bundle.tokens import BuildError, Cursor
+from jqmaster.manifest.manifest import operations, to_json
 
 __all__ = ["BuildError", "Script", "build", "dump", "version_of"]
 
@@ -179,7 +179,7 @@ def _read(path: Path) -> str:
 
 def dump(scripts: Mapping[str, Script], directory: Path) -> None:
     """Write each script to ``directory`` as ``<name>.lua``, the library as ``library.lua``, and what they are
-    as ``manifest.json``."""
+    as ``manifest.json``, with the contracts of the operations. Raises manifest.heads.HeadError."""
     directory.mkdir(parents=True, exist_ok=True)
     for script in scripts.values():
         (directory / f"{script.name}.lua").write_bytes(script.source.encode())
@@ -189,11 +189,14 @@ def dump(scripts: Mapping[str, Script], directory: Path) -> None:
         "version": version_of(scripts),
         "scripts": {name: {"sha": scripts[name].sha, "flags": scripts[name].flags} for name in sorted(scripts)},
         "library": library and {"name": library.name, "functions": sorted(library.functions)},
+        "operations": to_json(one for one in operations().values() if one.name in scripts),
     }
-    (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    (directory / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
+    import argparse
+
     parser = argparse.ArgumentParser(prog="jqmaster.bundle.build", description="Build the Lua scripts.")
     parser.add_argument("--clock", choices=["server", "settable"], default="server")
     parser.add_argument("--sources", type=Path, help="directory that holds scripts/ and jqlua/")

@@ -9,9 +9,10 @@ from typing import Literal
 
 import pytest
 
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.calls import Holding
 from jqmaster.engine.engine import connect
-from jqmaster.engine.scripts import Form, builtin, install
+from jqmaster.engine.scripts import Form, install
 from settable import SettableEngine
 from topologies import Node, nodes, until
 
