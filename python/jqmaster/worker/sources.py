@@ -14,6 +14,7 @@ from typing import Any, Self, Unpack
 import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.wake import end
 from jqmaster.engine import replies
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, Operations, connect
@@ -25,7 +26,8 @@ from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
 from jqmaster.engine.work import Outcomes
 from jqmaster.errors import JQError, TooFast, Unavailable
-from jqmaster.worker.worker import Key, Outcome
+from jqmaster.worker.beats import Key
+from jqmaster.worker.ending import Outcome
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -189,8 +191,7 @@ class RedisSource(EngineSource):
                 if listening.done():
                     listening.result()
             finally:
-                listening.cancel()
-                renamed.cancel()
+                await end([listening, renamed])
 
     async def _register(self) -> None:
         await super()._register()
@@ -222,9 +223,7 @@ class HttpSource(EngineSource):
     async def stop(self) -> None:
         if self._background:
             _, late = await asyncio.wait(self._background, timeout=STOP_TIMEOUT_S)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await end(late)
         await super().stop()
         await self._http.close()
 

@@ -14,8 +14,9 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form, load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
+from jqmaster.worker.beats import Source
 from jqmaster.worker.sources import HttpSource, RedisSource
-from jqmaster.worker.worker import Source, Worker
+from jqmaster.worker.worker import Worker
 from parts import answers, dispatch_of, enqueue, eventually
 from parts import worker as stub_worker
 from processes import MasterProcess
