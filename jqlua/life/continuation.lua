@@ -2,7 +2,7 @@
 -- What follows a success: the job moves on, or waits for others to run again; further jobs are enqueued, in the same
 -- step.
 local meta = require "jqlua.base.meta"
-local arrival = require "jqlua.life.arrival"
+local creation = require "jqlua.life.creation"
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
@@ -109,18 +109,18 @@ end
 ---@return string? problem
 function M.check(outcome, i)
   local path = "outcomes[" .. i .. "]"
-  local problem = outcome.resume and arrival.check_given(outcome.resume.depends, path .. ".resume.depends")
+  local problem = outcome.resume and creation.check_ids(outcome.resume.depends, path .. ".resume.depends")
   if problem or not outcome.jobs then
     return problem
   end
   local list = path .. ".enqueue"
-  return constraints.check_asked(outcome.jobs, list) or arrival.check(outcome.jobs, list)
+  return constraints.check_asked(outcome.jobs, list) or creation.check(outcome.jobs, list)
 end
 
 --- Enqueues the jobs behind an outcome.
 ---@return table answer {state, id, created, id, created, ...}
 function M.enqueue(outcome, state)
-  local answer = arrival.create_all(outcome.jobs, outcome.first, { state })
+  local answer = creation.create_all(outcome.jobs, outcome.first, { state })
   batch.flush() -- they may have changed jobs that a pick of this call reads and starts
   return answer
 end
@@ -139,7 +139,7 @@ function M.move(job, outcome, argument)
   failure.note_attempt(extra, job)
   extra.f = outcome.finished_at
   failure.save_extra(job, extra)
-  failure.begin_anew(job)
+  failure.reset(job)
   -- Room, and the place among what runs, belong to the queue that it leaves; transition.move sees to the new one.
   taking.leave(job, false)
   batch.remove(queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING), job[jobs.ID])
@@ -159,7 +159,7 @@ end
 
 --- Of jobs, those that another would have to wait for.
 ---@return string[]? others ids; nil if it would wait for itself
-local function others_of(id, depends, if_failed)
+local function pending_dependencies(id, depends, if_failed)
   local others, blocked = {}, {}
   for _, other_id in ipairs(depends) do
     local other = jobs.read(other_id)
@@ -180,8 +180,8 @@ local function others_of(id, depends, if_failed)
 end
 
 --- Has the job's record say what it depends on now, instead of what it did before.
-local function depend_on(job, depends, if_failed, ready_ms)
-  local id, options, stays, gone = job[jobs.ID], jobs.options(job), {}, {}
+local function set_dependencies(job, depends, if_failed, ready_ms)
+  local id, options, stays, gone = job[jobs.ID], jobs.copy_options(job), {}, {}
   for _, other_id in ipairs(depends) do
     stays[other_id] = true
   end
@@ -204,8 +204,8 @@ function M.resume(job, outcome, blob)
   for i = 2, #answer, 2 do
     made[i / 2] = answer[i]
   end
-  local depends = arrival.ids(resume.depends, made)
-  local others = others_of(job[jobs.ID], depends, resume.if_failed)
+  local depends = creation.ids(resume.depends, made)
+  local others = pending_dependencies(job[jobs.ID], depends, resume.if_failed)
   if not others then
     answer[1] = failure.fail(job, jobs.FAILED,
       { message = "it would wait for itself", should_retry = false, finished_at = outcome.finished_at })
@@ -227,7 +227,7 @@ function M.resume(job, outcome, blob)
     transition.move(job, placement.place(job, queue), job[jobs.PRIORITY])
   end
   dependents.link_all(job[jobs.ID], others)
-  depend_on(job, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
+  set_dependencies(job, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
   jobs.save(job)
   batch.flush() -- it may have changed jobs that a pick of this call reads and starts
   answer[1] = states.name(job[jobs.STATE])

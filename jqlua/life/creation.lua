@@ -41,10 +41,10 @@ end
 ---@param path string as errors name the list
 ---@param last? string the last id that was given
 ---@return string? problem
-function M.check_given(depends, path, last)
+function M.check_ids(depends, path, last)
   last = last or call("GET", keys.SEQ) or ""
   for i, entry in ipairs(depends) do
-    local problem = type(entry) == "string" and serial.never_given(path .. "[" .. i - 1 .. "]", entry, last)
+    local problem = type(entry) == "string" and serial.id_problem(path .. "[" .. i - 1 .. "]", entry, last)
     if problem then
       return problem
     end
@@ -57,13 +57,13 @@ end
 function M.check(new_jobs, list)
   local last, count = call("GET", keys.SEQ) or "", 0
   for i, new in ipairs(new_jobs) do
-    local depends = new[jobspec.IS_LINKED] and jobs.options(new).depends
+    local depends = new[jobspec.IS_LINKED] and jobs.copy_options(new).depends
     count = count + #(depends or {})
     if count > MOST_LINKS then
-      return "INVALID " .. list .. "[" .. i - 1 .. "].depends: the jobs of one call depend on more than " .. MOST_LINKS
-        .. ": take fewer at once"
+      return "INVALID " .. list .. "[" .. i - 1 .. "].depends: more than " .. MOST_LINKS
+        .. " dependencies in one call: send fewer"
     end
-    local problem = depends and M.check_given(depends, list .. "[" .. i - 1 .. "].depends", last)
+    local problem = depends and M.check_ids(depends, list .. "[" .. i - 1 .. "].depends", last)
     if problem then
       return problem
     end
@@ -74,7 +74,7 @@ end
 ---@param options table of the new job; what it depends on may be added
 ---@return string? id of the job that stands for the new one
 ---@return boolean? is_next whether it comes after one that runs
-local function met(new, options, argument)
+local function existing(new, options, argument)
   local id = unique.holder(options.unique)
   local job = id and jobs.read(id)
   local policy = options.if_exists or "keep"
@@ -83,11 +83,11 @@ local function met(new, options, argument)
   elseif policy ~= "keep" and states.is_of(job[jobs.STATE], states.WAITING) then
     batch.flush()
     change.replace(job, new, argument)
-  elseif policy == "latest" and job[jobs.STATE] == states.RUNNING and not jobs.options(job).unique_within then
+  elseif policy == "latest" and job[jobs.STATE] == states.RUNNING and not jobs.copy_options(job).unique_within then
     options.depends, options.if_failed = { id }, "run"
     return nil, true
   end
-  events.tell(job, "met")
+  events.report(job, "met")
   return id
 end
 
@@ -131,11 +131,11 @@ end
 ---@return number created 0 or 1
 function M.create(parsed, argument, made)
   local new = { unpack(parsed) }
-  local options = jobs.options(new)
+  local options = jobs.copy_options(new)
   local is_next
   if options.unique then
     local id
-    id, is_next = met(new, options, argument)
+    id, is_next = existing(new, options, argument)
     if id then
       return id, 0
     end
@@ -151,7 +151,7 @@ function M.create(parsed, argument, made)
   if options.unique then
     unique.take(options, id, is_next)
   end
-  jobs.hold(new)
+  jobs.cache(new)
   jobs.save(new)
   local writes = batch.writes
   local n = #writes
