@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from jqmaster.client.immediate import MemoryLink, outside_of_loops
+from jqmaster.client.immediate import MemoryLink
 from jqmaster.client.registry import Registry
 from jqmaster.client.worker import Runner, queues_of
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
+from jqmaster.worker.notes import outside_of_loops
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.worker import Key, Outcome, Worker
 
@@ -51,7 +52,7 @@ async def aburst(
 
     source: _Burst
     if jq.is_redis:
-        source = _RedisBurst.from_url(jq.url, jq.namespace, wanted, form=jq.form)
+        source = _RedisBurst(jq.url, jq.namespace, wanted, form=jq.form)
     else:
         source = _HttpBurst(jq.masters, wanted)
     worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome, threads=runner.threads)

@@ -19,7 +19,7 @@ describe("a namespace takes", function()
     end)
 
     it("and refuses a job of another", function()
-      fails_with('jobs[0].queue: "c" is new, and the namespace takes queues_max 2 queues', "enqueue",
+      fails_with('jobs[0].queue: "c" is new, and queues_max (2 queues) is reached', "enqueue",
         { name = "c" }, msgpack.NIL)
       fails_with('jobs[1].queue: "c" is new', "enqueue", { name = "a" }, msgpack.NIL, { name = "c" }, msgpack.NIL)
     end)
@@ -74,7 +74,7 @@ describe("a namespace takes", function()
     end)
 
     it("and refuses a job of another", function()
-      fails_with('jobs[0].name: "y" is new in its queue, and the namespace takes names_max 2 pairs of queue and name',
+      fails_with('jobs[0].name: "y" is new in its queue, and names_max (2 pairs of queue and name) is reached',
         "enqueue", of_a("y"), msgpack.NIL)
     end)
     it("of one call together", function()
@@ -101,7 +101,7 @@ describe("a namespace takes", function()
     end)
 
     it("and refuses a job with another", function()
-      fails_with('jobs[0].tags[1]: "u" is new, and the namespace takes tags_max 2 tags', "enqueue",
+      fails_with('jobs[0].tags[1]: "u" is new, and tags_max (2 tags) is reached', "enqueue",
         { name = "a", tags = { "s", "u" } }, msgpack.NIL)
       enqueue({ name = "a", tags = { "t", "s" } })
     end)
@@ -141,8 +141,8 @@ describe("a namespace takes", function()
       jq:constrain({ id = "by c", by = "argument.c", concurrency = 1 }, { name = "a" })
       jq:constrain({ id = "all", concurrency = 100 }, { name = "*" })
       local running = start(1, 2)
-      fails_with('jobs[1]: its key of constraint "by c" is not in use, and the namespace takes keys_max 2 keys of one',
-        "enqueue", { name = "a" }, { c = 1 }, { name = "a" }, { c = 3 })
+      fails_with('jobs[1]: its key of constraint "by c" is not in use, and keys_max (2 keys of one constraint) is '
+        .. "reached", "enqueue", { name = "a" }, { c = 1 }, { name = "a" }, { c = 3 })
       jq:enqueue("b", { c = 3 })
       jq:enqueue("a", { c = 2 })
       jq:succeed(running[1])
@@ -153,8 +153,8 @@ describe("a namespace takes", function()
       jq:constrain({ id = "single", concurrency = 100 }, { name = "b" })
       start(1, 2)
       jq:set({ all_keys_max = 2 })
-      fails_with("jobs[0]: its key of constraint \"by c\" is not in use, and the namespace takes all_keys_max 2 keys "
-        .. "of all", "enqueue", { name = "a" }, { c = 3 })
+      fails_with('jobs[0]: its key of constraint "by c" is not in use, and all_keys_max (2 keys of all constraints) is '
+        .. "reached", "enqueue", { name = "a" }, { c = 3 })
       jq:enqueue("a", { c = 2 })
       jq:enqueue("b")
       assert.are.equal("b", jq:take("b").name)
@@ -174,7 +174,7 @@ describe("a namespace takes", function()
       jq:call("hold", { id = "by c", by = 3, seconds = 0 })
       jq:call("hold", { id = "by c", by = 1, seconds = 5 })
       jq:set({ keys_max = 100, all_keys_max = 2 })
-      fails_with('id: "new" would bring keys, and the namespace takes all_keys_max 2 keys of all', "constrain",
+      fails_with('id: "new" would add keys, and all_keys_max (2 keys of all constraints) is reached', "constrain",
         { id = "new", by = "argument.c", concurrency = 1 }, { name = "b" })
       jq:constrain({ id = "new", concurrency = 1 }, { name = "b" })
       jq:constrain({ id = "by c", by = "argument.d", concurrency = 1 }, { name = "a" })

@@ -85,7 +85,7 @@ async def test_a_worker_on_redis(fresh_server: RedisServer, direct: Engine, form
     ids = await fill(direct)
     async with Proxy(fresh_server) as proxy:
         lose(proxy, 0.1)
-        source = RedisSource.from_url(proxy.url, NAMESPACE, ["a"], form=form)
+        source = RedisSource(proxy.url, NAMESPACE, ["a"], form=form)
         async with working(source):
             await check(direct, ids)
         assert proxy.lost > 20
