@@ -1,7 +1,7 @@
 """Puts one fault at a time into a copy of this tree, and sees whether the tests that should find it do.
 
 The faults are in ``mutants.toml``: the file, its exact text, what that becomes, why it matters, who finds it.
-Tests that fail without a fault prove nothing, so each file of them runs without one first.
+Tests that fail without a fault prove nothing, so all of them run without one first.
 ``python tools/mutants.py [WORD...]`` takes those faults whose file or reason has one of the words.
 """
 
@@ -137,6 +137,13 @@ def stop(*_: object) -> None:
     raise SystemExit("ended from outside")
 
 
+def by_file(mutants: Sequence[Mutant]) -> Iterator[tuple[str, ...]]:
+    """The tests that find them, those of a file together."""
+    wanted = {tests for one in mutants for tests in one.found_by}
+    for file in {tests.partition("::")[0] for tests in wanted}:
+        yield (file,) if file in wanted else tuple(sorted(tests for tests in wanted if tests.startswith(f"{file}::")))
+
+
 def check(mutant: Mutant | None, tests: Sequence[str], tree: Path) -> tuple[bool, str]:
     """Whether it went as it should, and the line that says how."""
     begun = time.monotonic()
@@ -170,8 +177,8 @@ def main() -> int:
         return bool(stale)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    plain = sorted({tests.partition("::")[0] for one in mutants for tests in one.found_by})
-    wanted = [*((None, (tests,)) for tests in plain if not options.faults), *((one, one.found_by) for one in mutants)]
+    plain = [] if options.faults else sorted(by_file(mutants))
+    wanted = [*((None, tests) for tests in plain), *((one, one.found_by) for one in mutants)]
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="jq-mutants-") as folder:
         trees: SimpleQueue[Path] = SimpleQueue()
