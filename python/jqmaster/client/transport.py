@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
-from jqmaster.connection.blocking import listening
-from jqmaster.connection.place import place_of
-from jqmaster.connection.plainly import is_plain
-from jqmaster.connection.together import Coalescer, Together
+from jqmaster.cluster.opening import opened
+from jqmaster.connection.blocking import Messages, listening
+from jqmaster.connection.endpoint import endpoint_of
+from jqmaster.connection.together import Together
 from jqmaster.engine import durable as durables
-from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, Ended, glance
-from jqmaster.engine.engine import Engine, Operations, connect, pack
+from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
+from jqmaster.engine.engine import Operations, pack
 from jqmaster.engine.replies import Enqueued, Event
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, NotFound, Unavailable
@@ -61,8 +61,8 @@ class RedisTransport:
     def __init__(
         self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False, actor: str | None = None
     ) -> None:
-        self._redis = connect(url, blocking=is_plain())
-        self.engine = Engine(self._redis, namespace, form=form, recreate=recreate, actor=actor)
+        self._opened = opened(url, namespace, form=form, recreate=recreate, actor=actor)
+        self.engine = self._opened.engine
 
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         asked = durables.taken([spec for spec, _ in jobs])
@@ -79,13 +79,11 @@ class RedisTransport:
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
         from jqmaster.engine.copying import import_records
 
-        return await import_records(self._redis, namespace, records, form=self.engine.form)
+        return await import_records(self.engine.redis, namespace, records, form=self.engine.form)
 
-    async def _track(self, job_id: str) -> str:
-        """Have its transitions told on the channel that this names."""
+    async def _track(self, job_id: str) -> None:
         with suppress(JQError):  # who may not track it still looks now and then
             await self.engine.track([job_id])
-        return f"{self.engine.namespace}:job:{job_id}"
 
 
 class LoopTransport(RedisTransport):
@@ -93,9 +91,9 @@ class LoopTransport(RedisTransport):
 
     def __init__(self, *where: Any, **more: Any) -> None:
         super().__init__(*where, **more)
-        self._enqueuing = Coalescer(self.engine)
+        self._enqueuing = self._opened.enqueuing()
         self._results: Together[str, list[Any]] = Together(self._ask_results)
-        self._ended = Ended(self.engine, self._redis)
+        self._ended = self._opened.ended()
 
     async def enqueue(self, calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         if len(jobs) == 1 and request is None and "durable" not in jobs[0][0] and _stands_alone(jobs[0][0]):
@@ -113,7 +111,7 @@ class LoopTransport(RedisTransport):
 
     @asynccontextmanager
     async def news(self, job_id: str) -> AsyncIterator[News]:
-        async with self._ended.subscriptions.listen(f"{self.engine.namespace}:job:{job_id}") as messages:
+        async with self._ended.of_job(job_id) as messages:
             await self._track(job_id)
             yield lambda timeout_s: within(timeout_s, messages.get())
 
@@ -124,7 +122,7 @@ class LoopTransport(RedisTransport):
         try:
             await self._ended.stop()
         finally:
-            await self._redis.aclose()
+            await self._opened.close()
 
 
 class PlainTransport(RedisTransport):
@@ -137,7 +135,7 @@ class PlainTransport(RedisTransport):
         state = await self._look(job_id)
         if state in ENDED:
             return state
-        async with listening(place_of(self._redis), f"{self.engine.namespace}:ended") as messages:
+        async with self._listening(job_id, "ended") as messages:
             while (left_s := until - time.monotonic()) > 0:
                 message = await messages.get(min(left_s, LOOK_EVERY_S))
                 if message is None:
@@ -159,11 +157,16 @@ class PlainTransport(RedisTransport):
 
     @asynccontextmanager
     async def news(self, job_id: str) -> AsyncIterator[News]:
-        async with listening(place_of(self._redis), await self._track(job_id)) as messages:
+        await self._track(job_id)
+        async with self._listening(job_id, f"job:{job_id}") as messages:
             yield messages.get
 
+    def _listening(self, job_id: str, channel: str) -> AbstractAsyncContextManager[Messages]:
+        engine = self._opened.engine_of(job_id)
+        return listening(endpoint_of(engine.redis), f"{engine.namespace}:{channel}")
+
     async def close(self) -> None:
-        await self._redis.aclose()
+        await self._opened.close()
 
 
 def _known(state: str | None, job_id: str) -> str:

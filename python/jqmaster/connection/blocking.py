@@ -1,7 +1,7 @@
 """Connections for plain calls (`plainly`). They have the methods of redis-py's asynchronous ones, but block while they
-read and write; so they serve redis-py's asynchronous client, the engine, and `Place`.
+read and write; so they serve redis-py's asynchronous client, the engine, and `Endpoint`.
 
-There is no loop that could watch them: who waits for a reply longer than one should take probes the place itself.
+There is no loop that could watch them: who waits for a reply longer than one should take probes the endpoint itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import hiredis
-import redis.asyncio as redis_asyncio
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.connection import Connection, parse_url
@@ -26,9 +25,9 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from jqmaster.connection import plainly, topology
-from jqmaster.connection.place import GRACE_S, Place, pool_at
-from jqmaster.connection.placed import OFTEN, REPLY_S, SLOWEST_BYTES_PER_S
-from jqmaster.connection.url import Target
+from jqmaster.connection.endpoint import GRACE_S, Endpoint, pool_at
+from jqmaster.connection.probed import OFTEN, REPLY_S, SLOWEST_BYTES_PER_S
+from jqmaster.connection.url import RedisUrl
 from jqmaster.connection.wake import backoff_s
 
 FRESH_S = 0.5  # a connection that was used since is not asked whether it is still open
@@ -64,12 +63,12 @@ class Blocking:
         return self.connection.read_response()
 
 
-class PlacedBlocking(Blocking):
-    """One that lives at a place: it asks where to connect to, and tells what it met."""
+class ProbedBlocking(Blocking):
+    """One that lives at an endpoint: it asks where to connect to, and tells what it met."""
 
-    def __init__(self, *, place: Place, kind: type[Connection], **settings: Any) -> None:
-        self.place = place
-        self.generation = place.generation
+    def __init__(self, *, endpoint: Endpoint, kind: type[Connection], **settings: Any) -> None:
+        self.endpoint = endpoint
+        self.generation = endpoint.generation
         self.reply_s = REPLY_S
         self.is_line = False
         self.used_at = -math.inf
@@ -88,7 +87,7 @@ class PlacedBlocking(Blocking):
         self.connection.disconnect()
 
     async def ready(self) -> None:
-        """Connect it, if it is not connected to where its place is; and anew when Redis has closed it."""
+        """Connect it, if it is not connected to where its endpoint is; and anew when Redis has closed it."""
         await self.connect()
         if time.monotonic() - self.used_at > FRESH_S:
             try:
@@ -100,20 +99,20 @@ class PlacedBlocking(Blocking):
                 await self.connect()
 
     async def connect(self) -> None:
-        connection, place = self.connection, self.place
+        connection, endpoint = self.connection, self.endpoint
         if connection.is_connected:
-            if self.generation == place.generation:
+            if self.generation == endpoint.generation:
                 return
             self.cut()
-        address = await place.address()
-        self.generation = place.generation
+        address = await endpoint.address()
+        self.generation = endpoint.generation
         if address is not None:
             connection.host, connection.port = address
-        connection.socket_timeout = connection.socket_connect_timeout = min(place.connect_s, plainly.left_s())
+        connection.socket_timeout = connection.socket_connect_timeout = min(endpoint.connect_s, plainly.left_s())
         try:
             connection.connect()
         except RedisError as problem:
-            place.unreachable(self, problem)
+            endpoint.unreachable(self, problem)
             raise
         connection.socket_timeout = self._wait_s
         connection.update_current_socket_timeout(self._wait_s)
@@ -146,17 +145,17 @@ class PlacedBlocking(Blocking):
                 if most_s is not None:
                     return None
                 is_dead = is_probed or time.monotonic() - since >= self._most_s
-                if is_dead or (self.is_line and self.generation != self.place.generation):
+                if is_dead or (self.is_line and self.generation != self.endpoint.generation):
                     self.cut()
                     raise RedisConnectionError("nothing is heard on this connection") from problem
                 if time.monotonic() - since >= self.reply_s:
                     is_probed = await self._probed()
                     wait_s = GRACE_S if is_probed else self._wait_s
             except ResponseError as problem:
-                self.place.refused(self, problem)
+                self.endpoint.refused(self, problem)
                 raise
             except BusyLoadingError as problem:
-                self.place.refused(self, problem)
+                self.endpoint.refused(self, problem)
                 raise ResponseError(f"LOADING {problem}") from problem
             except BaseException:
                 self.cut()
@@ -164,7 +163,7 @@ class PlacedBlocking(Blocking):
 
     async def _probed(self) -> bool:
         try:
-            return await self.place.probe()
+            return await self.endpoint.is_served()
         except BaseException:
             self.cut()
             raise
@@ -173,21 +172,21 @@ class PlacedBlocking(Blocking):
 class Pool:
     """Connections that are used by one thread at a time; at most `most`, then who wants one waits."""
 
-    def __init__(self, place: Place, most: int, settings: dict[str, Any]) -> None:
-        self.connection_class = PlacedBlocking
+    def __init__(self, endpoint: Endpoint, most: int, settings: dict[str, Any]) -> None:
+        self.connection_class = ProbedBlocking
         self.connection_kwargs = settings
-        self._place = place
-        self._idle: deque[PlacedBlocking] = deque()
+        self._endpoint = endpoint
+        self._idle: deque[ProbedBlocking] = deque()
         self._room = threading.Semaphore(most)
-        place.join(self)
+        endpoint.join(self)
 
     def get_encoder(self) -> Any:
         return self.make_connection().encoder
 
-    def make_connection(self) -> PlacedBlocking:
-        return PlacedBlocking(place=self._place, **self.connection_kwargs)
+    def make_connection(self) -> ProbedBlocking:
+        return ProbedBlocking(endpoint=self._endpoint, **self.connection_kwargs)
 
-    async def get_connection(self) -> PlacedBlocking:
+    async def get_connection(self) -> ProbedBlocking:
         """One that is connected. Raises RedisError."""
         if not self._room.acquire(timeout=min(plainly.left_s(), threading.TIMEOUT_MAX)):
             raise RedisConnectionError("all connections are in use")
@@ -202,7 +201,7 @@ class Pool:
             raise
         return connection
 
-    async def release(self, connection: PlacedBlocking) -> None:
+    async def release(self, connection: ProbedBlocking) -> None:
         self._idle.append(connection)
         self._room.release()
 
@@ -215,28 +214,28 @@ class Pool:
     aclose = disconnect
 
 
-def client_at(target: Target, **settings: Any) -> redis_asyncio.Redis:
-    """As `place.pool_at`, a client for plain calls."""
+def blocking_pool_at(target: RedisUrl, **settings: Any) -> Any:
+    """As `endpoint.pool_at`, for plain calls."""
     checked = pool_at(target, **settings)  # its options are the same
-    place = Place()
+    endpoint = Endpoint()
     told: dict[str, Any] = {**parse_url(target.url)}
     options = {**settings, **told}
-    place.told_connect_s = told.get("socket_connect_timeout")
+    endpoint.told_connect_s = told.get("socket_connect_timeout")
     kind = options.pop("connection_class", Connection)
-    place.kind = lambda **more: Blocking(kind, **more)
+    endpoint.kind = lambda **more: Blocking(kind, **more)
     for name in ("max_connections", "timeout", "retry"):
         options.pop(name, None)
-    pool: Any = Pool(place, checked.max_connections, {**options, "kind": kind})
+    pool: Any = Pool(endpoint, checked.max_connections, {**options, "kind": kind})
     if target.kind != "server":
-        place.topology = topology.make(target, place.kind, options)
-    return redis_asyncio.Redis.from_pool(pool)
+        endpoint.topology = topology.make(target, endpoint.kind, options)
+    return pool
 
 
 class Messages:
     """What comes on a shard channel, over a connection of its own."""
 
-    def __init__(self, place: Place, channel: str) -> None:
-        self._place, self._channel = place, channel
+    def __init__(self, endpoint: Endpoint, channel: str) -> None:
+        self._endpoint, self._channel = endpoint, channel
         self._stack = AsyncExitStack()
         self._line: Any = None
         self._failures = 0
@@ -247,7 +246,7 @@ class Messages:
         until = time.monotonic() + timeout_s
         try:
             if self._line is None:
-                self._line = await self._stack.enter_async_context(self._place.line(math.inf))
+                self._line = await self._stack.enter_async_context(self._endpoint.line(math.inf))
                 await self._line.send_command("SSUBSCRIBE", self._channel)
                 await self._line.read_response()
                 self._failures = 0
@@ -281,9 +280,9 @@ class Messages:
 
 
 @asynccontextmanager
-async def listening(place: Place, channel: str) -> AsyncIterator[Messages]:
+async def listening(endpoint: Endpoint, channel: str) -> AsyncIterator[Messages]:
     """Within it: the messages of `channel`."""
-    messages = Messages(place, channel)
+    messages = Messages(endpoint, channel)
     try:
         yield messages
     finally:

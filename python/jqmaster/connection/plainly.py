@@ -56,20 +56,27 @@ async def pause(seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-async def gather(*work: Awaitable[Any]) -> list[Any]:
-    """The results of all, at the same time where there is a loop; raises what the first raises that fails."""
+async def gather(*work: Awaitable[T], to_the_end: bool = False) -> list[T]:
+    """The results of all, at the same time where there is a loop. Raises what the first raises that fails: at once, or
+    once all have ended."""
+    results: list[T] = []
+    problem: BaseException | None = None
     if not is_plain():
-        return await asyncio.gather(*work)
-    waiting = list(work)
-    try:
-        results = []
-        while waiting:
-            results.append(await waiting.pop(0))
-        return results
-    finally:
-        for one in waiting:
-            if isinstance(one, Coroutine):
+        answers = await asyncio.gather(*work, return_exceptions=to_the_end)
+        problem = next((one for one in answers if isinstance(one, BaseException)), None) if to_the_end else None
+        results = answers  # type: ignore[assignment]
+    else:
+        for one in work:
+            if problem is None or to_the_end:
+                try:
+                    results.append(await one)
+                except Exception as error:
+                    problem = problem or error
+            elif isinstance(one, Coroutine):
                 one.close()
+    if problem is not None:
+        raise problem
+    return results
 
 
 class Turns:

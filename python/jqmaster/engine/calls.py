@@ -24,9 +24,9 @@ from jqmaster.bundle.build import Script, library_of
 from jqmaster.bundle.built import builtin
 from jqmaster.connection import plainly
 from jqmaster.connection import url as redis_url
-from jqmaster.connection.blocking import client_at
+from jqmaster.connection.blocking import blocking_pool_at
+from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, pool_at, refusal
 from jqmaster.connection.exchange import exchange, exchange_all
-from jqmaster.connection.place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at, refusal
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies
 from jqmaster.engine.durable import Durable
@@ -62,27 +62,28 @@ def _say_new(namespace: str) -> None:
     log.info("namespace %s is not set up in this Redis: setting it up", namespace)
 
 
-def connect(url: str, *, max_connections: int = 64, blocking: bool = False) -> Redis:
-    """A Redis client for a URL (`redis_url`), with replies as bytes.
+def connect(url: str, *, max_connections: int = 64) -> Redis:
+    """A Redis client for a URL (`redis_url`), with replies as bytes; in a plain call its connections block (`plainly`).
 
-    More than ``max_connections`` calls at a time wait for each other. Connects on first use. ``blocking``: for plain
-    calls (`connection.plainly`).
+    More than ``max_connections`` calls at a time wait for each other. Connects on first use.
 
     There is no limit on how long a reply may take: redis-py's own would send every command through
     ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
     ``Engine`` sets its own. Raises ValueError for a URL that cannot work.
     """
-    settings: dict[str, Any] = {
-        "max_connections": max_connections,
-        "protocol": 2,
-        "decode_responses": False,
-        "socket_timeout": None,
-        "socket_connect_timeout": CONNECT_S,
-        "driver_info": _DRIVER,
-        "retry": Retry(NoBackoff(), 0),
-    }
-    target = redis_url.parse(url)
-    return client_at(target, **settings) if blocking else Redis.from_pool(pool_at(target, **settings))
+    make = blocking_pool_at if plainly.is_plain() else pool_at
+    return Redis.from_pool(
+        make(
+            redis_url.parse(url),
+            max_connections=max_connections,
+            protocol=2,
+            decode_responses=False,
+            socket_timeout=None,
+            socket_connect_timeout=CONNECT_S,
+            driver_info=_DRIVER,
+            retry=Retry(NoBackoff(), 0),
+        )
+    )
 
 
 def pack(spec: Spec, path: str = "") -> bytes:
@@ -189,8 +190,8 @@ class Caller(Calling):
         self._functions = (
             {name: f"{self._library.name}_{name}" for name in self._library.functions} if self._library else {}
         )
-        self._place = place_of(redis)
-        self._place.serve(namespace)
+        self._endpoint = endpoint_of(redis)
+        self._endpoint.serve(namespace)
         self._meta = f"{namespace}:meta"
         self._timeout_s = timeout_s
         self._recreates = recreate
@@ -200,15 +201,15 @@ class Caller(Calling):
         """How the operations are called that have both forms. Asks the server if that is not known yet."""
         if self._library is None:
             return "scripts"
-        if self._place.has_functions is None:
+        if self._endpoint.has_functions is None:
             try:
                 async with plainly.within(self._timeout_s):
-                    self._place.has_functions = await has_functions(self.redis, self._library)
+                    self._endpoint.has_functions = await has_functions(self.redis, self._library)
             except TimeoutError as problem:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 raise from_redis(problem) from problem
-        return "functions" if self._place.has_functions else "scripts"
+        return "functions" if self._endpoint.has_functions else "scripts"
 
     async def call(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
@@ -266,7 +267,7 @@ class Caller(Calling):
 
     def _command(self, script: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
         """By the function's name or by the script's sha."""
-        if self._place.has_functions is not False and (function := self._functions.get(script)):
+        if self._endpoint.has_functions is not False and (function := self._functions.get(script)):
             return ("FCALL", function, 2, self.namespace, self._meta, *arguments)
         return ("EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments)
 
@@ -346,7 +347,7 @@ class Caller(Calling):
                 self._functions.pop(operation, None)
             return
         log.info("functions cannot be used in this Redis, scripts are: %s", problem)
-        self._place.has_functions = False
+        self._endpoint.has_functions = False
 
 
 class _Again:

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 from redis.asyncio import Redis
 
+from jqmaster.connection.endpoint import PROBE_KEY
 from jqmaster.connection.exchange import exchange_all
-from jqmaster.connection.place import PROBE_KEY
 from jqmaster.connection.plainly import is_plain
 from jqmaster.errors import Invalid
 
