@@ -1,6 +1,6 @@
 ---@lazy
--- Lanes: sets of a queue's jobs that are held or free together. Beside the set of its state (w) a job that waits in a
--- lane stands in the lane's own, so that only heads of lanes need a look.
+-- Lanes: sets of a queue's jobs that are held or free together. A job that waits in a lane is in the lane's set as well
+-- as in that of its state (w), so that only heads of lanes need reading.
 local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local keyrecord = require "jqlua.limits.keyrecord"
@@ -32,12 +32,12 @@ function M.head(lane)
   return known[1], known[2]
 end
 
---- A job comes to wait in its lane.
+--- Adds a job to its lane.
 function M.join(queue, job)
   local units = job_units.of(job)
   local lane, id, priority = units[job_units.LANE], job[jobs.ID], job[jobs.PRIORITY]
   if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
-    due.move_timer() -- what holds the lane may be over, and nobody came
+    due.move_timer() -- the lane may have been freed without a call
   end
   local head_priority, head_id = M.head(lane)
   batch.add(keys.LANE .. lane, priority, id)
