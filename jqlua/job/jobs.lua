@@ -308,7 +308,7 @@ function M.succeeded(raw, section, ended_ms)
 end
 
 --- Buffers the record for the next flush.
----@param is_only boolean whether this call looks at no other job
+---@param is_only boolean whether this call reads no other job
 function M.save_raw(id, key, raw, is_only)
   local writes = batch.writes
   local n = #writes

@@ -107,7 +107,6 @@ function M.forget(job, is_discarded)
   end
 end
 
----@cold
 --- Takes a key from its jobs, which continue without one.
 ---@return string? id of its holder; nil if it was free
 function M.free(key)

@@ -149,7 +149,7 @@ function M.forgive(job, number, digits)
   end
   job[jobs.HOW] = jobs.GIVEN_BACK
   if not failure.forgive_lapse(job, number) then
-    job[jobs.FAILURES] = math.max(0, job[jobs.FAILURES] - 1) -- a retry by hand may have begun anew
+    job[jobs.FAILURES] = math.max(0, job[jobs.FAILURES] - 1) -- a retry by hand may have reset it
   end
   if state == states.RETRYING then
     placement.enter(job)

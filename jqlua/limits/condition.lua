@@ -141,7 +141,6 @@ function M.size(program, at)
   return kind >= M.TAGS and program[at + 1] or kind > M.ARGUMENT and 3 or 2
 end
 
----@cold
 --- The cost of testing a job: one for each condition, and one more for each pattern that it lists.
 ---@return number
 function M.weight(program, at, stop)

@@ -269,7 +269,6 @@ function M.fixed(queue_name, name, stores)
   return known_fixed[pair]
 end
 
----@cold
 --- Checks the call's limit for matching the jobs that it brings or names. Writes nothing.
 ---@param new_jobs table[] as module job.jobspec parses them, or module job.jobs reads them
 ---@param path string of their list

@@ -12,7 +12,6 @@ local M = {}
 -- Shorter delays are not recorded.
 local SHORTEST_MS = 1000
 
----@cold
 local function keep(job, entry, until_ms)
   local definition = constraints.load_number(entry[job_units.NUMBER])
   if definition then
@@ -22,7 +21,6 @@ local function keep(job, entry, until_ms)
   end
 end
 
----@cold
 local function look(job, entries)
   local last_ms, last = 0, nil
   for i = 1, #entries do

@@ -136,7 +136,7 @@ function M.look_through(number, values)
   return in_use_keys
 end
 
----@return string the value a key stands for
+---@return string value that names the key
 function M.value_of(key)
   local _, value = job_units.split_name(key[M.NAME])
   return value
@@ -161,13 +161,11 @@ function M.count(key, more)
   key[M.CHANGED] = true
 end
 
----@cold
 --- Records until when a key was closed.
 function M.note_closed(key, until_ms)
   key[M.CLOSED_MS] = math.max(key[M.CLOSED_MS], math.min(until_ms, meta.state[meta.NOW_MS]))
 end
 
----@cold
 --- Until when a key that now has room had none.
 ---@return number closed_ms 0 if unknown
 function M.closed_before(key)

@@ -1,12 +1,12 @@
 ---@lazy
 -- Indexes of lanes: those of a queue that may start, and those that a key of a constraint holds in a queue.
 --
--- A lane stands in an index by its head's (priority, id). What stands there is a lower bound: a head that went away
+-- An index orders lanes by their head's (priority, id). An entry is a lower bound: a head that left the lane
 -- leaves its entry behind, which is repaired when it is read and another lane may come before what is the head now. A
 -- lane may have several entries, which a repair merges.
 --
 -- In a fair queue an index holds groups, one for each value, and each group has an index like the first.
--- Groups of equal priority stand by virtual start: the later of the clock of their node and the end of what they
+-- Groups of equal priority are ordered by virtual start: the later of the clock of their node and the end of what they
 -- were given last. Both only grow, so that again an entry is a lower bound.
 --
 -- Members: start (8 bytes, 0 for lanes), number in the id (14, a lower bound), kind, digest of the lane or group (20).

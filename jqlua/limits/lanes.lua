@@ -50,8 +50,8 @@ function M.join(queue, job)
   end
 end
 
---- A job leaves its lane, other than to start. If it was the last, nobody will look at the lane again: what its keys
---- have room for is for others. In a fair queue, others of its group may be looked at before.
+--- Removes a job from its lane, other than to start it. If it was the last, the lane is not read again, and its keys'
+--- room is for other lanes. In a fair queue, others of its group may be checked before.
 function M.leave(queue, job)
   local units = job_units.of(job)
   local lane, path, id = units[job_units.LANE], units[job_units.PATH], job[jobs.ID]

@@ -60,11 +60,4 @@ function M.compile(blob)
   return program
 end
 
---- The names of the jobs that a matcher can hold for.
----@param program table a compiled matcher
----@return string[]? names nil unless a condition on `name` excludes all others
-function M.names(program)
-  return values_of(program, condition.NAME)
-end
-
 return M

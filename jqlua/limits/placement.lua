@@ -250,7 +250,7 @@ end
 
 --- Places some more of a queue's waiting jobs again.
 ---@param most? number
----@return number looked at
+---@return number count of jobs placed
 function M.walk(queue, most)
   most = math.min(most or MOST_AT_ONCE, MOST_AT_ONCE)
   local raw = call("GET", keys.WALK .. queue[queues.NAME])

@@ -96,7 +96,7 @@ local function settle(job, id, how)
 end
 
 --- Handles the dependents of an ended job.
----@param name string how it ended, its id, and the last that was looked at, if any
+---@param name string how it ended, its id, and the last one handled, if any
 ---@return number count
 function M.sweep(name, limit)
   local how, id, last = name:match("^(%l)(%x+):?(%x*)$")

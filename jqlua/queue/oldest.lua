@@ -32,7 +32,7 @@ end
 ---@param oldest number ms
 ---@param most number how many to read
 ---@return number oldest
----@return number looked at
+---@return number looked how many were read
 ---@return table? job if it is one of these
 local function of_priority(key, priority, oldest, most)
   local looked, oldest_job = 0, nil

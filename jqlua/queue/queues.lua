@@ -31,7 +31,7 @@ M.VERSION = 13 -- of the set of constraints under which its waiting jobs were pl
 M.REOPENED = 14 -- a job of it became ready in this call; or M.BEHIND
 M.FREE = 15 -- the version under which no constraint can match jobs whose name is the queue's
 
-M.BEHIND = "behind" -- REOPENED by jobs that stand behind another of their lane
+M.BEHIND = "behind" -- REOPENED by jobs behind another of their lane
 
 M.LANED = 2 -- has had lanes
 M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted again

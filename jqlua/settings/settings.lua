@@ -49,7 +49,7 @@ M.ALL = {
   { "keys_max", 1e6, 1, 1e9, "integer" },
   { "all_keys_max", 5e6, 1, 1e9, "integer" },
 }
-M.EARLY = 17 -- so many stand in front of the pulse
+M.EARLY = 17 -- so many precede the pulse in meta
 M.TRAIL_MAX = 18
 
 ---@rare

@@ -1,7 +1,7 @@
 ---@lazy
 -- Statistics of jobs by minute, hour and day.
 --
--- One hash for each pair of queue and name. The common job's name is its queue's; so that any question looks at two
+-- One hash for each pair of queue and name. The common job's name is its queue's; so that any query reads two
 -- hashes at most, jobs of other names are counted once more for their queue and for their name:
 --   queue 0          jobs of the queue's own name          queue 0 0    its other jobs, of all names together
 --   queue 0 name     jobs of another name                  0 name       jobs of that name in other queues, together
@@ -223,7 +223,7 @@ end
 
 --- Removes buckets that are not kept any longer.
 ---@param minute number the current one
----@return number looked at
+---@return number count of fields checked
 local function trim(key, minute)
   local fields = call("HKEYS", keys.STATS .. key)
   local old = {}
@@ -245,7 +245,7 @@ end
 
 --- Adds to the buckets of one hash.
 ---@param minutes table cells by minute
----@param left table [1]: fields that may still be looked at in this call
+---@param left table [1]: fields that may still be checked in this call
 local function save(key, minutes, left)
   local fields, cells = { "" }, {}
   local latest = 0
