@@ -47,7 +47,7 @@ M.POOL_MEMBERS = NAMESPACE .. ":pool-members:" -- + pool, set: all its workers
 M.POOL = NAMESPACE .. ":pool:" -- + pool, zset: its workers with room, by load
 
 -- Constraints. A key of one is <number> .. ":" .. value, the number being the constraint's own.
-M.CONSTRAINTS = NAMESPACE .. ":constraints" -- hash: id -> definition (module constraint)
+M.CONSTRAINTS = NAMESPACE .. ":constraints" -- hash: id -> definition (module limits.constraints)
 M.CONSTRAINT_IDS = NAMESPACE .. ":constraint-ids" -- zset, scores 0: ids in order, for paging
 M.CONSTRAINT_NUMBERS = NAMESPACE .. ":constraint-numbers" -- hash: number -> id
 M.MATCHING = NAMESPACE .. ":matching:" -- + queue + 0 byte + job name, string: the constraints that may match there

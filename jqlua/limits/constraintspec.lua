@@ -84,7 +84,7 @@ local function take_share(new)
 end
 
 --- Parses the call's arguments: a spec and a matcher.
----@return table? new definition, without its number (module constraint)
+---@return table? new definition, without its number (module limits.constraints)
 ---@return string? problem
 ---@return table? spec
 function M.parse()
