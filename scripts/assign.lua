@@ -1,10 +1,15 @@
--- Picks jobs for the registered workers that are pushed to, least loaded first. For JQ masters.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {master, limit?, request?, wait?, without?}
--- Reply  {next_ms, worker id, url, secrets, key, document, argument, worker id, ...}
--- Errors INVALID field
--- Cost   for each job a look at the head of each pool that has room
--- Flags: drain, function
+-- Picks jobs for the registered workers that are pushed to, least loaded first. For JQ servers.
+--
+-- @arg    master   name                the server that delivers them
+-- @arg    limit    integer? 1..1000 = 100  how many, at most
+-- @arg    request  token?              the same token gives the same jobs again
+-- @arg    wait     Wait?               where the server is woken when there is nothing
+-- @arg    without  list<worker>? 0..1000   workers that get nothing for now
+-- @reply  assigned                     {next_ms, worker, url, secrets, key, document, argument, worker, ...}
+-- @errors INVALID field
+-- @cost   for each job a look at the head of each pool that has room
+-- @flags  drain, function
+-- @role   server
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -166,7 +171,7 @@ if assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
 end
 if spec.wait then
   if assigned == 0 and not is_more and meta.next_ms() ~= 0 then
-    sleepers.rest(spec.master, workers.CHANNEL, spec.wait.ms, wanted_by(open_pools), false)
+    sleepers.sleep(spec.master, workers.CHANNEL, spec.wait.ms, wanted_by(open_pools), false)
   elseif assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
     sleepers.go_on(workers.CHANNEL, assigned == limit)
   end

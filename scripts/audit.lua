@@ -1,10 +1,12 @@
 -- Recounts indexes against job records, a step at a time.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {cursor?, count?}
--- Reply  {cursor, problem, ...}   the cursor is "0" at the end
--- Errors INVALID field
--- Cost   some milliseconds at most, and one key more; of each set up to 600 members are looked at
--- Flags: read
+--
+-- @arg    cursor  cursor? = 0          as the last reply gave it; "0" at the beginning and at the end
+-- @arg    count   integer? 1..1000 = 100  how many keys, about
+-- @reply  page<text> problems
+-- @errors INVALID field
+-- @cost   some milliseconds at most, and one key more; of each set up to 600 members are looked at
+-- @flags  read
+-- @role   operator
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"

@@ -1,10 +1,28 @@
--- Begins a bulk operation: something is to be done to all jobs that fit a description. Says how far it is; stops it.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {what, where, total?, force?, dependents?, queue?, actor?}, or {id, holder, cursor?, changed?, ended?,
---        problem?}, or {id, stop, actor?}
--- Reply  document
--- Errors INVALID field, NOTFOUND id, CONFLICT where.queue, CONFLICT id, FULL where
--- Flags: write
+-- Begins, steps or stops a bulk operation, which does something to all jobs that fit a description.
+--
+-- A server carries it on, however many they are.
+--
+-- @arg    what        discard|cancel|retry?  begins one: what is done
+-- @arg    where       Where?              to which jobs
+-- @arg    total       integer? 0..1e15    how many there may be, to show how far it is
+-- @arg    force       flag?               with cancel: running jobs, too
+-- @arg    dependents  leave|cancel?       with cancel: what becomes of jobs that wait for them
+-- @arg    queue       queue?              with retry: where they wait from now on
+-- @arg    id          name?               one that has begun
+-- @arg    stop        flag?               with id: it ends where it is
+-- @arg    holder      name?               with id: who carries it on
+-- @arg    cursor      cursor?             where the next step goes on
+-- @arg    changed     integer? 0..1000    how many jobs the last step has changed
+-- @arg    ended       flag?               there is nothing left
+-- @arg    problem     text? 0..1000       why it ended early
+-- @arg    actor       actor?
+-- @reply  Bulk
+-- @errors INVALID field, NOTFOUND id, CONFLICT where.queue, CONFLICT id, FULL where
+-- @flags  write
+-- @role   operator
+-- @role   server with holder
+-- @http   POST /bulks (what!, where!, total, force, dependents, queue)
+-- @http   POST /bulk/{id}/stop (stop=true)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local moving = require "jqlua.life.moving"
@@ -31,7 +49,7 @@ local function unwanted(names, why)
 end
 
 local function check_begin()
-  local wrong = unwanted("holder cursor changed ended problem stop", "only a call with id has it")
+  local wrong = unwanted("holder cursor changed ended problem stop", "only valid with id")
     or spec.what == nil and "INVALID what: expected one of discard, cancel, retry, got nothing"
     or arguments.check_choice("what", spec.what, "discard cancel retry")
     or spec.where == nil and "INVALID where: expected a map of conditions, got nothing"
@@ -44,9 +62,9 @@ local function check_begin()
   elseif spec.total ~= nil and not check.is_integer(spec.total, 0, 1e15) then
     return check.problem("total", "an integer from 0 to 10^15", spec.total)
   elseif spec.what ~= "cancel" and (spec.force ~= nil or spec.dependents ~= nil) then
-    return "INVALID " .. (spec.force ~= nil and "force" or "dependents") .. ": only cancel has it"
+    return "INVALID " .. (spec.force ~= nil and "force" or "dependents") .. ": only valid with what cancel"
   elseif spec.what ~= "retry" and spec.queue ~= nil then
-    return "INVALID queue: only retry has it"
+    return "INVALID queue: only valid with what retry"
   elseif spec.force ~= nil and type(spec.force) ~= "boolean" then
     return check.problem("force", "true or false", spec.force)
   end

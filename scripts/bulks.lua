@@ -1,9 +1,10 @@
 -- Lists bulk operations, the latest first: those under way, and those that ended within an hour, a hundred at most.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {}
--- Reply  {document, ...}
--- Errors INVALID field
--- Flags: read
+--
+-- @reply  list<Bulk> bulks
+-- @errors INVALID field
+-- @flags  read
+-- @role   viewer
+-- @http   GET /bulks
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local bulks = require "jqlua.upkeep.bulks"

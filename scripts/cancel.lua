@@ -1,13 +1,25 @@
 -- Cancels jobs.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, force?, dependents?, atomic?, actor?} or {where, cursor?, count?, force?, dependents?,
---        actor?}
--- Reply  for each job the state it was in, or NOTFOUND, or CONFLICT (it runs, and running jobs are not to be cancelled)
---        with where {cursor, changed}
--- Errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse; with atomic it runs and is not to
---        be cancelled, or has ended otherwise), NOTFOUND ids[i] (with atomic)
--- Cost   with where, some milliseconds at most; with ids, each of them
--- Flags: drain, function
+--
+-- The reply has for each job the state it was in, NOTFOUND, or CONFLICT: it runs, and running jobs are protected.
+-- With `where` each call does a step; repeat it with the cursor until that is empty.
+--
+-- @arg    ids         list<job>? 1..1000  the jobs; or
+-- @arg    where       Where?              all that fit
+-- @arg    cursor      cursor?             with where: of the step before
+-- @arg    count       integer? 1..1000 = 100  with where: how many to change, at most
+-- @arg    force       flag? = false       running jobs, too, which the setting `cancel_running` protects
+-- @arg    dependents  leave|cancel|refuse? = leave  what becomes of jobs that wait for them; refuse: CONFLICT if any do
+-- @arg    atomic      flag? = false       all of ids or none
+-- @arg    actor       actor?
+-- @reply  states jobs
+-- @reply  {cursor: cursor, changed: integer} with where
+-- @errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse; with atomic it runs and is
+--         protected, or has ended otherwise), NOTFOUND ids[i] (with atomic)
+-- @cost   with where, some milliseconds at most; with ids, each of them
+-- @flags  drain, function
+-- @role   pusher, operator
+-- @http   POST /jobs/cancel
+-- @http   DELETE /job/{ids[0]} (force, dependents) -> nothing
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -50,10 +62,10 @@ end
 
 local problem = arguments.check_choice("dependents", spec.dependents, "leave cancel refuse")
 if spec.atomic and not problem then
-  problem = spec.where and "INVALID atomic: only a call with ids has it" or refusal(spec.ids)
+  problem = spec.where and "INVALID atomic: only valid with ids" or refusal(spec.ids)
 end
 if spec.dependents == "refuse" and not problem then
-  problem = spec.where and "INVALID dependents: with where, leave or cancel" or links.refusal(spec.ids)
+  problem = spec.where and "INVALID dependents: expected leave or cancel with where" or links.refusal(spec.ids)
 end
 if problem then
   return redis.error_reply(problem)

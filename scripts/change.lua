@@ -1,10 +1,16 @@
 -- Changes jobs: their queue, priority, argument, time, retries, lease, tags.
--- KEYS   namespace, namespace:meta
--- ARGV   spec, argument, spec, argument, ...   1 to 1000 jobs; an empty argument leaves the job's own
--- Reply  for each job its state, or NOTFOUND, or CONFLICT (its state does not allow it)
--- Errors INVALID jobs, INVALID jobs[i].field, FULL jobs[i].queue, FULL jobs[i].tags[j]
--- Cost   for each job a few commands; under constraints, and in another queue, its place is looked for anew
--- Flags: write
+--
+-- Of a job that runs or has ended only the tags can be changed: else its answer is CONFLICT.
+--
+-- @arg    jobs  list<JobChange> 1..1000  each with its argument behind it; an empty one leaves the job's own
+-- @argv   jobs...
+-- @reply  states jobs
+-- @errors INVALID jobs, INVALID jobs[i].field, FULL jobs[i].queue, FULL jobs[i].tags[j]
+-- @cost   for each job a few commands; under constraints, and in another queue, its place is looked for anew
+-- @flags  write
+-- @role   pusher, operator
+-- @http   POST /jobs/change (jobs)
+-- @http   PATCH /job/{jobs[0].id} jobs[0]
 local batch = require "jqlua.base.batch"
 local change = require "jqlua.life.change"
 local jobs = require "jqlua.job.jobs"

@@ -1,10 +1,18 @@
 -- Shows and changes a namespace's settings.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {set?: {name: value, ...}, unset?: [name, ...], describe?, actor?}   unset: back to the default
--- Reply  document of all settings; with describe a list of {name, value, default, type, unit, least?, most?, queues,
---        meaning}
--- Errors INVALID set.name, INVALID unset[i], INVALID describe
--- Flags: drain
+--
+-- @arg    set       Settings?          new values, all of them or none
+-- @arg    unset     list<text>?        settings that have their defaults again
+-- @arg    describe  flag?              what there is to set, instead of the values
+-- @arg    actor     actor?
+-- @reply  Config
+-- @reply  SettingDescriptions with describe
+-- @errors INVALID set.name, INVALID unset[i], INVALID describe
+-- @flags  drain
+-- @role   viewer
+-- @role   admin with set, unset
+-- @bound  any
+-- @http   GET /config (describe)
+-- @http   PATCH /config set
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

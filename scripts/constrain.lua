@@ -1,10 +1,22 @@
--- Creates a constraint, or replaces it.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, declared?, actor?}, matcher
--- Reply  document
--- Errors INVALID field, INVALID match.place, FULL id
--- Cost   what waits or runs is dealt with in steps by the calls that follow
--- Flags: write
+-- Creates a constraint, or replaces it whole.
+--
+-- @arg    id           name              which; at most 1,000 there are
+-- @arg    match        Matcher           of which jobs
+-- @arg    by           By?               what tells its keys apart: each value has a limit of its own
+-- @arg    concurrency  integer? 1..1e9   how many jobs may run at once
+-- @arg    rate         Rate?             how many may start in a while
+-- @arg    cost         Cost?             how much of it a job takes
+-- @arg    order        strict?           jobs of a key run in the order of enqueueing
+-- @arg    expires_in   seconds? 0.001..1e10  it is deleted after so long
+-- @arg    declared     name?             digest of a program's declaration: nothing changes if it is the same
+-- @arg    actor        actor?
+-- @argv   spec, match
+-- @reply  Constraint
+-- @errors INVALID field, INVALID match.place, FULL id
+-- @cost   what waits or runs is dealt with in steps by the calls that follow
+-- @flags  write
+-- @role   operator
+-- @http   PUT /constraint/{id}
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local admission = require "jqlua.life.admission"
@@ -33,8 +45,8 @@ if old and new.d and old.d == new.d then
 end
 new.d = new.d or old and old.d
 if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraints.MOST then
-  return redis.error_reply("FULL id: there are " .. constraints.MOST .. " constraints already, creating "
-    .. check.show(new.i) .. " would be one too many")
+  return redis.error_reply("FULL id: cannot create " .. check.show(new.i) .. ": there are " .. constraints.MOST
+    .. " constraints, the limit")
 end
 problem = not old and new.b and admission.check_keys(new, "id")
 if problem then

@@ -1,9 +1,15 @@
--- Lists constraints with their live use.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids?, busiest?} or {cursor?, count?, busiest?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field
--- Flags: read
+-- Lists constraints, in order of id, with how much of each is in use.
+--
+-- @arg    ids      list<name>? 1..1000     those named; or
+-- @arg    busiest  integer? 0..100         with sums over the keys of those that have `by`, and so many of the fullest
+-- @arg    cursor   cursor?
+-- @arg    count    integer? 1..1000 = 100
+-- @reply  page<Constraint> constraints
+-- @errors INVALID field
+-- @flags  read
+-- @role   viewer
+-- @http   GET /constraints (busiest, cursor, count)
+-- @http   GET /constraint/{ids[0]} (busiest)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"

@@ -1,10 +1,15 @@
 -- Changes what a job waits for.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, add?, remove?, if_failed?}
--- Reply  state
--- Errors INVALID field, NOTFOUND id, NOTFOUND add[i], CONFLICT id, CONFLICT add[i]
--- Cost   a few commands for each id; looks at up to 1000 jobs for a circle
--- Flags: write
+--
+-- @arg    id         job                the job, which has not started
+-- @arg    add        list<job>? 0..100  jobs that it waits for from now on
+-- @arg    remove     list<job>? 0..100  jobs that it waits for no longer
+-- @arg    if_failed  wait|fail|run|only?  what becomes of it when one of them fails or is cancelled
+-- @reply  state
+-- @errors INVALID field, NOTFOUND id, NOTFOUND add[i], CONFLICT id, CONFLICT add[i]
+-- @cost   a few commands for each id; looks at up to 1000 jobs for a circle
+-- @flags  write
+-- @role   pusher, operator
+-- @http   POST /job/{id}/depends
 local arguments = require "jqlua.base.arguments"
 local dependency = require "jqlua.links.dependency"
 local dependents = require "jqlua.links.dependents"

@@ -1,10 +1,22 @@
--- Takes jobs away with their records. Those that wait are cancelled before.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, actor?} or {where, cursor?, count?, actor?}
--- Reply  for each job the state it had, or NOTFOUND, or CONFLICT (it runs); with where {cursor, changed}
--- Errors INVALID field
--- Cost   with where, some milliseconds at most; with ids, each of them
--- Flags: drain
+-- Removes jobs with their records. Those that wait are cancelled before.
+--
+-- The reply has for each job the state it had, NOTFOUND, or CONFLICT: it runs.
+--
+-- @arg    ids     list<job>? 1..1000    the jobs; or
+-- @arg    where   Where?                all that fit, a step with each call
+-- @arg    cursor  cursor?               with where: of the step before
+-- @arg    count   integer? 1..1000 = 100  with where: how many to remove, at most
+-- @arg    actor   actor?
+-- @reply  states jobs
+-- @reply  {cursor: cursor, changed: integer} with where
+-- @errors INVALID field
+-- @cost   with where, some milliseconds at most; with ids, each of them
+-- @flags  drain
+-- @role   operator
+-- @http   POST /jobs/discard
+-- @http   DELETE /job/{ids[0]}/record ()
+-- @http   DELETE /queue/{where.queue}/jobs (where.status) -> {discarded: integer, more: flag}
+-- @param  timeout  seconds? 0..60 = 10  after how long to stop
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local removal = require "jqlua.job.removal"

@@ -1,15 +1,26 @@
 -- Enqueues jobs, all of them or none.
--- KEYS   namespace, namespace:meta
--- ARGV   [options,] spec, argument, spec, argument, ...   1 to 1000 jobs; options {request?}
--- Reply  {id, created, id, created, ...} in order
--- Errors INVALID jobs[i].field, FULL jobs[i], FULL jobs[i].queue, FULL jobs[i].name, FULL jobs[i].tags[j],
---        NOTFOUND jobs[i].depends[j], CONFLICT request
--- Cost   for each job its part of one MSET and one ZADD; independent of what waits
--- Flags: write, function
+--
+-- @arg    jobs     list<NewJob> 1..1000  each with its argument behind it
+-- @arg    request  token?               the same token gives the same jobs again: repeating is harmless
+-- @argv   [spec], jobs...
+-- @reply  enqueued                      {id, created, id, created, ...} in order
+-- @errors INVALID jobs[i].field, FULL jobs[i], FULL jobs[i].queue, FULL jobs[i].name, FULL jobs[i].tags[j],
+--         NOTFOUND jobs[i].depends[j], CONFLICT request
+-- @cost   for each job its part of one MSET and one ZADD; independent of what waits
+-- @flags  write, function
+-- @role   pusher
+-- @http   POST /job jobs[0] -> {job_id: job} 201 200
+-- @header Idempotency-Key = request  a token of 1 to 200 bytes
+-- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
+-- @header tracestate   see `traceparent`
+-- @http   POST /jobs (jobs, request) | jobs -> {job_ids: list<job>, created: list<flag>} 201 200
+-- @header Idempotency-Key = request  a token of 1 to 200 bytes
+-- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
+-- @header tracestate   see `traceparent`
 local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local arrival = require "jqlua.life.arrival"
+local creation = require "jqlua.life.creation"
 local enqueueing = require "jqlua.life.enqueueing"
 local constraints = require "jqlua.limits.constraints"
 local jobs = require "jqlua.job.jobs"
@@ -98,7 +109,7 @@ if count > 1 and meta.state[meta.VERSION] > 0 then
   end
 end
 if is_linked then
-  problem = arrival.check(new_jobs, "jobs")
+  problem = creation.check(new_jobs, "jobs")
   if problem then
     return redis.error_reply(problem)
   end
@@ -110,7 +121,7 @@ if meta.state[meta.CROWDED] then
   end
 end
 if is_linked then
-  reply = arrival.create_all(new_jobs, first + 1, {})
+  reply = creation.create_all(new_jobs, first + 1, {})
   count = 0
 end
 local seq, format
@@ -123,7 +134,7 @@ for i = 1, count do
   local id = string.format(format, seq + i)
   local score, record = new[jobs.PRIORITY], new[jobspec.RECORD]
   queue = by_name and by_name[new[jobs.QUEUE]] or queue
-  if new[jobspec.IS_TIMED] or enqueueing.is_news(new, queue) or not queues.is_free(queue, new[jobs.NAME]) then
+  if new[jobspec.IS_TIMED] or enqueueing.changes_queue(new, queue) or not queues.is_free(queue, new[jobs.NAME]) then
     new = { unpack(new) }
     new[jobs.ID] = id
     score = enqueueing.place(new, queue, argument)

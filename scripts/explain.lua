@@ -1,9 +1,12 @@
--- Says why a job waits.
--- KEYS   namespace, namespace:meta
--- ARGV   id
--- Reply  document
--- Errors INVALID id, NOTFOUND id
--- Flags: read
+-- Says why a job waits: what holds it, what is ahead of it, when it may start.
+--
+-- @arg    id  job
+-- @argv   id
+-- @reply  Explanation
+-- @errors INVALID id, NOTFOUND id
+-- @flags  read
+-- @role   viewer, pusher
+-- @http   GET /job/{id}/explain
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local explanation = require "jqlua.limits.explanation"

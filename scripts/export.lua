@@ -1,12 +1,16 @@
--- Everything the namespace has, as records for import, some at a time. What is written meanwhile may be missing, or
--- be there as it was.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {cursor?, count?}
--- Reply  {cursor, record, ...}   the cursor is "" at the end
--- Errors INVALID field
--- Cost   up to 1000 keys are looked at, and up to 5000 elements or a megabyte given, and one record more; over all
---        calls, every key of the database is looked at
--- Flags: read
+-- Everything the namespace has, as records for import, some at a time.
+--
+-- What is written meanwhile may be missing, or be there as it was.
+--
+-- @arg    cursor  cursor?               as the last reply gave it; empty at the end
+-- @arg    count   integer? 1..1000 = 100  how many keys, about
+-- @reply  page<record> records
+-- @errors INVALID field
+-- @cost   up to 1000 keys are looked at, and up to 5000 elements or a megabyte given, and one record more; over all
+--         calls, every key of the database is looked at
+-- @flags  read
+-- @role   admin
+-- @http   GET /export () -> records
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local exporting = require "jqlua.upkeep.exporting"

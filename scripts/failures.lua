@@ -1,9 +1,17 @@
 -- What failed for good, by group.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {group?} or {cursor?, count?}, both with {steps?, from_ms?, to_ms?, sample?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field
--- Flags: read
+--
+-- @arg    group    name?                 only that one; or
+-- @arg    steps    integer? 1..100       with `counts`: how many failed in each of so many parts of the time
+-- @arg    from_ms  moment_ms?            where the first part begins; with steps
+-- @arg    to_ms    moment_ms?            where the last part ends; with steps
+-- @arg    sample   integer? 1..100       with names, queues and values of so many of the newest
+-- @arg    cursor   cursor?
+-- @arg    count    integer? 1..1000 = 100
+-- @reply  page<Failures> failures
+-- @errors INVALID field
+-- @flags  read
+-- @role   viewer
+-- @http   GET /failures
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local groups = require "jqlua.find.groups"

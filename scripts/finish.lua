@@ -1,16 +1,23 @@
 -- Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, pick?}, then outcome, blob, outcome, blob, ...   0 to 1000 outcomes; behind the blob of one
---        with enqueue: n, n pairs of spec and argument
--- Reply  {answer, ...}, with pick followed by its reply: {answer, ..., next_ms, document, argument, ...}; an answer is
---        a state, or LOST, CANCELLED, NOTFOUND, or with enqueue {state, id, created, id, created, ...}
--- Errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
---        NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
--- Cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
--- Flags: drain, function
+--
+-- An answer is a state, LOST, CANCELLED, NOTFOUND or CONFLICT. Behind the blob of an outcome with `enqueue: n` stand n
+-- pairs of a job's spec and its argument; its answer is then {state, id, created, id, created, ...}.
+--
+-- @arg    worker    worker                who ran them
+-- @arg    outcomes  list<Outcome>? 0..1000  each with its result or error behind it
+-- @arg    pick      Pick?                 the next jobs are wanted, as pick takes it, without the worker
+-- @argv   spec, outcomes...
+-- @reply  finished                      {answer, ...}, with pick followed by its reply
+-- @errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
+--         NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
+-- @cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
+-- @flags  drain, function
+-- @role   worker
+-- @http   POST /done (worker, outcomes!, pick) | outcomes[0] -> Finished 200 204
+-- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local following = require "jqlua.life.following"
+local continuation = require "jqlua.life.continuation"
 local attempts = require "jqlua.life.attempts"
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"
@@ -46,7 +53,7 @@ while at <= #ARGV do
   end
   at = at + 2
   if outcome.enqueue then
-    problem = following.parse(outcome, i - 1, at)
+    problem = continuation.parse(outcome, i - 1, at)
     if problem then
       return redis.error_reply(problem)
     end
@@ -71,7 +78,7 @@ for n = 1, problem and 0 or count do
     problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id)
     break
   end
-  problem = problem or (outcome.jobs or outcome.resume) and following.check(outcome, n - 1)
+  problem = problem or (outcome.jobs or outcome.resume) and continuation.check(outcome, n - 1)
 end
 if problem then
   return redis.error_reply(problem)
@@ -85,7 +92,7 @@ for n = 1, count do
   local outcome = parsed[n]
   -- It may be named twice, and what follows may name it as well.
   answers[n] = outcome.is_plain and attempts.succeed_plain(outcome, wanted[n], raws[n + 1], count == 1 and not token)
-    or outcomes.apply(jobs.note(outcome.id, raws[n + 1]), outcome, blobs[n])
+    or outcomes.apply(jobs.from_record(outcome.id, raws[n + 1]), outcome, blobs[n])
 end
 if plan then
   return picker.run(plan, answers)

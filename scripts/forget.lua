@@ -1,9 +1,12 @@
--- Takes a queue away that has no jobs at all, with its settings and statistics.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {queue, actor?}
--- Reply  1
--- Errors INVALID queue, NOTFOUND queue, CONFLICT queue (it has jobs)
--- Flags: drain
+-- Removes a queue that has no jobs, with its settings and statistics.
+--
+-- @arg    queue  queue
+-- @arg    actor  actor?
+-- @reply  nothing
+-- @errors INVALID queue, NOTFOUND queue, CONFLICT queue (it has jobs)
+-- @flags  drain
+-- @role   operator
+-- @http   DELETE /queue/{queue}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
@@ -23,7 +26,7 @@ local queue = queues.load(spec.queue)
 if queue[queues.IS_NEW] then
   return redis.error_reply(check.missing("queue", "queue", spec.queue))
 elseif queue_removal.has_jobs(queue) then
-  return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them, or let them go")
+  return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them first")
 end
 queue_removal.forget(queue)
 trail.note("forget", spec.queue, spec)

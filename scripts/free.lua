@@ -1,9 +1,12 @@
--- Frees a unique key; the jobs whose it is go on without one.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {unique, actor?}
--- Reply  id of the job whose it was
--- Errors INVALID unique, NOTFOUND unique (it is free)
--- Flags: drain
+-- Frees a unique key; its job goes on without one.
+--
+-- @arg    unique  name                  the key
+-- @arg    actor   actor?
+-- @reply  {job_id: job}
+-- @errors INVALID unique, NOTFOUND unique (it is free)
+-- @flags  drain
+-- @role   pusher, operator
+-- @http   DELETE /unique/{unique}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"

@@ -1,9 +1,12 @@
--- Documents of jobs.
--- KEYS   namespace, namespace:meta
--- ARGV   id, ...   1 to 1000
--- Reply  for each job its document, or nil
--- Errors INVALID ids[i]
--- Flags: read
+-- Documents of jobs: all there is to know about each.
+--
+-- @arg    ids  list<job> 1..1000
+-- @argv   ids...
+-- @reply  list<Job?> jobs               nil where there is no such job
+-- @errors INVALID ids[i]
+-- @flags  read
+-- @role   viewer, pusher
+-- @http   GET /job/{ids[0]} -> Job
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"

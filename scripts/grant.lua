@@ -1,9 +1,18 @@
 -- Creates a key of the HTTP API. The secret stays with the caller.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, digest, name, roles, queues?, ttl?, rate?, actor?}
--- Reply  document
--- Errors INVALID field, CONFLICT id (there is another key of this id), FULL id
--- Flags: write
+--
+-- @arg    id      text                  eight digits, of the caller's making
+-- @arg    digest  text                  the SHA-256 of its secret, in hex
+-- @arg    name    text 1..100           whose it is; the trail has it
+-- @arg    roles   list<viewer|pusher|worker|operator|admin> 1..5
+-- @arg    queues  list<queue>? 1..100   queues and patterns that it is bound to
+-- @arg    ttl     seconds? 1..1e10      when it expires
+-- @arg    rate    number? 0.001..1e6    requests a second, of each server; more are refused (429)
+-- @arg    actor   actor?
+-- @reply  Key
+-- @errors INVALID field, CONFLICT id (there is another key of this id), FULL id
+-- @flags  write
+-- @role   admin
+-- @http   POST /keys (name, roles, queues, ttl, rate) -> NewKey 201
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
@@ -20,9 +29,9 @@ if problem then
 end
 local api_key = apikeys.load(spec.id)
 if api_key and api_key.d ~= spec.digest then
-  return redis.error_reply("CONFLICT id: there is another key of the id " .. check.show(spec.id))
+  return redis.error_reply("CONFLICT id: another key has the id " .. check.show(spec.id))
 elseif not api_key and redis.call("HLEN", keys.API_KEYS) >= apikeys.MOST then
-  return redis.error_reply("FULL id: there are " .. apikeys.MOST .. " keys already: revoke those that nobody uses")
+  return redis.error_reply("FULL id: there are " .. apikeys.MOST .. " keys, the limit: revoke those not in use")
 elseif not api_key then
   api_key = apikeys.put(spec)
   trail.note("grant", spec.id, spec)

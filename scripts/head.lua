@@ -1,9 +1,10 @@
 -- Tells where the best job stands that a pick of these queues could start.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {queues}
--- Reply  [priority, id], or [] where there is none
--- Errors INVALID field
--- Flags: read, function
+--
+-- @arg    queues  list<queue> 1..100
+-- @reply  head                          [priority, id], or [] where there is none
+-- @errors INVALID field
+-- @flags  read, function
+-- @role   worker
 local meta = require "jqlua.base.meta"
 local outlook = require "jqlua.queue.outlook"
 local wishes = require "jqlua.pick.wishes"

@@ -1,16 +1,26 @@
 -- Renews the leases of the jobs a worker holds, and marks a registered worker as alive.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, token, notes?], ...], control?}, then the arguments that notes name
--- Reply  for each job the ms of the renewed lease, or LOST, or CANCELLED; with control {that list, what is asked of the
---        worker: quiet, stop or ""}
--- Errors INVALID field, NOTFOUND worker
--- Cost   for each job one GETRANGE and its part of a ZADD
--- Flags: drain, function
+--
+-- The reply has for each job the ms of the renewed lease, LOST, or CANCELLED.
+--
+-- @arg    worker     worker
+-- @arg    jobs       list<Lease> 0..1000   [id, token], or with what the job says of itself [id, token, notes]
+-- @arg    control    flag?                 what is asked of the worker as well: quiet, stop or ""
+-- @arg    arguments  list<value>?          arguments for next attempts, which notes name by their place
+-- @argv   spec, arguments...
+-- @reply  states
+-- @reply  {jobs: states, request: text} with control
+-- @errors INVALID field, NOTFOUND worker
+-- @cost   for each job one GETRANGE and its part of a ZADD
+-- @flags  drain, function
+-- @role   worker
+-- @bound  any
+-- @http   POST /worker/heartbeat (worker, jobs) -> Beat
+-- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
 local notes = require "jqlua.job.notes"
-local held = require "jqlua.life.held"
+local held_jobs = require "jqlua.life.held_jobs"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
@@ -23,7 +33,7 @@ local spec, problem = arguments.spec("worker jobs control", true)
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0, 3) or notes.check(spec.jobs)
+problem = held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs)
 if problem then
   return redis.error_reply(problem)
 end
@@ -32,7 +42,7 @@ if spec.control ~= nil and type(spec.control) ~= "boolean" then
 end
 local is_registered = workers.is_id(spec.worker)
 if is_registered and not workers.is_registered(spec.worker) then
-  return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
+  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 
 if pulse.is_due() then
@@ -41,7 +51,7 @@ end
 local answers = {}
 for i, pair in ipairs(spec.jobs) do
   local job = jobs.read(pair[1])
-  if job and attempts.runs(job, pair[2]) then
+  if job and attempts.is_running(job, pair[2]) then
     local queue = queues.load(job[jobs.QUEUE])
     local left_ms = attempts.renew(job)
     local is_over = left_ms + settings.at(settings.LEASE_GRACE, queue) * 1000 <= 0
@@ -54,7 +64,7 @@ for i, pair in ipairs(spec.jobs) do
     -- Who ran for as long as it may can still be finished, within the grace.
     answers[i] = is_over and "LOST" or math.max(0, left_ms)
   else
-    answers[i] = job and attempts.ended_how(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
+    answers[i] = job and attempts.how_ended(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
   end
 end
 if is_registered then

@@ -1,9 +1,12 @@
--- What happened to a job so far.
--- KEYS   namespace, namespace:meta
--- ARGV   id
--- Reply  document {id, events: [{event, time_ms, attempt?, worker_id?, reason?, group?, message?}, ...], forgotten}
--- Errors INVALID id, NOTFOUND id
--- Flags: read
+-- What happened to a job so far, oldest first.
+--
+-- @arg    id  job
+-- @argv   id
+-- @reply  History
+-- @errors INVALID id, NOTFOUND id
+-- @flags  read
+-- @role   viewer, pusher
+-- @http   GET /job/{id}/history
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local history = require "jqlua.job.history"

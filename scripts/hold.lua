@@ -1,9 +1,14 @@
--- Closes a key of a constraint for a while, or opens it.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, seconds, actor?}
--- Reply  until when, in ms
--- Errors INVALID field, NOTFOUND id, FULL by
--- Flags: write
+-- Closes a key of a constraint for a while, or opens it: nothing starts under it until then.
+--
+-- @arg    id       name
+-- @arg    by       any?                 which key: the value, or the list of values, of a constraint that has `by`
+-- @arg    seconds  seconds 0..31536000  0 opens it
+-- @arg    actor    actor?
+-- @reply  {until_ms: moment_ms}
+-- @errors INVALID field, NOTFOUND id, FULL by
+-- @flags  write
+-- @role   operator
+-- @http   POST /constraint/{id}/hold
 local arguments = require "jqlua.base.arguments"
 local admission = require "jqlua.life.admission"
 local meta = require "jqlua.base.meta"

@@ -1,11 +1,16 @@
--- Writes records of an export, in order, into a namespace that is not set up; the last of them sets it up. Importing
--- the same records again is harmless.
--- KEYS   namespace, namespace:meta
--- ARGV   record ...   1 to 1000
--- Reply  number of keys written
--- Errors INVALID KEYS, INVALID namespace, INVALID records[i], VERSION, CONFLICT
--- Cost   a command for each record, and one for each element of a list or stream
--- Flags: write
+-- Writes records of an export, in order, into a namespace that is not set up; the last of them sets it up.
+--
+-- Importing the same records again is harmless.
+--
+-- @arg    records  list<record> 1..1000
+-- @argv   records...
+-- @reply  {keys: integer}               how many were written
+-- @errors INVALID KEYS, INVALID namespace, INVALID records[i], VERSION, CONFLICT
+-- @cost   a command for each record, and one for each element of a list or stream
+-- @flags  write
+-- @role   admin
+-- @http   POST /import records -> {keys: integer, complete: flag}
+-- @query  namespace  text 3..66  where to; not set up yet (409)
 local importing = require "jqlua.upkeep.importing"
 local meta = require "jqlua.base.meta"
 

@@ -1,10 +1,23 @@
--- Documents of jobs that fit a description, a page in order.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {where?, newest?, recent?, brief?, argument_max?, looked?, cursor?, count?}
--- Reply  {cursor, looked?, document, ...}   the cursor is "" at the end; a page may be short, or empty, before that
--- Errors INVALID field
--- Cost   some milliseconds at most, and one document more, wherever the page is
--- Flags: read
+-- Finds jobs by what they are, a page in order.
+--
+-- A page may be short, or empty, before the end. A job that does not move meanwhile is seen exactly once.
+--
+-- @arg    where         Where?          conditions that they meet, all of them
+-- @arg    newest        flag?           the order within a state, a tag or a group turned round
+-- @arg    recent        flag?           what runs, then what ended last, then what waits, over all queues
+-- @arg    brief         flag?           without argument, result and error
+-- @arg    argument_max  integer? 0..65536  with brief: arguments of at most so many bytes all the same
+-- @arg    looked        flag?           with the number of jobs that were looked at
+-- @arg    cursor        cursor?
+-- @arg    count         integer? 1..1000 = 100
+-- @reply  page<FoundJob> jobs
+-- @errors INVALID field
+-- @cost   some milliseconds at most, and one document more, wherever the page is
+-- @flags  read
+-- @role   viewer
+-- @http   GET /jobs
+-- @http   GET /queue/{where.queue}/jobs (where.status=queued, newest, recent, brief, argument_max, looked, cursor,
+--         count)
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"

@@ -1,9 +1,14 @@
--- Lists the keys of the HTTP API, in order of id.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {cursor?, count?, digests?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field
--- Flags: read
+-- Lists the keys of the HTTP API, in order of id, without secrets.
+--
+-- @arg    digests  flag?                with the SHA-256 of each secret
+-- @arg    cursor   cursor?
+-- @arg    count    integer? 1..1000 = 100
+-- @reply  page<Key> keys
+-- @errors INVALID field
+-- @flags  read
+-- @role   admin
+-- @role   server with digests
+-- @http   GET /keys (cursor, count)
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

@@ -1,10 +1,22 @@
--- Takes running jobs away from their workers; they wait again, and no retry is spent.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, delay?, actor?} or {queue, count?, delay?, actor?}, or with worker instead of queue
--- Reply  for each job queued or scheduled, or NOTFOUND, or CONFLICT (it does not run); of a queue or a worker
---        {kicked, more}
--- Errors INVALID field, NOTFOUND queue, NOTFOUND worker
--- Flags: drain
+-- Takes running jobs away from their workers. They wait again, and no retry is spent.
+--
+-- The workers are told. Of ids the reply has for each queued or scheduled, NOTFOUND, or CONFLICT: it does not run.
+--
+-- @arg    ids     list<job>? 1..1000      the jobs; or
+-- @arg    queue   queue?                  all that run of a queue; or
+-- @arg    worker  worker?                 all that a worker runs
+-- @arg    count   integer? 1..1000 = 100  how many of a queue or a worker, at most
+-- @arg    delay   seconds? 0..1e10        how long before they are ready
+-- @arg    actor   actor?
+-- @reply  states jobs
+-- @reply  {kicked: integer, more: flag} with queue, worker
+-- @errors INVALID field, NOTFOUND queue, NOTFOUND worker
+-- @flags  drain
+-- @role   operator
+-- @http   POST /jobs/kick (ids!, delay)
+-- @http   POST /job/{ids[0]}/kick (delay)
+-- @http   POST /queue/{queue}/kick (count, delay)
+-- @http   POST /worker/{worker}/kick (count, delay)
 local arguments = require "jqlua.base.arguments"
 local attempts = require "jqlua.life.attempts"
 local budget = require "jqlua.job.budget"
@@ -29,7 +41,7 @@ local ways = (spec.ids ~= nil and 1 or 0) + (spec.queue ~= nil and 1 or 0) + (sp
 if ways ~= 1 then
   return redis.error_reply("INVALID ids: expected either ids, queue or worker")
 elseif spec.ids ~= nil then
-  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only a queue or a worker has it"
+  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only valid with queue or worker"
 elseif spec.worker ~= nil and not check.is_name(spec.worker) then
   problem = check.problem("worker", check.NAME, spec.worker)
 elseif spec.queue ~= nil and (not check.is_name(spec.queue) or glob.is_pattern(spec.queue)) then
@@ -48,8 +60,8 @@ local kicked = 0
 
 local function kick(job)
   kicked = kicked + 1
-  transition.tell_worker(job, "kicked")
-  return attempts.give_back(job, spec.delay or 0)
+  transition.notify_worker(job, "kicked")
+  return attempts.release(job, spec.delay or 0)
 end
 
 --- The ids of a queue's running jobs: one more than asked for where there are more.
@@ -68,7 +80,7 @@ local function of_worker(name, count)
   end
   local other = unregistered.load(name)
   if not other then
-    return nil, "NOTFOUND worker: " .. check.show(name) .. " is not listed"
+    return nil, check.missing("worker", "worker", name)
   end
   local ids = {}
   for i, pair in ipairs(unregistered.running(other)) do

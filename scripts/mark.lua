@@ -1,9 +1,15 @@
 -- Puts a name to a moment, such as a deploy: it stands in charts, and what was before and after can be compared.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {text, time_ms?, actor?}
--- Reply  document {time_ms, text, actor}
--- Errors INVALID field
--- Flags: write
+--
+-- The same text within a minute is the same mark, whose document comes back.
+--
+-- @arg    text     text 1..200
+-- @arg    time_ms  moment_ms?            when that was; default: now
+-- @arg    actor    actor?
+-- @reply  Mark
+-- @errors INVALID field
+-- @flags  write
+-- @role   operator
+-- @http   POST /mark
 local arguments = require "jqlua.base.arguments"
 local marks = require "jqlua.statistics.marks"
 local trail = require "jqlua.access.trail"

@@ -1,9 +1,14 @@
--- Marks, newest first.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {from_ms?, to_ms?, cursor?, count?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field
--- Flags: read
+-- Lists marks, newest first.
+--
+-- @arg    from_ms  moment_ms?            of then or later
+-- @arg    to_ms    moment_ms?            of before
+-- @arg    cursor   cursor?
+-- @arg    count    integer? 1..1000 = 100
+-- @reply  page<Mark> marks
+-- @errors INVALID field
+-- @flags  read
+-- @role   viewer
+-- @http   GET /marks
 local arguments = require "jqlua.base.arguments"
 local marks = require "jqlua.statistics.marks"
 

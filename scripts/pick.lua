@@ -1,11 +1,23 @@
 -- Gives a worker the next jobs and their leases.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, queues, count, order, before, without, request, wait}
--- Reply  {next_ms, document, argument, document, argument, ...}
--- Errors INVALID field, NOTFOUND worker, FULL queues
--- Cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are
--- moved before
--- Flags: drain, function
+--
+-- @arg    worker   worker                the id of a registered one, or any name
+-- @arg    queues   list<queue> 1..100    names and patterns, in order; a text is a list of one
+-- @arg    count    integer? 1..1000 = 1  how many, at most
+-- @arg    order    priority|ordered|round_robin|shuffled?  between queues
+-- @arg    before   Before?               only what comes before that place
+-- @arg    without  list<name>? 1..100    names of jobs that the worker does not take
+-- @arg    request  token?                the same token gives the same jobs again
+-- @arg    wait     Wait?                 where who waits is woken
+-- @reply  picked                        {next_ms, document, argument, document, argument, ...}
+-- @errors INVALID field, NOTFOUND worker, FULL queues
+-- @cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are moved
+--         before
+-- @flags  drain, function
+-- @role   worker
+-- @role   server with wait
+-- @http   POST /pick (worker, queues, count, order, without, request) -> Picked
+-- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
+-- @param  timeout  seconds? 0..300 = 0   how long to wait for a job
 local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"

@@ -1,10 +1,22 @@
--- Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own. Creates one that is not
--- known yet.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {name, paused?, max_waiting?, fair?, set?, unset?, actor?}
--- Reply  document
--- Errors INVALID field, FULL name
--- Flags: write
+-- Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own.
+--
+-- One that is not known yet is created.
+--
+-- @arg    name         queue
+-- @arg    paused       flag?            a paused queue takes jobs and starts none
+-- @arg    max_waiting  integer? 0..     how many may wait; 0: no limit
+-- @arg    fair         list<text>? 0..3 paths into the argument: their values take turns
+-- @arg    set          OwnSettings?     settings of its own
+-- @arg    unset        list<text>?      settings that are the namespace's again
+-- @arg    actor        actor?
+-- @reply  Queue
+-- @errors INVALID field, FULL name
+-- @flags  write
+-- @role   operator
+-- @http   POST /queue/{name}
+-- @http   PATCH /queue/{name}
+-- @http   POST /queue/{name}/pause (paused=true)
+-- @http   POST /queue/{name}/resume (paused=false)
 local admission = require "jqlua.life.admission"
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
@@ -83,7 +95,7 @@ if own_set or own_unset then
     values[place] = nil
   end
   settings.save_own(queue, values)
-  queues.look_again(queue)
+  queues.recheck_due(queue)
 end
 local says = {}
 for field in pairs(spec) do

@@ -1,9 +1,16 @@
--- Documents of queues: those named, or a page in order of name.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {names?} or {cursor?, count?}, with {minutes?, held?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field
--- Flags: read
+-- Documents of queues, with settings and counts: those named, or a page in order of name.
+--
+-- @arg    names    list<queue>? 1..1000  those named; or
+-- @arg    minutes  integer? 1..180       with how each did in so many minutes
+-- @arg    held     integer? 1..1000      with what holds so many of the first jobs that wait under constraints
+-- @arg    cursor   cursor?
+-- @arg    count    integer? 1..1000 = 100
+-- @reply  page<Queue> queues
+-- @errors INVALID field
+-- @flags  read
+-- @role   viewer
+-- @http   GET /queues (minutes, held, cursor, count)
+-- @http   GET /queue/{names[0]} (minutes, held)
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
@@ -19,7 +26,7 @@ local spec, problem = arguments.spec("names cursor count minutes held")
 ---@return string? map nil for an unknown one
 local function document(name)
   local queue = queues.load(name)
-  return not queue[queues.IS_NEW] and queuedoc.encode_standing(queue, spec.minutes, spec.held) or nil
+  return not queue[queues.IS_NEW] and queuedoc.encode_status(queue, spec.minutes, spec.held) or nil
 end
 
 if not spec then

@@ -1,10 +1,26 @@
--- Registers a worker; or has one that pulls under its own name listed, until it is silent for three minutes.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?, host?, pid?, version?, knows?, refused?}, or with
---        announce and running? instead of url, secrets and key
--- Reply  worker id; with announce its name
--- Errors INVALID field, FULL queues
--- Flags: write
+-- Registers a worker; or lists one that picks under its own name, until it is silent for three minutes.
+--
+-- @arg    name      name
+-- @arg    queues    list<queue> 1..100   names and patterns; a text is a list of one
+-- @arg    url       url? 0..2000         where jobs are pushed to, without user, `?` and `#`; default: the worker picks
+-- @arg    max_jobs  integer? 1..1000 = 1 how many it runs at once
+-- @arg    secrets   list<secret>? 1..2   what is pushed to it is signed with each
+-- @arg    key       text?                the key of the HTTP API that it was registered with
+-- @arg    host      name?                where it runs; host, pid, version and knows are for people to see
+-- @arg    pid       integer? 0..4294967295
+-- @arg    version   name?
+-- @arg    knows     list<name>? 0..100   names of jobs
+-- @arg    refused   list<name>? 0..100   names of jobs that it does not take
+-- @arg    id        worker?              of a worker that is registered in another partition already
+-- @arg    announce  flag?                not registered: a worker that picks as `name` is listed from now on
+-- @arg    running   list<job>? 0..100    with announce: the jobs that it runs
+-- @reply  {worker_id: worker}           with announce its name
+-- @errors INVALID field, FULL queues
+-- @flags  write
+-- @role   worker
+-- @role   server with key
+-- @http   POST /worker (name, queues, url, max_jobs, secrets, host, pid, version, knows, refused, announce,
+--         running) 201
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
@@ -23,7 +39,7 @@ local MOST_PID = 2 ^ 32 - 1
 local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
 local spec, problem = arguments.spec(
-  "name queues url max_jobs secrets key host pid version knows refused announce running")
+  "name queues url max_jobs secrets key host pid version knows refused id announce running")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -58,7 +74,7 @@ local function check_announced()
   elseif not spec.announce then
     return spec.running ~= nil and "INVALID running: only a worker that announces itself has it" or nil
   end
-  for _, field in ipairs({ "url", "secrets", "key" }) do
+  for _, field in ipairs({ "url", "secrets", "key", "id" }) do
     if spec[field] ~= nil then
       return "INVALID " .. field .. ": a worker that announces itself has none"
     end
@@ -86,6 +102,9 @@ elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS
   return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
 elseif spec.key ~= nil and not apikeys.is_id(spec.key) then
   return redis.error_reply(check.problem("key", apikeys.ID, spec.key))
+end
+if spec.id ~= nil and not workers.is_id(spec.id) then
+  return redis.error_reply(check.problem("id", "the id of a worker that is registered in another partition", spec.id))
 end
 problem = spec.secrets ~= nil and workers.check_secrets(spec.secrets) or check_about() or check_announced()
 if problem then
@@ -116,7 +135,7 @@ if before then
   departure.forget(before)
 end
 -- From the same numbers as job ids, and for the same reasons.
-local id = "w" .. serial.next()
+local id = spec.id or "w" .. serial.next()
 record.r = spec.refused or {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
 workers.seen(id)

@@ -1,13 +1,22 @@
 -- Gives jobs back: they wait again, and no retry is spent.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, token], ...], delay?, message?,
---        hold?: {constraint: seconds, ...}}
--- Reply  for each job queued or scheduled, or LOST, CANCELLED, NOTFOUND
--- Errors INVALID field, NOTFOUND hold.id
--- Flags: drain, function
+--
+-- The reply has for each queued or scheduled, LOST, CANCELLED or NOTFOUND.
+--
+-- @arg    worker   worker
+-- @arg    jobs     list<Lease> 1..1000
+-- @arg    delay    seconds? 0..1e10     how long before they are ready
+-- @arg    message  text? 0..65536       why, for their history; 200 bytes of it are kept
+-- @arg    hold     map<seconds>? 1..10  ids of constraints, and for how long the jobs' keys are closed
+-- @reply  states jobs
+-- @errors INVALID field, NOTFOUND hold.id
+-- @flags  drain, function
+-- @role   worker
+-- @bound  any
+-- @http   POST /release
+-- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local held = require "jqlua.life.held"
+local held_jobs = require "jqlua.life.held_jobs"
 local holding = require "jqlua.limits.holding"
 local release = require "jqlua.life.release"
 local transition = require "jqlua.life.transition"
@@ -16,7 +25,7 @@ local spec, problem = arguments.spec("worker jobs delay message hold")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 1) or release.check_message(spec.message)
+problem = held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 1) or release.check_message(spec.message)
 if problem then
   return redis.error_reply(problem)
 end

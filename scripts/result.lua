@@ -1,9 +1,12 @@
 -- Reads a result. The first read starts the grace after which it goes.
--- KEYS   namespace, namespace:meta
--- ARGV   id
--- Reply  {state} or {state, blob}
--- Errors INVALID id, NOTFOUND id, EXPIRED id
--- Flags: drain
+--
+-- @arg    id  job
+-- @argv   id
+-- @reply  result                        {state} or {state, result}
+-- @errors INVALID id, NOTFOUND id, EXPIRED id
+-- @flags  drain
+-- @role   pusher, viewer
+-- @http   GET /job/{id}/result -> value
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -40,7 +43,7 @@ local until_ms = tonumber(redis.call("ZSCORE", kept, id) or 0)
 local grace_ms = settings.at(settings.RESULT_GRACE, queue) * 1000
 local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(job)
 if until_ms <= now and not is_needed then
-  return redis.error_reply("EXPIRED id: the result of job " .. id .. " is gone: it was read, or its time is over")
+  return redis.error_reply("EXPIRED id: the result of job " .. id .. " is gone: it was read, or it expired")
 end
 local blob = redis.call("GET", keys.OUTCOME .. id)
 if grace_ms == 0 and not is_needed then

@@ -1,11 +1,22 @@
 -- Runs jobs again that failed for good, were cancelled or skipped, or wait for their backoff.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, queue?, actor?} or {where, cursor?, count?, queue?, actor?}: queue is where they are to wait
--- Reply  for each job queued, or NOTFOUND, or CONFLICT (its state does not allow it, or its unique key is another's);
---        with where {cursor, changed}: of the jobs that fit, and had come there when the first call was made
--- Errors INVALID field, FULL queue
--- Cost   with where, some milliseconds at most; with ids, each of them
--- Flags: write
+--
+-- The reply has for each queued, NOTFOUND, or CONFLICT: its state does not allow it, or its unique key is another's.
+-- With `where`: of the jobs that fit, and had come there when the first call was made.
+--
+-- @arg    ids     list<job>? 1..1000     the jobs; or
+-- @arg    where   Where?                 all that fit, a step with each call
+-- @arg    cursor  cursor?                with where: of the step before
+-- @arg    count   integer? 1..1000 = 100 with where: how many to change, at most
+-- @arg    queue   queue?                 where they wait from now on; default: where they did
+-- @arg    actor   actor?
+-- @reply  states jobs
+-- @reply  {cursor: cursor, changed: integer} with where
+-- @errors INVALID field, FULL queue
+-- @cost   with where, some milliseconds at most; with ids, each of them
+-- @flags  write
+-- @role   operator
+-- @http   POST /jobs/retry
+-- @http   POST /job/{ids[0]}/retry (queue)
 local retry = require "jqlua.life.retry"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
@@ -26,7 +37,7 @@ local problem = retry.check(selected.ids, spec.queue)
 if problem then
   return redis.error_reply(problem)
 end
-local letters = spec.where and spec.where.status == nil and retry.UNASKED or retry.STATES
+local letters = spec.where and spec.where.status == nil and retry.DEFAULT_STATES or retry.STATES
 local reply, changed = selection.each(selected, letters, function(job)
   -- What failed once more since the first call is not retried for ever.
   if selected.where and job[jobs.ENDED_MS] > selected.begun_ms then

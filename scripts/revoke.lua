@@ -1,9 +1,12 @@
--- Takes a key of the HTTP API away. It stops working on every master at once.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, actor?}
--- Reply  1
--- Errors INVALID id, NOTFOUND id
--- Flags: drain
+-- Takes a key of the HTTP API away. It stops working on every server at once.
+--
+-- @arg    id     name
+-- @arg    actor  actor?
+-- @reply  nothing
+-- @errors INVALID id, NOTFOUND id
+-- @flags  drain
+-- @role   admin
+-- @http   DELETE /key/{id}
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

@@ -1,11 +1,33 @@
--- Creates a recurring job, or replaces it; or makes its job at once, beside those of its moments.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, job, every, offset?} or {id, job, cron, utc_offset?}, with {start?, end?, limit?, catch_up?,
---        backlog?, paused?, declared?, actor?}; argument. Or spec {id, run, actor?}
--- Reply  document; with run {job id, created}
--- Errors INVALID field, INVALID job.field, INVALID argument, NOTFOUND id, FULL job.queue
--- Cost   independent of how many schedules there are and of what waits; jobs are made by the sweeps that follow
--- Flags: write
+-- Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments.
+--
+-- @arg    id          name
+-- @arg    job         ScheduledJob?       what is enqueued at each moment
+-- @arg    every       seconds? 0.1..1e9   from moment to moment; or
+-- @arg    offset      seconds? 0..        moments are so long, and n times every, after 1970
+-- @arg    cron        text?               five fields: minute, hour, day of month, month, day of week
+-- @arg    utc_offset  integer? -1440..1440  minutes by which the clock of cron is ahead of UTC; or
+-- @arg    timezone    zone? 1..255        whose clocks cron is about, such as `Europe/Berlin`
+-- @arg    tz          text? 3..100        its rule, as in POSIX' variable TZ; default: what is known of timezone
+-- @arg    start       moment? 0..1e10     no moment before
+-- @arg    end         moment? 0..1e10     no moment after
+-- @arg    limit       integer? 1..1e9     how many jobs in all, at most
+-- @arg    catch_up    one|all|none? = one when several moments have passed at once
+-- @arg    backlog     integer? 1..1000    no new job while so many wait
+-- @arg    paused      flag? = false       moments pass without jobs
+-- @arg    declared    name?               digest of a program's declaration: nothing changes if it is the same
+-- @arg    argument    value? = nil        the jobs' argument
+-- @arg    run         flag?               makes its job at once; with id alone
+-- @arg    actor       actor?
+-- @argv   spec, argument
+-- @reply  Schedule
+-- @reply  {job_id: job, created: flag} with run
+-- @errors INVALID field, INVALID job.field, INVALID argument, NOTFOUND id, FULL job.queue
+-- @cost   independent of how many schedules there are and of what waits; jobs are made by the sweeps that follow
+-- @flags  write
+-- @role   operator
+-- @http   PUT /schedule/{id} (job!, every, offset, cron, utc_offset, timezone, tz, start, end, limit, catch_up,
+--         backlog, paused, declared, argument)
+-- @http   POST /schedule/{id}/run (run=true)
 local meta = require "jqlua.base.meta"
 local schedules = require "jqlua.schedules.schedules"
 local scheduling = require "jqlua.schedules.scheduling"

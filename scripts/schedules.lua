@@ -1,10 +1,17 @@
--- Lists recurring jobs, with the moments to come, and what became of their last jobs.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids?} or {cursor?, count?}, with {next?, runs?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field
--- Cost   grows with the documents, and the moments and jobs in the reply: at most 1000 and 2000
--- Flags: read
+-- Lists recurring jobs, in order of id, with the moments to come, and what became of their last jobs.
+--
+-- @arg    ids     list<name>? 1..1000    those named; or
+-- @arg    next    integer? 0..100 = 0    with so many moments to come
+-- @arg    runs    integer? 0..20 = 0     with what became of so many jobs that it made last
+-- @arg    cursor  cursor?
+-- @arg    count   integer? 1..1000 = 100
+-- @reply  page<Schedule> schedules
+-- @errors INVALID field
+-- @cost   grows with the documents, and the moments and jobs in the reply: at most 1000 and 2000
+-- @flags  read
+-- @role   viewer
+-- @http   GET /schedules (next, runs, cursor, count)
+-- @http   GET /schedule/{ids[0]} (next, runs)
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"

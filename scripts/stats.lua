@@ -1,10 +1,22 @@
 -- What happened: counts by minute, hour or day, and how long jobs waited and ran.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {by, queue?, name?, from_ms?, to_ms?, brief?}, with series: true also {cursor?, count?}
--- Reply  {document, ...}, one for each bucket; with series {cursor, document, ...}, one for each pair of queue and name
--- Errors INVALID field
--- Cost   for each bucket asked for its part of an HMGET of one or two hashes; with series, of each pair on the page
--- Flags: read
+--
+-- @arg    by       minute|hour|day? = hour  the length of a bucket
+-- @arg    queue    queue?
+-- @arg    name     name?
+-- @arg    from_ms  moment_ms?           buckets that begin then or later
+-- @arg    to_ms    moment_ms?           buckets that begin before
+-- @arg    brief    flag?                without histograms
+-- @arg    series   flag?                a sum over the time for each pair of queue and name, instead of buckets
+-- @arg    cursor   cursor?              with series
+-- @arg    count    integer? 1..1000 = 100  with series
+-- @reply  list<Stats> stats
+-- @reply  page<Happened> series with series
+-- @errors INVALID field
+-- @cost   for each bucket asked for its part of an HMGET of one or two hashes; with series, of each pair on the page
+-- @flags  read
+-- @role   viewer
+-- @http   GET /stats (by, queue, name, from_ms, to_ms, brief)
+-- @http   GET /stats/series (series=true, by, queue, name, from_ms, to_ms, brief, cursor, count)
 local arguments = require "jqlua.base.arguments"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
 

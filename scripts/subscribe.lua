@@ -1,9 +1,19 @@
--- Creates a webhook, or replaces it: who is told when jobs end.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, url, on?, secrets?, actor?}, matcher; or spec {id: "notify", secrets, actor?}
--- Reply  document
--- Errors INVALID field, INVALID match.place, FULL id, FULL match
--- Flags: write
+-- Creates a webhook, or replaces it but for its secrets: who is told when jobs end.
+--
+-- The one called `notify` has secrets alone: what is told to jobs' own addresses is signed with them.
+--
+-- @arg    id       name
+-- @arg    url      url? 0..2000         http or https, without user and `#`
+-- @arg    match    Matcher?             of which jobs; default: all
+-- @arg    on       list<done|error|cancelled|skipped>? 1..3  of which ends; default: all
+-- @arg    secrets  list<secret>? 1..2   what goes to it is signed with each
+-- @arg    actor    actor?
+-- @argv   spec, match
+-- @reply  Webhook
+-- @errors INVALID field, INVALID match.place, FULL id, FULL match
+-- @flags  write
+-- @role   operator
+-- @http   PUT /webhook/{id}
 local meta = require "jqlua.base.meta"
 local registry = require "jqlua.webhooks.registry"
 local trail = require "jqlua.access.trail"

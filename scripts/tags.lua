@@ -1,9 +1,13 @@
--- The tags there are, and how many jobs have them.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {cursor?, count?} or {top}
--- Reply  {cursor, {tag, count}, ...}   in order of tag; with top the most used first, and no cursor
--- Errors INVALID field
--- Flags: read
+-- The tags there are, and how many jobs have them: in order of tag, or the most used first.
+--
+-- @arg    top     integer? 1..1000      the most used, so many
+-- @arg    cursor  cursor?
+-- @arg    count   integer? 1..1000 = 100
+-- @reply  page<{tag: name, count: integer}> tags
+-- @errors INVALID field
+-- @flags  read
+-- @role   viewer
+-- @http   GET /tags
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"

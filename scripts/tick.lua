@@ -1,9 +1,10 @@
 -- Does what is due by the clock, in bounded steps.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {limit?}
--- Reply  {next_ms, moved}
--- Errors INVALID limit
--- Flags: drain, function
+--
+-- @arg    limit  integer? 1..1000 = 100  how many steps
+-- @reply  {next_ms: ms, moved: integer}  ms until more is due: 0 at once, -1 nothing planned
+-- @errors INVALID limit
+-- @flags  drain, function
+-- @role   worker
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

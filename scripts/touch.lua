@@ -1,9 +1,10 @@
 -- Notes that keys of the HTTP API were used.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids}
--- Reply  how many of them there are
--- Errors INVALID ids, INVALID ids[i]
--- Flags: drain
+--
+-- @arg    ids  list<name> 1..1000
+-- @reply  {touched: integer}            how many of them there are
+-- @errors INVALID ids, INVALID ids[i]
+-- @flags  drain
+-- @role   server
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

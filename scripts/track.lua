@@ -1,9 +1,12 @@
--- Has each further change of state of jobs published on channels of their own, or not any more.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, on?}   1 to 1000 ids; on: default true
--- Reply  for each job its state, or nil
--- Errors INVALID field
--- Flags: write
+-- Publishes each further change of state of jobs on channels of their own, or stops doing so.
+--
+-- @arg    ids  list<job> 1..1000
+-- @arg    on   flag? = true
+-- @reply  states                        nil where there is no such job
+-- @errors INVALID field
+-- @flags  write
+-- @role   pusher, operator
+-- @http   POST /job/{ids[0]}/track (on)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
@@ -32,7 +35,7 @@ local found_states = {}
 for i, id in ipairs(spec.ids) do
   local job = jobs.read(id)
   found_states[i] = job and states.name(job[jobs.STATE]) or false
-  local options = job and jobs.options(job)
+  local options = job and jobs.copy_options(job)
   if options and options.track ~= is_tracked then
     options.track = is_tracked
     job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""

@@ -1,9 +1,12 @@
 -- What operators changed, newest first.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {cursor?, count?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field
--- Flags: read
+--
+-- @arg    cursor  cursor?
+-- @arg    count   integer? 1..1000 = 100
+-- @reply  page<TrailEntry> trail
+-- @errors INVALID field
+-- @flags  read
+-- @role   operator
+-- @http   GET /trail
 local arguments = require "jqlua.base.arguments"
 local trail = require "jqlua.access.trail"
 

@@ -1,10 +1,13 @@
 -- Deletes a constraint. What it held is free.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, actor?}
--- Reply  1
--- Errors INVALID id, NOTFOUND id
--- Cost   what it held comes back in steps by the calls that follow
--- Flags: drain
+--
+-- @arg    id     name
+-- @arg    actor  actor?
+-- @reply  nothing
+-- @errors INVALID id, NOTFOUND id
+-- @cost   what it held comes back in steps by the calls that follow
+-- @flags  drain
+-- @role   operator
+-- @http   DELETE /constraint/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"

@@ -1,9 +1,13 @@
 -- Takes a worker off the list; the jobs of a registered one go back to their queues.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker}
--- Reply  number of jobs given back
--- Errors INVALID worker, NOTFOUND worker
--- Flags: drain
+--
+-- @arg    worker  worker
+-- @reply  {released: integer}           how many jobs
+-- @errors INVALID worker, NOTFOUND worker
+-- @flags  drain
+-- @role   worker
+-- @bound  any
+-- @http   DELETE /worker ()
+-- @header worker-id = worker  the id from `POST /worker`
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.pick.departure"
@@ -23,7 +27,7 @@ if not workers.is_id(spec.worker) and unregistered.load(spec.worker) then
   unregistered.forget(spec.worker)
   return 0
 elseif not workers.is_registered(spec.worker) then
-  return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
+  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 local given_back = departure.jobs_back(spec.worker)
 departure.forget(spec.worker)

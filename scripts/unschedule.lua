@@ -1,9 +1,12 @@
 -- Deletes a recurring job. The jobs it has made stay.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, actor?}
--- Reply  1
--- Errors INVALID id, NOTFOUND id
--- Flags: drain
+--
+-- @arg    id     name
+-- @arg    actor  actor?
+-- @reply  nothing
+-- @errors INVALID id, NOTFOUND id
+-- @flags  drain
+-- @role   operator
+-- @http   DELETE /schedule/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"

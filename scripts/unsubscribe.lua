@@ -1,9 +1,12 @@
 -- Deletes a webhook. What it is still to be told is not delivered any more.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, actor?}
--- Reply  1
--- Errors INVALID id, NOTFOUND id
--- Flags: drain
+--
+-- @arg    id     name
+-- @arg    actor  actor?
+-- @reply  nothing
+-- @errors INVALID id, NOTFOUND id
+-- @flags  drain
+-- @role   operator
+-- @http   DELETE /webhook/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"

@@ -1,9 +1,14 @@
 -- Lists the keys of a constraint that are in use.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {id, prefix?, cursor?, count?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field, NOTFOUND id
--- Flags: read
+--
+-- @arg    id      name
+-- @arg    prefix  text? 1..64           only keys whose value begins so
+-- @arg    cursor  cursor?
+-- @arg    count   integer? 1..1000 = 100
+-- @reply  page<Usage> keys
+-- @errors INVALID field, NOTFOUND id
+-- @flags  read
+-- @role   viewer
+-- @http   GET /constraint/{id}/usage
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"

@@ -1,9 +1,13 @@
 -- Marks jobs whose end is to be published on <namespace>:ended.
--- KEYS   namespace, namespace:meta
--- ARGV   id, ...   1 to 1000
--- Reply  for each job its state, or nil
--- Errors INVALID ids[i]
--- Flags: drain
+--
+-- @arg    ids  list<job> 1..1000
+-- @argv   ids...
+-- @reply  states                        nil where there is no such job
+-- @errors INVALID ids[i]
+-- @flags  drain
+-- @role   viewer, pusher
+-- @http   GET /job/{ids[0]}/polling -> Job
+-- @param  timeout  seconds? 0..300 = 5  how long to wait, at most
 local awaited = require "jqlua.job.awaited"
 local arguments = require "jqlua.base.arguments"
 local batch = require "jqlua.base.batch"

@@ -1,9 +1,12 @@
 -- Lists webhooks, in order of id: all of them, as they are few.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {secrets?}
--- Reply  {document, ...}
--- Errors INVALID field
--- Flags: read
+--
+-- @arg    secrets  flag?                with what they are signed with
+-- @reply  list<Webhook> webhooks
+-- @errors INVALID field
+-- @flags  read
+-- @role   operator
+-- @role   server with secrets
+-- @http   GET /webhooks ()
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"

@@ -1,9 +1,15 @@
 -- Asks a registered worker to be quiet (finish what it has, take no more), to stop, or to resume.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, request, actor?}
--- Reply  1
--- Errors INVALID field, NOTFOUND worker
--- Flags: drain
+--
+-- @arg    worker   worker
+-- @arg    request  quiet|stop|resume
+-- @arg    actor    actor?
+-- @reply  nothing
+-- @errors INVALID field, NOTFOUND worker
+-- @flags  drain
+-- @role   operator
+-- @http   POST /worker/{worker}/quiet (request=quiet)
+-- @http   POST /worker/{worker}/stop (request=stop)
+-- @http   POST /worker/{worker}/resume (request=resume)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
@@ -21,8 +27,7 @@ elseif spec.request ~= "quiet" and spec.request ~= "stop" and spec.request ~= "r
 end
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 if not record then
-  return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
-    .. " is not registered, or was dropped as dead")
+  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 workers.ask(spec.worker, record, spec.request)
 trail.note("worker", spec.worker, spec)

@@ -1,10 +1,17 @@
--- Documents of registered workers, a page in order of registration; or of the others: those that pull and announce
--- themselves, and for an hour those that died.
--- KEYS   namespace, namespace:meta
--- ARGV   spec {ids?} or {others?, cursor?, count?}
--- Reply  {cursor, document, ...}
--- Errors INVALID field
--- Flags: read
+-- Documents of registered workers, a page in order of registration; or of the others.
+--
+-- The others are those that pull and announce themselves, and for an hour those that died.
+--
+-- @arg    ids     list<worker>? 1..1000  those named; or
+-- @arg    others  flag?                  not the registered ones
+-- @arg    cursor  cursor?
+-- @arg    count   integer? 1..1000 = 100
+-- @reply  page<Worker> workers
+-- @errors INVALID field
+-- @flags  read
+-- @role   viewer
+-- @http   GET /workers (others, cursor, count)
+-- @http   GET /worker/{ids[0]} ()
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local budget = require "jqlua.job.budget"

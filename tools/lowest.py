@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "lowest"
-EXTRAS = ("cli", "worker", "server", "encryption", "otel")
+EXTRAS = ("cli", "worker", "server", "otel")
 TOOLS = (
     "hypothesis",
     "jsonschema",
@@ -33,7 +33,7 @@ TOOLS = (
 TESTS = (
     "engine/test_engine.py", "engine/test_ended.py", "connection/test_redis_options.py", "server/test_http_jobs.py",
     "server/test_http_server.py", "server/test_metrics.py", "client/test_app_async.py", "worker/test_worker.py",
-    "worker/test_tracing.py", "client/test_serializers.py",
+    "worker/test_tracing.py",
 )  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """Writes what is made of the table of operations: their reference in docs/clients.md; and what is not there yet: each
-operation in openapi/master.yaml, and of each script its row of docs/protocol.md, section 19. These are compared with
-the table and the scripts by tests, and may be refined by hand.
+operation in openapi/master.yaml, which is compared with the table by tests, and may be refined by hand.
 Into both documents the version, which stands in the package alone. And methods and commands (operations_code.py)."""
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ from jqmaster.server.message import JSON
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DOCUMENT = ROOT / "docs" / "clients.md", ROOT / "openapi" / "master.yaml"
-PROTOCOL = ROOT / "docs" / "protocol.md"
-SCRIPTS = ROOT / "scripts"
 DOCUMENTS = sorted((ROOT / "openapi").glob("*.yaml"))
 BEGIN, END = "<!-- operations: written by make generate -->\n", "<!-- end of operations -->\n"
 _HEAD = ("operation", "request", "script", "roles", "answer", "errors")
@@ -51,25 +48,6 @@ def with_reference(page: str) -> str:
     rows = [_HEAD, ("---",) * len(_HEAD), *map(_row, OPERATIONS.values())]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return f"{before}{BEGIN}\n{table}\n{END}{behind}"
-
-
-def with_replies(page: str) -> str:
-    """The protocol with a row for each script that its table of all replies lacks, as the script's head says."""
-    begin = page.index("| operation | kind | reply |")
-    end = page.index("\n\n", begin)
-    head, rule, *rows = page[begin:end].splitlines()
-    lacking = sorted(path for path in SCRIPTS.glob("*.lua") if f"\n| `{path.stem}` |" not in page[begin:end])
-    table = "\n".join([head, rule, *sorted([*rows, *map(_reply_row, lacking)])])
-    return page[:begin] + table + page[end:]
-
-
-def _reply_row(script: Path) -> str:
-    said = re.sub(r"\n-- {8}", " ", script.read_text())
-    reply, errors, flags = (re.findall(rf"^-- {word} +(.*)", said, re.M)[0] for word in ("Reply", "Errors", "Flags:"))
-    reply = "pages" if reply.startswith("{cursor, document") else reply.partition(" {")[0]
-    codes = [one.strip() for one in re.sub(r"\([^)]*\)", "", errors).split(",")]
-    told = ", ".join(f"`{code}`" for code in codes if not code.startswith(("INVALID", "VERSION")))
-    return f"| `{script.stem}` | {flags.partition(',')[0]} | {reply} | {told}{' ' if told else ''}|"
 
 
 def _row(one: Operation) -> tuple[str, ...]:
@@ -196,7 +174,6 @@ def with_version(document: str) -> str:
 
 def main() -> None:
     PAGE.write_text(with_reference(PAGE.read_text()))
-    PROTOCOL.write_text(with_replies(PROTOCOL.read_text()))
     for path, text in operations_code.files():
         path.write_text(text)
     DOCUMENT.write_text(with_operations(DOCUMENT.read_text()))

@@ -131,7 +131,7 @@ end
 --- The fields of one key, packed.
 ---@param put fun(field: string, value: any)
 ---@param queues? table as of held_by
-local function put_use(put, definition, limit, key, queues)
+local function put_usage(put, definition, limit, key, queues)
   local held = M.held_by(key, queues)
   if limit[limitrecord.RATE] > 0 and not rate.is_smooth(limit) then
     put("starts", rate.starts_in(limit, key))
@@ -216,7 +216,7 @@ function M.encode_key(definition, value)
     parts[1] = pack("by") .. by
   end
   put("running", key[keyrecord.IN_USE])
-  put_use(put, definition, limit, key)
+  put_usage(put, definition, limit, key)
   return map(parts)
 end
 
@@ -291,16 +291,19 @@ function M.encode(definition, busiest, is_only)
     put("by", definition.bg)
   end
   if definition.c then
-    put("concurrency", definition.c)
+    put("concurrency", definition.tc or definition.c)
   end
   if definition.l then
-    put("rate", { limit = definition.l, period = definition.p, smooth = definition.s })
+    put("rate", { limit = definition.tl or definition.l, period = definition.p, smooth = definition.s })
   end
   if definition.kg then
     put("cost", definition.kg)
   end
   if definition.o then
     put("order", "strict")
+  end
+  if definition.tc or definition.tl then
+    put("shared", true)
   end
   if definition.x then
     put("expires_ms", definition.x)
@@ -309,7 +312,7 @@ function M.encode(definition, busiest, is_only)
   put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))
   local queues = busiest and {}
   if not definition.b then
-    put_use(put, definition, limit, keyrecord.load(definition.n, ""), queues)
+    put_usage(put, definition, limit, keyrecord.load(definition.n, ""), queues)
   elseif busiest then
     local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
     put("looked", sums.looked)

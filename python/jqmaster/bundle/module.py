@@ -297,11 +297,11 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
     found = [
         match[1]
         for comment in cursor.tokens[0].comments
-        for match in re.finditer(r"(?m)^--+\s*Flags:\s*(.*?)\s*$", comment)
+        for match in re.finditer(r"(?m)^--+\s*@flags\s+(.*?)\s*$", comment)
     ]
     flags, _, form = (found[0] if len(found) == 1 else "").partition(", ")
     if flags not in ("write", "drain", "read") or form not in ("", "function"):
-        raise BuildError(file, 1, "the header needs one line '-- Flags: write', 'drain' or 'read'")
+        raise BuildError(file, 1, "the head needs one line '-- @flags write', 'drain' or 'read'")
     aliases: dict[str, Module] = {}
     defined_at: dict[str, int] = {}
     statements: list[tuple[int, int]] = []  # spans that remain when the requires are gone

@@ -151,7 +151,7 @@ def outcome(client: Client, job_id: str) -> Any:
     if "result" in document:
         return document["result"]
     if document.get("keep_result"):
-        gone = "its result is gone: it was read, or its time is over"
+        gone = "its result is gone: it was read, or it expired"
         raise Refused(f"job {job_id} is done; {gone}", "EXPIRED")
     never = "it has no result, as it was not enqueued with --keep-result"
     raise Refused(f"job {job_id} is done; {never}", "NOTFOUND")

@@ -54,7 +54,7 @@ async def aburst(
 
     source: _Burst
     if jq.target.is_redis:
-        source = _RedisBurst.from_url(jq.url, jq.namespace, wanted, form=jq.target.form)
+        source = _RedisBurst(jq.url, jq.namespace, wanted, form=jq.target.form)
     else:
         source = _HttpBurst(jq.target.masters, wanted)
     worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome, threads=runner.threads)

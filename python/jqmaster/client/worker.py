@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from jqmaster.client import calling
 from jqmaster.client.calling import Serializer
 from jqmaster.client.declared import bring
 from jqmaster.client.registry import Registry
@@ -69,9 +68,7 @@ class Runner:
         """Run one attempt; its result. Raises what the function, the serializer and middleware raise."""
         try:
             assert task.signature is not None
-            args, kwargs = task.signature.decode(
-                await calling.loads(self._jq.serializer, job.argument, waits=not self._in_place)
-            )
+            args, kwargs = task.signature.decode(self._jq.serializer.loads(job.argument))
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {task.name}{task.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
@@ -108,7 +105,7 @@ class Runner:
                 result = task.sent(result)
                 if isinstance(result, FollowUp | Move):
                     return plain(result, serializer)
-                return Packed(await calling.dumps(serializer, result, waits=not self._in_place))
+                return Packed(serializer.dumps(result))
             except (TypeError, ValueError, OverflowError) as error:
                 message = f"the result of {task.name} cannot be packed: {text_of(error)}"
                 raise JobFailed(message, retry=False) from error

@@ -1,6 +1,6 @@
 """What a job can be told beside its arguments, and the spec that comes of it (section 3 of the protocol).
 
-`JobOptions` is written out for editors and type checkers, from `wire.fields` by `make generate`.
+`JobOptions` is written out for editors and type checkers, from `manifest.fields` by `make generate`.
 """
 
 from __future__ import annotations

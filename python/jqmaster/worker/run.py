@@ -214,8 +214,8 @@ def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
     wish: dict[str, Any] = {"order": options.order, "name": options.name}
     if options.redis_url is not None:
         try:
-            more = {"form": options.form, "recreate": options.recreate}
-            return RedisSource.from_url(options.redis_url, options.namespace, queues, **wish, **more)
+            how: dict[str, Any] = {"form": options.form, "recreate": options.recreate}
+            return RedisSource(options.redis_url, options.namespace, queues, **wish, **how)
         except ValueError as error:
             raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
     for url in options.masters:

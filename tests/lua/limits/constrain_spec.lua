@@ -1,28 +1,11 @@
 -- Creating and replacing constraints: what is shown, which jobs are matched, what is refused.
-local msgpack = require "support.msgpack"
 local server = require "support.server"
 local space = require "support.space"
-
-local raw = msgpack.raw
 
 describe("constrain", function()
   local jq = space.each()
 
   describe("answers with a document", function()
-    it("of concurrency", function()
-      assert.are.same({ id = "c", match = { name = "a" }, concurrency = 5, running = 0, keys = 0, lanes = 0,
-        held = 0 }, jq:constrain({ id = "c", concurrency = 5 }, { name = "a" }))
-    end)
-    it("of a rate", function()
-      assert.are.same({ id = "c", match = { name = "a" }, rate = { limit = 100, period = 0.5 }, running = 0, keys = 0,
-        starts = 0, lanes = 0, held = 0 },
-        jq:constrain({ id = "c", rate = { limit = 100, period = 0.5 } }, { name = "a" }))
-    end)
-    it("of a smooth rate, without starts", function()
-      local document = jq:constrain({ id = "c", rate = { limit = 1, period = 5, smooth = true } }, { name = "a" })
-      assert.are.same({ limit = 1, period = 5, smooth = true }, document.rate)
-      assert.is_nil(document.starts)
-    end)
     it("of everything at once, as given", function()
       local spec = { id = "c", by = { "argument.x", "queue" }, concurrency = 1, rate = { limit = 2, period = 3 },
         cost = "argument.n", order = "strict" }
@@ -42,12 +25,6 @@ describe("constrain", function()
       assert.is_truthy(reply:find("\165match" .. match, 1, true))
       assert.is_truthy(jq:call("constraints", {})[2]:find("\165match" .. match, 1, true))
     end)
-    it("with the use there is when it is set", function()
-      jq:enqueue_many({ name = "a" }, 5)
-      jq:start({ queues = "a", count = 2 })
-      local document = jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
-      assert.are.same({ 2, 1 }, { document.running, document.keys })
-    end)
     it("that constraints shows as well", function()
       local document = jq:constrain({ id = "c", by = "argument.x", concurrency = 1 }, { name = "a" })
       assert.are.same(document, jq:constraint("c"))
@@ -61,11 +38,6 @@ describe("constrain", function()
       assert.are.same({ id = "c", match = { queue = "b" }, concurrency = 7, running = 0, keys = 0, lanes = 0,
         held = 0 }, jq:constrain({ id = "c", concurrency = 7 }, { queue = "b" }))
       assert.are.equal(2, #jq:call("constraints", {}))
-    end)
-    it("and a field that is nil counts as left out", function()
-      jq:constrain({ id = "c", concurrency = 1, rate = { limit = 2, period = 3 } }, { name = "a" })
-      local document = jq:constrain({ id = "c", concurrency = 3, rate = raw("\192"), by = raw("\192") }, { name = "a" })
-      assert.is_nil(document.rate)
     end)
     it("and leaves it as it was when the new one is refused", function()
       local before = jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
@@ -100,16 +72,6 @@ describe("constrain", function()
       jq:constrain({ id = "new", concurrency = 1 }, { name = "a" })
       jq:enqueue_all("a", "a")
       assert.are.equal(1, #jq:start("a"))
-    end)
-    it("which may all match one job", function()
-      for i = 1, 1000 do
-        jq:call("constrain", { id = "c" .. i, concurrency = i == 700 and 1 or 2 }, { name = { glob = "x*" } })
-      end
-      local ids = jq:enqueue_all("x1", "x2", "x3")
-      local jobs = jq:start({ "x1", "x2", "x3" })
-      assert.are.same({ ids[1] }, space.ids(jobs))
-      jq:succeed(jobs[1])
-      assert.are.same({ ids[2] }, jq:start_ids({ "x1", "x2", "x3" }))
     end)
   end)
 

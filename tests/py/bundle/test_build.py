@@ -244,7 +244,7 @@ class TestText:
 
     @pytest.mark.parametrize("flags, first", list(luabuild.SHEBANGS.items()))
     def test_flags_make_the_first_line(self, tmp_path: Path, flags: str, first: str) -> None:
-        scripts = build(write(tmp_path, f"-- Title.\n--\n-- Flags: {flags}\nreturn 1"))
+        scripts = build(write(tmp_path, f"-- Title.\n--\n-- @flags {flags}\nreturn 1"))
         assert scripts["op"].source.splitlines()[0] == first
         assert scripts["op"].flags == flags
 

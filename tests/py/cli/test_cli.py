@@ -19,8 +19,8 @@ from jqmaster import JQ
 from jqmaster.bundle.build import version_of
 from jqmaster.bundle.built import builtin
 from jqmaster.cli.options import parsers
-from jqmaster.cli.processes import version_line
 from jqmaster.cli.run import build, main
+from jqmaster.cli.version import version_line
 from processes import Process
 from servers import RedisServer
 

@@ -281,6 +281,8 @@ def test_repeating_a_request_enqueues_nothing_twice(jq: JQ) -> None:
     calls = [jq.task("step").job(1), jq.task("step").job(2)]
     assert jq.enqueue_many(calls, request="r1") == jq.enqueue_many(calls, request="r1")
     assert jq.enqueue_many(calls, request="r2") != jq.enqueue_many(calls, request="r1")
+    many = [jq.task("many").job(number) for number in range(1500)]  # more than go in one call
+    assert len(set(jq.enqueue_many(many, request="r3") + jq.enqueue_many(many, request="r3"))) == 1500
 
 
 def test_dates_and_other_types(redis_url: str, namespace: str) -> None:

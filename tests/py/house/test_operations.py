@@ -210,14 +210,6 @@ def test_an_operation_that_is_not_described_is_written() -> None:
     validate(whole)
 
 
-def test_a_reply_that_the_protocol_lacks_is_written() -> None:
-    page = GENERATE["PROTOCOL"].read_text()
-    assert GENERATE["with_replies"](page) == page, "make generate"
-    rows = ["| `history` | read | document | `NOTFOUND id` |\n", "| `keys` | read | pages | |\n"]
-    without = page.replace(rows[0], "").replace(rows[1], "")
-    assert without != page == GENERATE["with_replies"](without)
-
-
 def test_each_script_has_an_operation_and_each_operation_a_script() -> None:
     assert {one.script for one in OPERATIONS.values()} - {""} == {
         script.stem for script in (ROOT / "scripts").glob("*.lua")

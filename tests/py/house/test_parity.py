@@ -186,7 +186,7 @@ def test_the_protocol_tells_each_operation() -> None:
 def test_heads_of_scripts_name_the_errors_that_the_protocol_names() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (?:write|drain|read) \|.*\|([^|]*)\|$", PROTOCOL, re.MULTILINE)
     told = {name: errors(re.sub(r"per \w+ [^;]*;?|`", "", said)) for name, said in rows}
-    assert told == HEADS, "section 19 as `Errors` in the script's head says: make generate"
+    assert told == HEADS, "section 19 as `Errors` in the script's head says"
 
 
 def test_heads_of_scripts_name_the_errors_that_are_met() -> None:

@@ -66,23 +66,6 @@ async def test_what_is_not_there_is_told_by_its_name(api: Api, path: str, field:
     )
 
 
-async def test_a_paused_queue_starts_nothing(api: Api) -> None:
-    await api.enqueue("mail")
-    await api.post("/queue/mail/pause")
-    assert await api.pick() == []
-    assert (await api.post("/queue/mail/resume")).value["paused"] is False
-    assert len(await api.pick()) == 1
-
-
-async def test_queues_come_in_pages_by_name(api: Api) -> None:
-    for name in ("c", "a", "b"):
-        await api.enqueue(name)
-    first = (await api.get("/queues?count=2")).value
-    rest = (await api.get(f"/queues?cursor={quote(first['cursor'])}")).value
-    assert [queue["name"] for queue in first["queues"] + rest["queues"]] == ["a", "b", "c"]
-    assert rest["cursor"] == ""
-
-
 async def test_a_query_that_cannot_be_read_is_refused(api: Api) -> None:
     for query in ("%ff=1", "cursor=%ff", "&".join(f"a{n}=1" for n in range(30))):
         assert (await api.get(f"/queues?{query}")).status == 400

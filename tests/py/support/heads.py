@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
-SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
+from jqmaster.manifest.manifest import operations
+
+
+def _alike(code: str, path: str) -> str:
+    """Indexes are alike, and names within `hold`."""
+    path = re.sub(r"hold[.].*", "hold.id", re.sub(r"\[\w+\]", "[i]", path))
+    return f"{code} {path}".strip()
 
 
 def errors(said: str) -> set[str]:
-    """Codes and paths that a text names, but for those that any operation may answer. Indexes are alike."""
-    said = re.sub(r"\[\w+\]", "[i]", re.sub(r"\([^)]*\)", "", said))
-    found = {" ".join(re.sub(r"hold\..*", "hold.id", error).split()) for error in said.split(",")}
-    return {error for error in found if error and not error.startswith(("INVALID", "VERSION"))}
+    """Codes and paths that a text names, but for those that any operation may answer."""
+    pairs = (one.split() for one in re.sub(r"\([^)]*\)", "", said).split(","))
+    return {_alike(pair[0], "".join(pair[1:])) for pair in pairs if pair and pair[0] not in ("INVALID", "VERSION")}
 
 
-def _head(source: str) -> str:
-    match = re.search(r"^-- Errors (.*(?:\n-- {8}.*)*)", source, re.MULTILINE)
-    return re.sub(r"\n-- {8}", "", match[1]) if match else ""
-
-
-HEADS = {script.stem: errors(_head(script.read_text())) for script in SCRIPTS.glob("*.lua")}
+HEADS = {
+    name: {_alike(error.code, error.path) for error in one.errors if error.code not in ("INVALID", "VERSION")}
+    for name, one in operations().items()
+}
 
 
 def unnamed(met: Iterable[tuple[str, str, str | None]]) -> list[str]:
-    """Of errors, (script, code, path) each, those that the script's head does not name."""
-    named = {(script, error) for script, code, path in met for error in errors(f"{code} {path or ''}")}
+    """Of errors, (script, code, path) each, those that the script's head does not name, but for those that any
+    operation may answer."""
+    named = {(script, _alike(code, path or "")) for script, code, path in met if code not in ("INVALID", "VERSION")}
     return sorted(f"{script}: {error}" for script, error in named if error not in HEADS[script])

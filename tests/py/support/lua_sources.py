@@ -17,8 +17,8 @@ def write(root: Path, script: str, *, common: Mapping[str, Sequence[str]] | None
     """Write sources: the script ``op``, what ``common`` calls need, and modules, as ``base/clock``."""
     (root / "scripts").mkdir(exist_ok=True)
     (root / "jqlua").mkdir(exist_ok=True)
-    if "Flags:" not in script:
-        script = "-- Flags: write\n" + script
+    if "@flags" not in script:
+        script = "-- @flags write\n" + script
     (root / "scripts" / "op.lua").write_text(script)
     (root / "scripts" / "common.json").write_text(json.dumps({"op": common or {}}))
     for name, source in modules.items():

@@ -1,0 +1,179 @@
+"""What an operation is, as the head of its script says it (docs/protocol.md, section 19)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal
+
+from jqmaster.manifest.types import Type, type_of
+
+Role = Literal["viewer", "pusher", "worker", "operator", "admin"]
+ROLES: tuple[Role, ...] = ("viewer", "pusher", "worker", "operator", "admin")
+# Whose rights each has.
+ROLES_OF: Mapping[Role, tuple[Role, ...]] = MappingProxyType(
+    {**{role: (role,) for role in ROLES}, "operator": ("operator", "viewer"), "admin": ROLES}
+)
+SERVER = "server"
+"""Stands where a role does: no key lets anybody; servers do it, and who reaches Redis as an admin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """``least`` and ``most`` are of a number, or of how long a text or list is. ``default``: what its absence means
+    to the script; None where that is no value."""
+
+    name: str
+    type: str
+    optional: bool = False
+    least: float | None = None
+    most: float | None = None
+    default: Any = None
+    meaning: str = ""
+
+    @property
+    def of(self) -> Type:
+        """Its type, read."""
+        return type_of(self.type)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """``name``: how the HTTP API calls a list or a page; ``given``: this is the reply when one of these arguments is
+    there."""
+
+    type: str
+    name: str = ""
+    given: tuple[str, ...] = ()
+    meaning: str = ""
+
+    @property
+    def of(self) -> Type:
+        """Its type, read."""
+        return type_of(self.type)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Error:
+    """``path``: which argument, ``ids[i]``; ``field`` for any of them."""
+
+    code: str
+    path: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """One of a request; ``argument``: which one may stand there."""
+
+    name: str
+    argument: str = ""
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A request of the HTTP API.
+
+    ``path`` has up to one place of an argument in braces: ``{id}``, ``{ids[0]}``, ``{where.queue}``. ``arguments``
+    stand in the query of GET and DELETE, in the body otherwise; those in ``required`` must be there. The body may be
+    one of ``whole`` itself instead. ``fixed`` goes to the script in any case, ``defaults`` where nothing is said.
+    ``parameters`` are the request's own, which no script gets; those in ``query`` stand in the query. ``answer`` is a
+    type, where it is not the script's reply.
+    """
+
+    method: str
+    path: str
+    arguments: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    answer: str = ""
+    statuses: tuple[int, ...] = ()
+    headers: tuple[Header, ...] = ()
+    parameters: tuple[Argument, ...] = ()
+    query: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """What stands in the path; "" for nothing."""
+        return self.path.partition("{")[2].partition("}")[0]
+
+    @property
+    def parameter(self) -> str:
+        """How requests call it: of ``ids[0]`` it is ``id``."""
+        name = self.place.rpartition(".")[2]
+        return name.removesuffix("[0]").removesuffix("s") if name.endswith("[0]") else name
+
+    @property
+    def shown(self) -> str:
+        """The path as OpenAPI has it."""
+        return self.path.replace("{" + self.place + "}", "{" + self.parameter + "}") if self.place else self.path
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether it asks about one of what the script takes a list of."""
+        return "[0]" in self.place
+
+    @property
+    def has_body(self) -> bool:
+        """Whether arguments stand in a body."""
+        is_written = self.method not in ("GET", "DELETE")
+        own = any(one.name not in self.query for one in self.parameters)
+        return is_written and bool(self.arguments or self.whole or own)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """``positions``: what the script's arguments are in order, ``spec`` for a map of all that are not named there;
+    ``[spec]`` is left out when it is empty, ``jobs...`` stands for as many as there are. ``restricted``: arguments that
+    need another role. ``is_free``: a key that is bound to queues may call it although it names none. ``over``: how
+    it goes over the partitions of a cluster."""
+
+    name: str
+    summary: str
+    description: str = ""
+    arguments: tuple[Argument, ...] = ()
+    positions: tuple[str, ...] = ("spec",)
+    replies: tuple[Reply, ...] = ()
+    errors: tuple[Error, ...] = ()
+    cost: str = ""
+    flags: str = "write"
+    is_function: bool = False
+    roles: tuple[str, ...] = ()
+    restricted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_free: bool = False
+    over: str = ""
+    routes: tuple[Route, ...] = ()
+
+    def argument(self, name: str) -> Argument:
+        """The one of this name. Raises KeyError."""
+        for one in self.arguments:
+            if one.name == name:
+                return one
+        raise KeyError(name)
+
+    @property
+    def behind(self) -> tuple[str, ...]:
+        """The arguments that stand beside the spec."""
+        return tuple(one.removesuffix("...") for one in self.positions if one not in ("spec", "[spec]"))
+
+    def reply(self, given: Iterable[str] = ()) -> Reply:
+        """The reply when these arguments are there."""
+        names = set(given)
+        return next((one for one in reversed(self.replies) if names.intersection(one.given)), self.replies[0])
+
+    def is_for(self, roles: frozenset[Role], given: Iterable[str] = ()) -> bool:
+        """Whether who has these roles may call it with these arguments. Where no role is named anybody may."""
+        rights = rights_of(roles)
+        asked = [self.roles, *(self.restricted[name] for name in given if name in self.restricted)]
+        return all(not one or not rights.isdisjoint(one) for one in asked)
+
+
+@cache
+def rights_of(roles: frozenset[Role]) -> frozenset[Role]:
+    """The roles that have the rights of one of these."""
+    return frozenset(right for role in roles for right in ROLES_OF[role])

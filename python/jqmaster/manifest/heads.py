@@ -1,0 +1,281 @@
+"""Reads the head of a script: the comment that it begins with, line by line, each `@tag` with what belongs to it.
+
+``@arg NAME TYPE[?] [LEAST..MOST] [= DEFAULT] meaning``, ``@argv`` what the script's arguments are where they are not
+the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@cost``, ``@flags``, ``@role ROLE, …
+[with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with
+``@param``, ``@query`` and ``@header`` for what else its request has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from jqmaster.manifest.contract import ROLES, SERVER, Argument, Error, Header, Operation, Reply, Route
+from jqmaster.manifest.types import Type, type_of
+
+_TAGS = frozenset(
+    ("arg", "argv", "reply", "errors", "cost", "flags", "role", "bound", "over", "http", "param", "query", "header")
+)
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e\d+)?"
+_ARGUMENT = re.compile(
+    rf"(?P<name>[\w-]+)\s+(?P<type>\S+?)(?P<optional>\?)?(?:\s+(?P<least>{_NUMBER})?\.\.(?P<most>{_NUMBER})?(?!\S))?"
+    r"(?:\s+=\s+(?P<default>\S+))?(?:\s+(?P<meaning>.+))?"
+)
+_REPLY = re.compile(
+    r"(?P<type>\{[^}]*\}|[a-z]+<\{[^}]*\}>|\S+)(?: (?P<name>[a-z]\w*))??(?:\s+with (?P<given>\w+(?:, \w+)*))?"
+    r"(?:\s{2,}(?P<meaning>.+))?"
+)
+_ROLE = re.compile(r"(?P<roles>[a-z]+(?:, [a-z]+)*)(?: with (?P<given>\w+(?:, \w+)*))?")
+_HTTP = re.compile(
+    r"(?P<method>GET|POST|PUT|PATCH|DELETE) (?P<path>/\S*)(?: (?P<body>\([^)]*\)(?: \| \S+)*|[a-z]\S*))?"
+    r"(?: -> (?P<answer>\{[^}]*\}|[\w<>?]+))?(?P<statuses>(?: \d{3})*)"
+)
+_HEADER = re.compile(r"(?P<name>\S+)(?: = (?P<argument>\w+))?\s+(?P<meaning>.+)")
+
+
+class HeadError(ValueError):
+    """A head that is not whole, or says what there is not."""
+
+
+def comment_of(source: str) -> str:
+    """The comment that a script begins with."""
+    lines = []
+    for line in source.splitlines():
+        if not line.startswith("--"):
+            break
+        lines.append(line[2:])
+    return "\n".join(lines)
+
+
+def read(name: str, comment: str) -> Operation:
+    """The operation that a head describes. Raises HeadError."""
+    try:
+        operation = _read(name, comment)
+        _check(operation)
+    except (ValueError, KeyError) as problem:
+        raise HeadError(f"{name}: {problem}") from problem
+    return operation
+
+
+def check_paths(operations: Iterable[Operation]) -> None:
+    """Raise HeadError when two operations have the same request."""
+    known: dict[tuple[str, str], str] = {}
+    for operation in operations:
+        for route in operation.routes:
+            key = route.method, re.sub(r"\{.*\}", "{}", route.path)
+            if key in known:
+                raise HeadError(f"{operation.name}: {route.method} {route.path} is a request of {known[key]}, too")
+            known[key] = operation.name
+
+
+def _read(name: str, comment: str) -> Operation:
+    text, tags = _split(comment)
+    summary, _, description = text.partition("\n\n")
+    tagged: dict[str, list[str]] = {}
+    for tag, value in tags:
+        tagged.setdefault(tag, []).append(value)
+    flags, _, form = _one(tagged, "flags").partition(", ")
+    roles, restricted = _roles(tagged.get("role", []))
+    operation = Operation(
+        name=name,
+        summary=" ".join(summary.split()),
+        description="\n\n".join(" ".join(part.split()) for part in description.split("\n\n") if part.strip()),
+        arguments=tuple(_argument(value) for value in tagged.get("arg", [])),
+        positions=_positions(tagged),
+        replies=tuple(_reply(value) for value in tagged.get("reply", [])),
+        errors=_errors(_one(tagged, "errors")),
+        cost=_one(tagged, "cost", ""),
+        flags=flags,
+        is_function=form == "function",
+        roles=roles,
+        restricted=restricted,
+        is_free=_one(tagged, "bound", "") == "any",
+        over=_one(tagged, "over", ""),
+    )
+    return replace(operation, routes=tuple(_routes(operation, tags)))
+
+
+def _split(comment: str) -> tuple[str, list[tuple[str, str]]]:
+    """The text, and each tag with what belongs to it."""
+    text: list[str] = []
+    tags: list[tuple[str, str]] = []
+    for line in comment.splitlines():
+        bare = line.strip()
+        if bare.startswith("@"):
+            tag, _, value = bare[1:].partition(" ")
+            if tag not in _TAGS:
+                raise ValueError(f"there is no @{tag}")
+            tags.append((tag, value.strip()))
+        elif tags and bare:
+            tags[-1] = tags[-1][0], f"{tags[-1][1]} {bare}"
+        elif not tags:
+            text.append(bare)
+    return "\n".join(text).strip(), tags
+
+
+def _one(tagged: dict[str, list[str]], tag: str, default: str | None = None) -> str:
+    values = tagged.get(tag, [] if default is None else [default])
+    if len(values) != 1:
+        raise ValueError(f"expected one @{tag}, got {len(values)}")
+    return values[0]
+
+
+def _matched(pattern: re.Pattern[str], what: str, value: str) -> re.Match[str]:
+    match = pattern.fullmatch(value)
+    if match is None:
+        raise ValueError(f"@{what} {value}: cannot be read")
+    return match
+
+
+def _argument(value: str) -> Argument:
+    match = _matched(_ARGUMENT, "arg", value)
+    type_ = type_of(match["type"])
+    return Argument(
+        name=match["name"],
+        type=match["type"],
+        optional=match["optional"] is not None,
+        least=_number(match["least"]),
+        most=_number(match["most"]),
+        default=None if match["default"] is None else _value(type_, match["default"]),
+        meaning=match["meaning"] or "",
+    )
+
+
+def _number(text: str | None) -> float | None:
+    if text is None:
+        return None
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+def _value(type_: Type, text: str) -> Any:
+    """A default, or what a request always says."""
+    if type_.name == "flag":
+        return {"true": True, "false": False}[text]
+    return _number(text) if type_.name in ("integer", "number", "seconds", "ms") else text
+
+
+def _positions(tagged: dict[str, list[str]]) -> tuple[str, ...]:
+    value = _one(tagged, "argv", "spec")
+    return () if value == "nothing" else tuple(value.split(", "))
+
+
+def _reply(value: str) -> Reply:
+    match = _matched(_REPLY, "reply", value)
+    type_of(match["type"])
+    given = tuple(match["given"].split(", ")) if match["given"] else ()
+    return Reply(type=match["type"], name=match["name"] or "", given=given, meaning=match["meaning"] or "")
+
+
+def _errors(value: str) -> tuple[Error, ...]:
+    found = []
+    for one in re.split(r",\s*(?![^()]*\))", value):
+        match = _matched(re.compile(r"(?P<code>[A-Z]+)(?: (?P<path>\S+))?(?: \((?P<why>.*)\))?"), "errors", one)
+        found.append(Error(code=match["code"], path=match["path"] or "", why=match["why"] or ""))
+    return tuple(found)
+
+
+def _roles(values: Iterable[str]) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    roles: tuple[str, ...] = ()
+    restricted: dict[str, tuple[str, ...]] = {}
+    for value in values:
+        match = _matched(_ROLE, "role", value)
+        named = tuple(match["roles"].split(", "))
+        if unknown := set(named) - {*ROLES, SERVER, "anybody"}:
+            raise ValueError(f"there is no role {min(unknown)}")
+        if match["given"]:
+            restricted |= dict.fromkeys(match["given"].split(", "), named)
+        else:
+            roles = named
+    return roles, restricted
+
+
+def _routes(operation: Operation, tags: Iterable[tuple[str, str]]) -> list[Route]:
+    routes: list[Route] = []
+    for tag, value in tags:
+        if tag == "http":
+            routes.append(_route(operation, value))
+        elif tag == "header":
+            match = _matched(_HEADER, tag, value)
+            header = Header(name=match["name"], argument=match["argument"] or "", meaning=match["meaning"])
+            routes[-1] = replace(routes[-1], headers=(*routes[-1].headers, header))
+        elif tag in ("param", "query"):
+            own = _argument(value)
+            queried = (own.name,) if tag == "query" or routes[-1].method in ("GET", "DELETE") else ()
+            parameters = (*routes[-1].parameters, own)
+            routes[-1] = replace(routes[-1], parameters=parameters, query=(*routes[-1].query, *queried))
+    return routes
+
+
+def _route(operation: Operation, value: str) -> Route:
+    match = _matched(_HTTP, "http", value)
+    route = Route(
+        method=match["method"],
+        path=match["path"],
+        answer=match["answer"] or "",
+        statuses=tuple(map(int, match["statuses"].split())),
+    )
+    body = match["body"]
+    if body is None:
+        outer = re.split(r"[.\[]", route.place)[0]
+        hidden = {name for name, roles in operation.restricted.items() if roles == (SERVER,)}
+        names = [one.name for one in operation.arguments if one.type != "actor" and one.name not in {outer, *hidden}]
+        return replace(route, arguments=tuple(names), required=_required(operation, names))
+    listed, _, rest = body.partition(" | ") if body.startswith("(") else ("()", "", body)
+    arguments, required, fixed, defaults = [], [], {}, {}
+    for entry in filter(None, re.split(r",\s*", listed[1:-1])):
+        name, _, said = entry.rstrip("!").partition("=")
+        if said and "." not in name:
+            fixed[name] = _value(operation.argument(name).of, said)
+            continue
+        arguments.append(name)
+        if said:
+            defaults[name] = said
+        if entry.endswith("!"):
+            required.append(name)
+    return replace(
+        route,
+        arguments=tuple(arguments),
+        required=(*required, *(one for one in _required(operation, arguments) if one not in required)),
+        whole=tuple(rest.split(" | ")) if rest else (),
+        fixed=fixed,
+        defaults=defaults,
+    )
+
+
+def _required(operation: Operation, names: Iterable[str]) -> tuple[str, ...]:
+    in_header = {"worker"}
+    known = {one.name: one for one in operation.arguments}
+    return tuple(name for name in names if name in known and not known[name].optional and name not in in_header)
+
+
+def _check(operation: Operation) -> None:
+    if not operation.summary.endswith("."):
+        raise ValueError("a head begins with a sentence")
+    if not operation.replies or operation.replies[0].given:
+        raise ValueError("there is no @reply")
+    if not operation.roles:
+        raise ValueError("there is no @role")
+    if operation.flags not in ("read", "drain", "write"):
+        raise ValueError(f"@flags {operation.flags}: expected read, drain or write")
+    names = [one.name for one in operation.arguments]
+    if len(names) != len(set(names)):
+        raise ValueError("an @arg is there twice")
+    named = [*operation.behind, *operation.restricted, *(name for one in operation.replies for name in one.given)]
+    for route in operation.routes:
+        named += [route.place, *route.arguments, *route.whole, *route.fixed]
+        named += [one.argument for one in route.headers]
+        _check_route(operation, route)
+    for name in filter(None, named):
+        operation.argument(re.split(r"[.\[]", name)[0])
+
+
+def _check_route(operation: Operation, route: Route) -> None:
+    stands = {re.split(r"[.\[]", one)[0] for one in (route.place, *route.arguments, *route.whole, *route.fixed)}
+    stands |= {one.argument for one in route.headers}
+    missing = [one.name for one in operation.arguments if not one.optional and one.name not in stands]
+    if missing and not route.answer:
+        raise ValueError(f"{route.method} {route.path} has no place for {missing[0]}")

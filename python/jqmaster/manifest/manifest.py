@@ -1,0 +1,79 @@
+"""All operations of this package: from the scripts of a checkout, from `manifest.json` in a wheel."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from jqmaster.manifest import heads
+from jqmaster.manifest.contract import Argument, Error, Header, Operation, Reply, Route
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def read_scripts(directory: Path) -> dict[str, Operation]:
+    """The operations whose scripts are in ``directory``. Raises heads.HeadError."""
+    paths = sorted(directory.glob("*.lua"))
+    operations = {path.stem: heads.read(path.stem, heads.comment_of(path.read_text("utf-8"))) for path in paths}
+    heads.check_paths(operations.values())
+    return operations
+
+
+def to_json(operations: Iterable[Operation]) -> dict[str, Any]:
+    """Operations by name, as JSON has them. What says nothing is left out."""
+    return {one.name: _short(asdict(one)) for one in operations}
+
+
+def _short(value: Any, name: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {key: _short(one, key) for key, one in value.items() if name == "fixed" or _says(key, one)}
+    return [_short(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _says(name: str, value: Any) -> bool:
+    return value is not None and value not in ("", (), {}) and (value is not False or name == "default")
+
+
+def from_json(entries: Mapping[str, Any]) -> dict[str, Operation]:
+    """What ``to_json`` made."""
+    return {name: _operation(entry) for name, entry in entries.items()}
+
+
+def _operation(entry: Mapping[str, Any]) -> Operation:
+    plain = _tuples(entry)
+    plain["arguments"] = tuple(Argument(**one) for one in entry.get("arguments", ()))
+    plain["replies"] = tuple(Reply(**_tuples(one)) for one in entry["replies"])
+    plain["errors"] = tuple(Error(**one) for one in entry["errors"])
+    plain["restricted"] = {name: tuple(roles) for name, roles in entry.get("restricted", {}).items()}
+    plain["routes"] = tuple(_route(one) for one in entry.get("routes", ()))
+    plain["positions"] = tuple(entry.get("positions", ()))
+    return Operation(**plain)
+
+
+def _route(entry: Mapping[str, Any]) -> Route:
+    plain = _tuples(entry)
+    plain["headers"] = tuple(Header(**one) for one in entry.get("headers", ()))
+    plain["parameters"] = tuple(Argument(**one) for one in entry.get("parameters", ()))
+    return Route(**plain)
+
+
+def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+
+
+def _load() -> Mapping[str, Operation]:
+    built = PACKAGE / "lua" / "manifest.json"
+    if built.is_file():
+        return MappingProxyType(from_json(json.loads(built.read_text("utf-8"))["operations"]))
+    return MappingProxyType(read_scripts(PACKAGE.parents[1] / "scripts"))
+
+
+@functools.cache
+def operations() -> Mapping[str, Operation]:
+    """All operations, by name."""
+    return _load()

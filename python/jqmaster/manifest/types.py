@@ -1,0 +1,117 @@
+"""The vocabulary of heads: what an argument may be, and what a reply holds.
+
+``text``, ``job`` and the like stand in `PLAIN`, one line each; ``leave|cancel`` is one of these words; ``list<job>``,
+``map<seconds>`` and ``page<Job>`` hold others; ``{kicked: integer, more: flag}`` has members; a name with a capital is
+a document of openapi/schemas.yaml. With a ``?`` it may be absent.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["plain", "choice", "document", "list", "map", "page", "members"]
+
+
+class Plain(NamedTuple):
+    """A type that is no composition. ``python``: its annotation; ``schema``: as JSON Schema has it; ``example``: a
+    value that is right where nothing else is said."""
+
+    python: str
+    schema: Mapping[str, Any]
+    example: Any
+    meaning: str
+
+
+_TEXT: Mapping[str, Any] = MappingProxyType({"type": "string"})
+_INTEGER: Mapping[str, Any] = MappingProxyType({"type": "integer"})
+_NUMBER: Mapping[str, Any] = MappingProxyType({"type": "number"})
+_NAME: Mapping[str, Any] = MappingProxyType({"type": "string", "minLength": 1, "maxLength": 255})
+_ANY: Mapping[str, Any] = MappingProxyType({})
+
+PLAIN: Mapping[str, Plain] = MappingProxyType({
+    "text": Plain("str", _TEXT, "a", "valid UTF-8; a range is of its bytes"),
+    "name": Plain("str", _NAME, "a", "1 to 255 bytes of UTF-8 without control characters"),
+    "queue": Plain("str", _NAME, "mail", "a queue's name; where queues are chosen, `*` stands for any text"),
+    "worker": Plain("str", _NAME, "w0664a3b1c05c02", "the id of a registered worker, or the name of one that pulls"),
+    "job": Plain("str", _TEXT, "0664a3b1c05c00", "the id of a job"),
+    "state": Plain("str", _TEXT, "queued", "a state of a job, or in capitals why there is none"),
+    "actor": Plain("str", _TEXT, "ada", "who does it, for the trail; a server says whose key it is"),
+    "token": Plain("str", {"type": "string", "minLength": 1, "maxLength": 200}, "r1", "1 to 200 bytes that are new"),
+    "cursor": Plain("str", _TEXT, "", "where to go on, from the page before; empty: from the beginning, or at the end"),
+    "url": Plain("str", _TEXT, "https://example.com/", "http or https"),
+    "secret": Plain("str", _TEXT, "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "`whsec_` and 24 to 64 bytes in base64"),
+    "zone": Plain("str", _NAME, "Europe/Berlin", "a time zone, whose rule is sent with it"),
+    "integer": Plain("int", _INTEGER, 1, "a whole number"),
+    "number": Plain("float", _NUMBER, 1, "a number"),
+    "seconds": Plain("float", _NUMBER, 1, "a duration in seconds"),
+    "ms": Plain("int", _INTEGER, 1000, "a duration in milliseconds"),
+    "moment": Plain("float", _NUMBER, 1760000000, "seconds since 1970"),
+    "moment_ms": Plain("int", {"type": "integer", "minimum": 0}, 1760000000000, "milliseconds since 1970"),
+    "flag": Plain("bool", {"type": "boolean"}, True, "true or false"),
+    "any": Plain("Any", _ANY, "a", "any value that the spec can hold; nil is one, too"),
+    "value": Plain("bytes", _ANY, None, "one MessagePack value, not looked into: an argument behind the spec"),
+    "record": Plain("bytes", _TEXT, "", "bytes of an export"),
+})  # fmt: skip
+
+OWN: Mapping[str, str] = MappingProxyType({
+    "nothing": "None",
+    "states": "list[Any]",
+    "enqueued": "list[Enqueued]",
+    "picked": "Picked",
+    "finished": "Finished",
+    "assigned": "Assigned",
+    "result": "Result",
+    "head": "tuple[int, str] | None",
+    "records": "bytes",
+    "events": "str",
+})  # fmt: skip
+"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. The last two only the HTTP
+API gives."""
+
+BLOBS: Mapping[str, frozenset[str]] = MappingProxyType({
+    "Job": frozenset(("argument", "result", "error")),
+    "FoundJob": frozenset(("argument", "result", "error")),
+    "Schedule": frozenset(("argument",)),
+})  # fmt: skip
+"""Documents that hold packed values, which stay as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """``name``: of a plain type, an own reply or a document; ``of``: what a list, a map or a page holds."""
+
+    kind: Kind
+    name: str = ""
+    of: Type | None = None
+    words: tuple[str, ...] = ()
+    members: tuple[tuple[str, Type], ...] = ()
+    optional: bool = False
+
+
+@functools.cache
+def type_of(text: str) -> Type:
+    """Read a type. Raises ValueError for what is none."""
+    if text.endswith("?"):
+        found = type_of(text[:-1])
+        return Type(found.kind, found.name, found.of, found.words, found.members, optional=True)
+    if match := re.fullmatch(r"(list|map|page)<(.+)>", text):
+        return Type(match[1], of=type_of(match[2]))  # type: ignore[arg-type]
+    if match := re.fullmatch(r"\{(.+)\}", text):
+        pairs = (one.partition(":") for one in re.split(r",\s*(?![^<{]*[>}])", match[1]))
+        return Type("members", members=tuple((name.strip(), type_of(of.strip())) for name, _, of in pairs))
+    if text in PLAIN or text in OWN:
+        return Type("plain", text)
+    if re.fullmatch(r"[A-Z]\w*", text):
+        return Type("document", text)
+    words = tuple(text.split("|"))
+    if (len(words) > 1 or text in _ONE_WORD) and all(re.fullmatch(r"\w+", word) for word in words):
+        return Type("choice", words=words)
+    raise ValueError(f"there is no type {text}")
+
+
+_ONE_WORD = frozenset(("strict",))  # a choice of one

@@ -1,0 +1,113 @@
+"""The head of a script is the contract of its operation: it is read whole, or refused."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from jqmaster.manifest import heads
+from jqmaster.manifest.contract import Argument, Operation
+from jqmaster.manifest.manifest import from_json, operations, to_json
+from jqmaster.manifest.types import type_of
+
+KICK = """\
+-- Takes running jobs away. They wait again.
+--
+-- The workers
+-- are told.
+--
+-- @arg    ids    list<job>? 1..1000      the jobs; or
+-- @arg    queue  queue?                  all of
+--         a queue
+-- @arg    delay  seconds? 0.. = 5        how long
+-- @reply  states jobs
+-- @reply  {kicked: integer, more: flag} with queue  how many
+-- @errors INVALID field, NOTFOUND queue (it is gone, or was never there)
+-- @flags  drain, function
+-- @role   operator
+-- @role   server with delay
+-- @http   POST /jobs/kick (ids!, delay) 202
+-- @header Idempotency-Key = delay  why not
+-- @http   POST /queue/{queue}/kick (delay=3)
+"""
+
+
+def read(head: str) -> Operation:
+    return heads.read("kick", heads.comment_of(head + "local x = 1 -- @arg y\n"))
+
+
+def test_a_head_is_read() -> None:
+    kick = read(KICK)
+    assert kick.summary == "Takes running jobs away. They wait again."
+    assert kick.description == "The workers are told."
+    ids, queue, delay = kick.arguments
+    assert ids == Argument(
+        name="ids", type="list<job>", optional=True, least=1, most=1000, meaning="the jobs; or"
+    )  # fmt: skip
+    assert (queue.meaning, delay.least, delay.most, delay.default) == ("all of a queue", 0, None, 5)
+    assert [kick.reply(given).type for given in ([], ["ids"], ["queue"])] == [
+        "states",
+        "states",
+        "{kicked: integer, more: flag}",
+    ]
+    assert [(one.code, one.path, one.why) for one in kick.errors] == [
+        ("INVALID", "field", ""),
+        ("NOTFOUND", "queue", "it is gone, or was never there"),
+    ]
+    assert (kick.flags, kick.is_function) == ("drain", True)
+    many, of_queue = kick.routes
+    assert (many.arguments, many.required, many.statuses) == (("ids", "delay"), ("ids",), (202,))
+    assert (many.headers[0].name, many.headers[0].argument) == ("Idempotency-Key", "delay")
+    assert (of_queue.place, of_queue.arguments, of_queue.fixed) == ("queue", (), {"delay": 3})
+
+
+@pytest.mark.parametrize(
+    ("roles", "given", "may"),
+    [({"operator"}, (), True), ({"viewer"}, (), False), ({"admin"}, (), True), ({"admin"}, ("delay",), False)],
+)
+def test_a_role_may_call_it_with_what_is_not_kept_from_it(roles: set, given: tuple[str, ...], may: bool) -> None:
+    assert read(KICK).is_for(frozenset(roles), given) == may
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "problem"),
+    [
+        ("-- Takes running jobs away. They wait again.", "-- takes jobs", "begins with a sentence"),
+        ("@arg    queue  queue?", "@arg    queue  queues?", "there is no type queues"),
+        ("@arg    queue  queue?", "@arg    ids  queue?", "an @arg is there twice"),
+        ("-- @flags  drain, function\n", "", "expected one @flags, got 0"),
+        ("@flags  drain", "@flags  drains", "expected read, drain or write"),
+        ("-- @reply  states jobs\n", "", "there is no @reply"),
+        ("-- @role   operator\n", "", "there is no @role"),
+        ("@role   operator", "@role   boss", "there is no role boss"),
+        ("@errors", "@error", "there is no @error"),
+        ("(ids!, delay)", "(jobs)", "'jobs'"),
+        ("{queue}", "{name}", "'name'"),
+        ("POST /jobs/kick", "POST jobs/kick", "cannot be read"),
+    ],
+)
+def test_a_head_that_is_not_whole_is_refused(line: str, instead: str, problem: str) -> None:
+    assert line in KICK
+    with pytest.raises(heads.HeadError, match=f"kick: .*{re.escape(problem)}"):
+        read(KICK.replace(line, instead))
+
+
+def test_a_request_belongs_to_one_operation() -> None:
+    one, other = read(KICK), heads.read("other", heads.comment_of(KICK.replace("{queue}", "{ids[0]}")))
+    with pytest.raises(heads.HeadError, match="other: POST /jobs/kick is a request of kick, too"):
+        heads.check_paths([one, other])
+
+
+def test_what_the_wheel_carries_says_the_same() -> None:
+    assert from_json(json.loads(json.dumps(to_json(operations().values())))) == operations()
+
+
+def test_types_hold_others() -> None:
+    found = type_of("page<{tag: name, count: integer}>")
+    assert (found.kind, found.of and found.of.members) == (
+        "page", (("tag", type_of("name")), ("count", type_of("integer"))),
+    )  # fmt: skip
+    assert type_of("list<done|error>").of == type_of("done|error")
+    assert type_of("Job?").optional
