@@ -71,8 +71,8 @@ class Channel:
     def __init__(self, redis: redis_asyncio.Redis, key: str, block_s: float = BLOCK_S) -> None:
         self.key = key
         self._redis = redis
-        self._endpoint = endpoint_of(redis)
         self._block_s = block_s
+        self._endpoint = endpoint_of(redis)
         self._sleepers: deque[_Sleeper] = deque()
         self._sleeper_came = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
