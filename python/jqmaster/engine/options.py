@@ -39,7 +39,7 @@ class JobOptions(TypedDict, total=False):
     max_retry: int | None
     """Retries after the first failure; default: 10."""
     max_lapses: int | None
-    """So many leases may run out, or workers vanish, without a retry being spent; default: a lapse spends a retry. So
+    """Lease expirations, or vanished workers, tolerated before a retry is spent; default: a lapse spends a retry. So
     deploys and crashes are counted apart from failures."""
     timeout: Seconds | None
     """The lease, which heartbeats renew: how long until another worker takes over if this one dies. No bound on how

@@ -139,3 +139,18 @@ def test_what_programs_beside_the_package_import_of_it_is_there() -> None:
     ]
     assert len(imports) > 20
     assert [one for one in imports if not is_there(*one[1:])] == []
+
+
+# Names that classes share until their rooms are rebuilt: the command line, the doctor, the
+# table of operations, clusters.
+SHARED = {"Call", "Field", "Listing", "Operation", "Part", "Progress", "Reply", "Route", "Server", "Source", "Type"}
+
+
+def test_no_two_classes_of_the_package_have_one_name() -> None:
+    names = [
+        node.name.lstrip("_")
+        for path in modules().values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert {name for name in names if names.count(name) > 1} <= SHARED
