@@ -16,7 +16,7 @@ from aiohttp import web
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
-from jqmaster.server import bounds
+from jqmaster.server import breakers
 from jqmaster.server.breakers import FAILURES, Breakers
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.meters import Meters
@@ -136,7 +136,7 @@ async def failed(of: Breakers, times: int) -> None:
 
 async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(bounds.time, "monotonic", lambda: now)
+    monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
     meters = Meters()
     of = Breakers(100, meters, lambda: None)
     await failed(of, FAILURES - 1)
@@ -165,12 +165,12 @@ async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing(
 
 async def test_who_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(bounds.time, "monotonic", lambda: now)
+    monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
     meters = Meters()
     of = Breakers(100, meters, lambda: None)
     await failed(of, FAILURES)
     assert list(meters.breakers) == ["w"]
-    now += 1 + bounds.FORGET_S + 1
+    now += 1 + breakers.FORGET_S + 1
     assert of.without() == [] and meters.breakers == {} and of._known == {}
 
 

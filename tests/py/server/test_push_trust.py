@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
 from jqmaster.server import delivery, signing
-from jqmaster.server.answers import Accepted, Refused
+from jqmaster.server.answers import Accepted, PushRefused
 from jqmaster.server.delivery import PushJob
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
@@ -82,7 +82,7 @@ async def test_a_worker_that_refuses_the_signature_costs_the_job_nothing(engine:
 async def test_no_url_leaves_a_job_running(engine: Engine, dispatch: Dispatch, host: str) -> None:
     await engine.register("odd", "*", url=f"http://{host}/")
     job = await enqueue(engine, max_retry=0)
-    await eventually(lambda: came_to(dispatch, *REFUSED))
+    await eventually(lambda: came_to(sends, *REFUSED))
     await until(engine, job, "queued")
 
 
@@ -198,10 +198,10 @@ def test_a_master_on_the_network_pushes_where_it_is_told(options: dict[str, Any]
     "url", ["http://127.0.0.1:{port}", "http://localhost:{port}", "http://[::ffff:127.0.0.1]:{port}"]
 )
 async def test_nobody_is_connected_to_who_may_not_be(engine: Engine, redis: Redis, url: str) -> None:
-    async with counting() as (port, connections), dispatching(engine, redis, egress=Egress.of("10.0.0.0/8")) as dispatch:
+    async with counting() as (port, connections), dispatching(engine, redis, egress=Egress.of("10.0.0.0/8")) as sends:
         await engine.register("inside", "*", url=url.format(port=port))
         job = await enqueue(engine, max_retry=0)
-        await eventually(lambda: came_to(dispatch, *REFUSED))
+        await eventually(lambda: came_to(sends, *REFUSED))
         await until(engine, job, "queued")
         events = (await engine.history(job))["events"]
     assert connections() == 0
@@ -234,7 +234,7 @@ async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(monkeypatch: py
         session.connector.clear_dns_cache()  # type: ignore[attr-defined]
         answer = await delivery.deliver(session, replace(job, url=f"http://turns.example:{port}"))
         await session.close()
-    assert isinstance(answer, Refused) and "--push-to" in answer.message
+    assert isinstance(answer, PushRefused) and "--push-to" in answer.message
     assert connections() == 0
 
 
