@@ -82,7 +82,7 @@ async def test_a_worker_that_refuses_the_signature_costs_the_job_nothing(engine:
 async def test_no_url_leaves_a_job_running(engine: Engine, dispatch: Dispatch, host: str) -> None:
     await engine.register("odd", "*", url=f"http://{host}/")
     job = await enqueue(engine, max_retry=0)
-    await eventually(lambda: came_to(sends, *REFUSED))
+    await eventually(lambda: came_to(dispatch, *REFUSED))
     await until(engine, job, "queued")
 
 
