@@ -1,7 +1,7 @@
 """Puts one fault at a time into a copy of this tree, and sees whether the tests that should find it do.
 
 The faults are in ``mutants.toml``: the file, its exact text, what that becomes, why it matters, who finds it.
-Tests that fail without a fault prove nothing, so each file of them runs without one first.
+Tests that fail without a fault prove nothing, so all of them run without one first.
 ``python tools/mutants.py [WORD...]`` takes those faults whose file or reason has one of the words.
 """
 
@@ -92,6 +92,13 @@ def run(tests: Sequence[str], tree: Path) -> tuple[str, str]:
     return "failed" if has_run and ended.returncode != 124 else "broken", ended.stdout
 
 
+def by_file(mutants: Sequence[Mutant]) -> Iterator[tuple[str, ...]]:
+    """The tests that find them, those of a file together."""
+    wanted = {tests for one in mutants for tests in one.found_by}
+    for file in {tests.partition("::")[0] for tests in wanted}:
+        yield (file,) if file in wanted else tuple(sorted(tests for tests in wanted if tests.startswith(f"{file}::")))
+
+
 def check(mutant: Mutant | None, tests: Sequence[str], tree: Path) -> tuple[bool, str]:
     """Whether it went as it should, and the line that says how."""
     with fault(mutant, tree):
@@ -117,9 +124,10 @@ def main() -> int:
     if stale := [f"STALE: {one.file}: {one.why}: {one.problem()}" for one in wanted if one.problem()]:
         print("\n".join(stale))
         return 1
-    plain = sorted({tests.partition("::")[0] for one in wanted for tests in one.found_by})
-    tasks: list[tuple[Mutant | None, tuple[str, ...]]] = [(None, (tests,)) for tests in plain if not options.faults]
-    tasks += [(one, one.found_by) for one in wanted]
+    print(f"{len(wanted)} faults", flush=True)
+    tasks: list[tuple[Mutant | None, tuple[str, ...]]] = [(one, one.found_by) for one in wanted]
+    if not options.faults:
+        tasks = [*((None, tests) for tests in sorted(by_file(wanted))), *tasks]
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="jq-mutants-") as folder, ThreadPoolExecutor(options.jobs) as pool:
         trees: SimpleQueue[Path] = SimpleQueue()

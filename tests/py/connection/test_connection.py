@@ -17,7 +17,7 @@ from jqmaster.errors import Unavailable
 from jqmaster.server.events import EventFeed
 from parts import enqueue, eventually
 from servers import RedisServer
-from topologies import Cluster, Node, Proxy, cluster, free_ports, nodes, until
+from topologies import Cluster, Node, Proxy, cluster, free_ports, until
 
 pytestmark = pytest.mark.faults
 
@@ -106,14 +106,6 @@ async def test_a_namespace_goes_to_a_new_node_by_a_failover() -> None:
             await client.goes_on(lambda: asyncio.to_thread(new.take_over), 1)
             assert (await client.engine.queues(["waits"])).documents[0]["queued"] == 20_000
         assert not old.is_primary() and servers.id_of(new) in servers._said(old, "CLUSTER NODES")
-
-
-@pytest.fixture
-def pair() -> Iterator[list[Node]]:
-    with nodes(2) as (primary, replica):
-        replica.follow(primary)
-        until(replica.has_caught_up)
-        yield [primary, replica]
 
 
 async def test_events_go_on_behind_a_primary_whose_clock_was_ahead(pair: list[Node]) -> None:
