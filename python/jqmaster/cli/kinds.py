@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
-    from jqmaster.server.reach import Reach
+    from jqmaster.server.egress import Egress
 
 
 def namespace(text: str) -> str:
@@ -61,10 +61,10 @@ def secrets(text: str) -> tuple[str, ...]:
     return secrets_of(text)
 
 
-def reach(text: str) -> Reach:
-    from jqmaster.server.reach import Reach
+def reach(text: str) -> Egress:
+    from jqmaster.server.egress import Egress
 
-    return Reach.of(text)
+    return Egress.of(text)
 
 
 def _number(text: str) -> float:
