@@ -29,6 +29,7 @@ LIST = ROOT / "tools" / "mutants.toml"
 LONGEST_S = 300.0  # a fault may make a test wait for ever
 SHARED = (".venv", "tools/js/node_modules")
 BUILT = "build"
+FAILED = re.compile(r"^(?:FAILED|ERROR|Failure ->|Error ->) (.+?)(?: - .*)?$", re.MULTILINE)  # of pytest, of busted
 under_way: set[subprocess.Popen[str]] = set()
 
 
@@ -156,6 +157,8 @@ def check(mutant: Mutant | None, tests: Sequence[str], tree: Path) -> tuple[bool
     else:
         is_fine = came == "failed"
         line += f"{ {'passed': 'SURVIVES', 'failed': 'found', 'broken': 'BROKEN'}[came] }: {mutant.file}: {mutant.why}"
+        if is_fine and (by := FAILED.search(said)):
+            line += f"\n        by {by[1]}"
     if not is_fine and came != "passed":
         line += "\n" + "\n".join(said.splitlines()[-15:])
     return is_fine, line
