@@ -31,7 +31,7 @@ def two_nodes() -> Iterator[Cluster]:
 async def test_a_node_named_alone_leads_to_the_cluster(two_nodes: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     owner = two_nodes.owner(NAMESPACE)
     [other] = [one for one in two_nodes.servers if one is not owner]
-    with caplog.at_level(logging.WARNING, "jqmaster.place"):
+    with caplog.at_level(logging.WARNING, "jqmaster.connection"):
         async with Client(f"redis://127.0.0.1:{other.port}") as client:
             await client.goes_on(lambda: move(two_nodes), 2)
             owner.kill()

@@ -167,7 +167,7 @@ def test_the_command_keeps_as_many_as_it_is_told(fresh_server: RedisServer) -> N
 
 @pytest.mark.timeout(600)  # it starts processes for each script
 def test_the_loader_without_python_makes_them_alike(fresh_server: RedisServer, tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--scripts-only", "--out", str(tmp_path)]
+    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--out", str(tmp_path)]
     subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"})
     loader = next(tmp_path.iterdir()) / "load.sh"
     done = subprocess.run(
