@@ -1,6 +1,6 @@
 -- Serial numbers, of which ids are made: each is issued once in the life of a namespace. There are 1024 to the
 -- millisecond, and they never decrease. A partition of a cluster (module base.partition) appends its own number in two
--- more digits, so that no two namespaces issue the same id.
+-- more digits, so that no two partitions issue the same id.
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"

@@ -69,7 +69,7 @@ file FILE  or - for stdin
 def _import(client: Client, options: Options) -> Replies:
     from jqmaster.engine import copying
 
-    if options.namespace is None and not client.is_redis:
+    if options.namespace is None and not client.target.is_redis:
         raise Misused(options.parser.prog, "by way of a master --namespace is required, or give --redis")
     namespace = options.namespace or client.namespace
     with _opened(options.file, "rb") as file:

@@ -179,7 +179,7 @@ def _run_worker(options: Options, until: Any = None) -> int:
             raise Misused(prog, "give either --url or --redis")
         return run(WorkOptions(functions=jobs, **given), ends_process=until is None)
     memory = options.process_memory and options.process_memory << 20
-    asks_redis = is_redis(url) if url else jobs.is_redis
+    asks_redis = is_redis(url) if url else jobs.target.is_redis
     given["namespace"] = options.namespace if asks_redis else said_namespace(options)
     try:
         more = {name: getattr(options, name) for name in ("threads", "processes", "process_jobs")}

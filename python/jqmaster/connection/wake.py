@@ -19,7 +19,7 @@ from typing import Any
 import redis.asyncio as redis_asyncio
 from redis.exceptions import RedisError
 
-from jqmaster.connection.place import place_of
+from jqmaster.connection.endpoint import endpoint_of
 
 log = logging.getLogger("jqmaster.wake")
 
@@ -72,7 +72,7 @@ class Channel:
         self.key = key
         self._redis = redis
         self._block_s = block_s
-        self._place = place_of(redis)
+        self._endpoint = endpoint_of(redis)
         self._sleepers: deque[_Sleeper] = deque()
         self._sleeper_came = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
@@ -221,7 +221,7 @@ class Channel:
         failures = 0
         while not self._stopped:
             try:
-                async with self._place.line() as line:
+                async with self._endpoint.line() as line:
                     async for marker in self._markers(line):
                         failures = 0
                         if marker is not None:

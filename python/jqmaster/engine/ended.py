@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgpack
 import redis.asyncio as redis_asyncio
 
-from jqmaster.connection.place import place_of
+from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.subscriptions import Messages, Subscriptions
 from jqmaster.connection.together import Together
 from jqmaster.engine import packform
@@ -120,7 +120,7 @@ class Ended:
             if not self._waiters:
                 return
             if not self.is_subscribed or second % LOOK_EVERY_S == 0:
-                await place_of(self._redis).check(self._redis)
+                await endpoint_of(self._redis).check(self._redis)
                 self._alarm_all()
 
     def _leave(self, job_id: bytes, alarm: asyncio.Event) -> None:

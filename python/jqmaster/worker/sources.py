@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.wake import end
 from jqmaster.engine import replies
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Operations
@@ -22,7 +23,8 @@ from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.engine.request import checked
 from jqmaster.engine.work import Outcomes
 from jqmaster.errors import JQError, TooFast, Unavailable
-from jqmaster.worker.worker import Key, Outcome
+from jqmaster.worker.beats import Key
+from jqmaster.worker.ending import Outcome
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -181,8 +183,7 @@ class RedisSource(EngineSource):
                 if listening.done():
                     listening.result()
             finally:
-                listening.cancel()
-                renamed.cancel()
+                await end([listening, renamed])
 
     async def _register(self) -> None:
         await super()._register()
@@ -214,9 +215,7 @@ class HttpSource(EngineSource):
     async def stop(self) -> None:
         if self._background:
             _, late = await asyncio.wait(self._background, timeout=STOP_TIMEOUT_S)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await end(late)
         await super().stop()
         await self._http.close()
 

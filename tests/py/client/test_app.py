@@ -306,16 +306,6 @@ def test_dates_and_other_types(redis_url: str, namespace: str) -> None:
             later.enqueue(moment, object())
 
 
-def test_a_limit_holds(jq: JQ) -> None:
-    assert jq.constrain("one", {"name": "mail"}, concurrency=1)["concurrency"] == 1
-    handles = jq.task("mail").map([1, 2])
-    assert [one["id"] for one in handles[1].explain()["constraints"]] == ["one"]
-    jq.unconstrain("one")
-    assert jq.queue("mail", paused=True)["queued"] == 2
-    assert handles[1].explain()["paused"] is True
-    assert jq.cancel(handles[0].id) == ["queued"] and jq.cancel([handles[1]]) == ["queued"]
-
-
 def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
     mail = jq.task("mail")
     minute = datetime.timedelta(minutes=1)

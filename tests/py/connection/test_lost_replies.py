@@ -14,8 +14,10 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form, load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
+from jqmaster.worker.beats import Source
+from jqmaster.worker.notes import checkpoint
 from jqmaster.worker.sources import HttpSource, RedisSource
-from jqmaster.worker.worker import Source, Worker, checkpoint
+from jqmaster.worker.worker import Worker
 from parts import answers, dispatch_of, enqueue, eventually, until
 from parts import worker as stub_worker
 from processes import MasterProcess
@@ -150,7 +152,7 @@ async def test_what_a_lost_answer_brought_is_given_back_when_the_worker_stops(
 ) -> None:
     job = await enqueue(direct, "a", max_retry=0)
     async with Proxy(fresh_server) as proxy:
-        source = RedisSource.from_url(proxy.url, NAMESPACE, ["a"])
+        source = RedisSource(proxy.url, NAMESPACE, ["a"])
         await source.announce(1, [])
         proxy.loses = lambda: proxy.lost < 1
         with pytest.raises(Unavailable):
@@ -173,7 +175,7 @@ async def test_a_checkpoint_that_was_not_heard_is_said_again(fresh_server: Redis
                 proxy.heal()
                 raise ConnectionError
 
-        source = RedisSource.from_url(proxy.url, NAMESPACE, ["a"])
+        source = RedisSource(proxy.url, NAMESPACE, ["a"])
         stop = asyncio.Event()
         task = asyncio.create_task(Worker({"a": count}, source).run(stop))
         job = await enqueue(direct, "a", 0, retry_base=0, timeout=60)

@@ -191,7 +191,7 @@ class TestBuiltFiles:
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of scripts that ``make dist`` makes."""
     out = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--scripts-only", "--out", str(out)]
+    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--out", str(out)]
     subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"})
     return next(out.iterdir())
 

@@ -14,8 +14,9 @@ import pytest
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.server.server import Server
+from jqmaster.worker.ending import JobReleased
 from jqmaster.worker.run import WorkOptions, work
-from jqmaster.worker.worker import Function, JobReleased
+from jqmaster.worker.worker import Function
 from parts import enqueue, eventually, status, until
 from surface_support import own, server
 

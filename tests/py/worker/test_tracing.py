@@ -16,7 +16,9 @@ from http_support import Api, api, master  # noqa: F401
 from jqmaster import JQ
 from jqmaster.engine import tracing
 from jqmaster.engine.engine import Engine
-from jqmaster.worker.worker import FollowUp, JobFailed, JobReleased, current_job
+from jqmaster.worker.ending import FollowUp, JobReleased
+from jqmaster.worker.failure import JobFailed
+from jqmaster.worker.notes import current_job
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"

@@ -20,9 +20,13 @@ from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.server import signing
 from jqmaster.server.server import ServeOptions, Server
 from jqmaster.worker import beats
+from jqmaster.worker.beats import Key
+from jqmaster.worker.ending import Outcome
+from jqmaster.worker.failure import JobFailed
+from jqmaster.worker.notes import current_job
 from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.sources import RedisSource
-from jqmaster.worker.worker import Function, JobFailed, Key, Outcome, Worker, current_job, no_renewal
+from jqmaster.worker.worker import Function, Worker
 from parts import enqueue, eventually, status, until
 from servers import RedisServer
 from surface_support import own, server
@@ -172,24 +176,6 @@ async def test_only_jobs_that_still_run_are_renewed(
     await running
     await source.stop()
     assert renewed and all(renewed)
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_without_renewal_the_timeout_is_the_end(way: str, server: Server, own: Engine) -> None:
-    ended = asyncio.Event()
-
-    @no_renewal
-    async def hang(argument: Any) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    async with working(way, server, {"hang": hang}):
-        job = await enqueue(own, "hang", timeout=0.4, max_retry=0)
-        document = await until(own, job, "error")
-        assert document["reason"] == "timeout"
-        await asyncio.wait_for(ended.wait(), SOON_S)
 
 
 async def test_what_is_refused_again_and_again_is_said_with_pauses(

@@ -12,18 +12,9 @@ from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Note
 from jqmaster.server.server import Server
-from jqmaster.worker.notes import Notebook
-from jqmaster.worker.worker import (
-    FollowUp,
-    JobFailed,
-    JobReleased,
-    Move,
-    ResumeAfter,
-    checkpoint,
-    current_job,
-    no_renewal,
-    progress,
-)
+from jqmaster.worker.ending import FollowUp, JobReleased, Move, ResumeAfter
+from jqmaster.worker.failure import JobFailed
+from jqmaster.worker.notes import Notebook, checkpoint, current_job, progress
 from parts import enqueue, eventually, status, until
 from surface_support import own, server
 from test_worker import WAYS, working
@@ -129,16 +120,6 @@ async def test_a_checkpoint_that_cannot_be_packed_is_a_failure(way: str, server:
     async with working(way, server, {"count": count}):
         document = await until(own, await enqueue(own, "count", max_retry=0), "error")
         assert document["group"] == "TypeError"
-
-
-async def test_a_job_whose_lease_is_not_renewed_may_say_something(server: Server, own: Engine) -> None:
-    @no_renewal
-    async def count(argument: Any) -> None:
-        progress(1)
-
-    async with working("http", server, {"count": count}):
-        document = await until(own, await enqueue(own, "count"), "done")
-        assert document["progress"] == 1
 
 
 # What failures are listed by

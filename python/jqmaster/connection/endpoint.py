@@ -1,13 +1,13 @@
 """Where a namespace lives: to which server a client's connections go, and when they leave it.
 
-One `Place` belongs to each pool of connections. All connections, those of calls and those that block or
+One `Endpoint` belongs to each pool of connections. All connections, those of calls and those that block or
 listen (`line`), ask it for the address when they connect, and tell it what Redis refuses and for how long
 they have heard nothing:
 
 - `MOVED` tells the new address. After `READONLY`, `MASTERDOWN`, `CLUSTERDOWN`, `LOADING`, or when nobody
   listens at the address, it is looked up again (`topology`); a fixed one is resolved again. All connections
   go there: lines are cut at once, those of calls connect anew when they are used next.
-- Who waits for longer than a reply should take raises a doubt. A new connection asks Redis something small.
+- When a reply is late, the connection is probed: a new one asks Redis something small.
   When that is answered, those that asked before and still hear nothing are dead, and are cut: so a slow Redis
   is never taken for a dead connection. When it is not answered, the address is looked up again.
 """
@@ -42,9 +42,9 @@ from redis.exceptions import (
 )
 
 from jqmaster.connection import topology
-from jqmaster.connection.placed import REPLY_S, placed
+from jqmaster.connection.probed import REPLY_S, probed
 from jqmaster.connection.topology import Topology
-from jqmaster.connection.url import Address, Target
+from jqmaster.connection.url import Address, RedisUrl
 from jqmaster.errors import JQError
 
 T = TypeVar("T")
@@ -64,12 +64,12 @@ _PASSING = _WRONG_PLACE | {"ASK", "TRYAGAIN"}
 _UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
-log = logging.getLogger("jqmaster.place")
+log = logging.getLogger("jqmaster.connection")
 
 CONNECT_S = 3.0  # with TLS, password and all
 CONNECT_FOUND_S = 1.5  # the same where another address may be found instead
 LOOK_S = 0.5
-GRACE_S = 0.2  # for a reply that came before that to the doubt, and has not been read
+GRACE_S = 0.2  # for a reply that came before the probe's, and has not been read
 LEAVE_AGAIN_S = 0.5
 LOOK_UP_AGAIN_S = 0.2
 PASSES_S = 3.0  # how long a refusal that passes is waited out
@@ -103,7 +103,7 @@ async def patiently(work: Callable[[], Awaitable[T]]) -> T:
         await asyncio.sleep(PASSING_S)
 
 
-class Place:
+class Endpoint:
     """What is known of the server behind a pool of connections."""
 
     def __init__(self, pool: Any = None) -> None:
@@ -119,15 +119,15 @@ class Place:
         self._failure: RedisError | None = None  # of the last look, if it found nothing
         self._awaiting: dict[Any, int] = {}  # connections on which somebody waits: how many do
         self._timer: asyncio.TimerHandle | None = None
-        self._doubts: set[asyncio.Task[None]] = set()
+        self._probes: set[asyncio.Task[None]] = set()
         self._pool: Any = None
         if pool is not None:
             self.join(pool)
 
     def join(self, pool: Any) -> None:
-        """Be the place of the connections of `pool`."""
+        """Be the endpoint of the connections of `pool`."""
         self._pool = pool
-        pool.jq_place = self
+        pool.jq_endpoint = self
 
     def serve(self, namespace: str) -> None:
         """Say which namespace is asked for. Raises Unavailable for one in another slot of a cluster."""
@@ -172,8 +172,8 @@ class Place:
         """A connection for what blocks or listens. `reply_s`: how long a reply may rightly take. It is cut
         when its server is left: who uses it gets one of redis-py's errors, and makes another."""
         settings = {**self._pool.connection_kwargs, "health_check_interval": 0, "socket_timeout": None}
-        settings.update(retry=Retry(NoBackoff(), 0), retry_on_error=[], protocol=2, place=self)
-        connection = placed(self._pool.connection_class)(**settings)
+        settings.update(retry=Retry(NoBackoff(), 0), retry_on_error=[], protocol=2, endpoint=self)
+        connection = probed(self._pool.connection_class)(**settings)
         connection.reply_s, connection.is_line = reply_s, True
         try:
             await connection.connect()
@@ -232,7 +232,7 @@ class Place:
         if self.kind is None or not hasattr(connection, "host"):
             return  # of a pool that is not ours only the lines would follow; a unix socket leads nowhere else
         host, port = connection.host, connection.port
-        target = Target("cluster", "", ((host, port),))
+        target = RedisUrl("cluster", "", ((host, port),))
         found = topology.make(target, self.kind, self._pool.connection_kwargs)
         try:
             for namespace in self._served:
@@ -261,14 +261,14 @@ class Place:
             return
         loop = asyncio.get_running_loop()
         if any(one.is_late(time.monotonic()) for one in self._awaiting):
-            task = loop.create_task(self._doubt(), name="doubt")
-            self._doubts.add(task)
-            task.add_done_callback(self._doubts.discard)
+            task = loop.create_task(self._probe(), name="probe")
+            self._probes.add(task)
+            task.add_done_callback(self._probes.discard)
             self._timer = loop.call_later(REPLY_S, self._look)
         else:
             self._timer = loop.call_later(LOOK_S, self._look)
 
-    async def _doubt(self) -> None:
+    async def _probe(self) -> None:
         since, generation = time.monotonic(), self.generation
         waits = {one: one.to_send() for one in self._awaiting if one.is_late(since)}
         before = self._address
@@ -299,27 +299,27 @@ class Place:
                     one.cut()
 
 
-def place_of(redis: redis_asyncio.Redis) -> Place:
-    """The place of a client's connections. A client that `connect` did not make has one, too: its lines are
+def endpoint_of(redis: redis_asyncio.Redis) -> Endpoint:
+    """The endpoint of a client's connections. A client that `connect` did not make has one, too: its lines are
     watched, its calls are its own."""
     pool: Any = redis.connection_pool
-    place: Place | None = getattr(pool, "jq_place", None)
-    return place if place is not None else Place(pool)
+    endpoint: Endpoint | None = getattr(pool, "jq_endpoint", None)
+    return endpoint if endpoint is not None else Endpoint(pool)
 
 
-def pool_at(target: Target, **settings: Any) -> redis_asyncio.BlockingConnectionPool:
-    """The pool of a client whose connections live at a place. Raises ValueError for a URL that cannot be."""
-    place = Place()
+def pool_at(target: RedisUrl, **settings: Any) -> redis_asyncio.BlockingConnectionPool:
+    """The pool of a client whose connections ask an endpoint. Raises ValueError for a URL that cannot be."""
+    endpoint = Endpoint()
     told: dict[str, Any] = {**parse_url(target.url)}
     options = {**settings, **told}
-    place.told_connect_s = told.get("socket_connect_timeout")
+    endpoint.told_connect_s = told.get("socket_connect_timeout")
     kind = options.pop("connection_class", Connection)
-    place.kind = kind
-    pool = redis_asyncio.BlockingConnectionPool(connection_class=placed(kind), place=place, **options)
+    endpoint.kind = kind
+    pool = redis_asyncio.BlockingConnectionPool(connection_class=probed(kind), endpoint=endpoint, **options)
     _check_options(pool)
     if target.kind != "server":
-        place.topology = topology.make(target, kind, pool.connection_kwargs)
-    place.join(pool)
+        endpoint.topology = topology.make(target, kind, pool.connection_kwargs)
+    endpoint.join(pool)
     return pool
 
 

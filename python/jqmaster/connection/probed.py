@@ -1,4 +1,4 @@
-"""A connection that lives at a place: it asks where to connect to, and tells what it met."""
+"""A connection that asks its endpoint where to connect to, and tells it what it met."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from jqmaster.connection.url import Address
 
-REPLY_S = 1.0  # who hears nothing for longer raises a doubt
+REPLY_S = 1.0  # nothing heard for longer: the connection is probed
 _OFTEN = frozenset(["FCALL", "EVALSHA"])
 SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
 
 
-class Place(Protocol):
+class Monitor(Protocol):
     """What a connection asks, and whom it tells."""
 
     generation: int
@@ -43,12 +43,12 @@ class Place(Protocol):
     def refused(self, connection: Any, problem: Exception) -> None: ...
 
 
-class Placed(AbstractConnection):
+class ProbedConnection(AbstractConnection):
     """What each class of connections has in addition."""
 
-    def __init__(self, *, place: Place, **settings: Any) -> None:
-        self.place = place
-        self.generation = place.generation
+    def __init__(self, *, endpoint: Monitor, **settings: Any) -> None:
+        self.endpoint = endpoint
+        self.generation = endpoint.generation
         self.heard_at = -math.inf
         self.reply_s = REPLY_S
         self.sending_s = 0.0  # how long what was sent last may take on its way
@@ -81,7 +81,7 @@ class Placed(AbstractConnection):
         other would be, and else answered at once, so that the time of the other begins when Redis begins
         with it, however long a pause was."""
         self.reply_s = REPLY_S
-        await self.send_packed_command(self.pack_commands([self.place.small, command]))
+        await self.send_packed_command(self.pack_commands([self.endpoint.small, command]))
         with contextlib.suppress(NoPermissionError):
             await self.read_response()
         self.reply_s = block_s + REPLY_S
@@ -89,27 +89,27 @@ class Placed(AbstractConnection):
 
     async def connect(self) -> None:
         if self.is_connected:
-            if self.generation == self.place.generation:
+            if self.generation == self.endpoint.generation:
                 return
             self.cut()
             await self.disconnect(nowait=True)
         kind: Any = super()
-        await self.place.address()  # which has a limit of its own
+        await self.endpoint.address()  # which has a limit of its own
         try:
-            async with asyncio.timeout(self.place.connect_s):
+            async with asyncio.timeout(self.endpoint.connect_s):
                 await kind.connect()
         except RedisError as problem:
-            self.place.unreachable(self, problem)
+            self.endpoint.unreachable(self, problem)
             raise
         except TimeoutError as problem:
             self.cut()
             await self.disconnect(nowait=True)
-            self.place.unreachable(self, problem)
+            self.endpoint.unreachable(self, problem)
             raise RedisTimeoutError("Timeout connecting to server") from problem
 
     async def _connect(self) -> None:
-        address = await self.place.address()
-        self.generation = self.place.generation
+        address = await self.endpoint.address()
+        self.generation = self.endpoint.generation
         if address is not None:
             self.host, self.port = address
         # Private names of redis-py, which has no hook for a socket that is new: where to connect to is only known then,
@@ -129,27 +129,27 @@ class Placed(AbstractConnection):
     async def send_packed_command(self, command: Any, *arguments: Any, **more: Any) -> None:
         size = len(command) if isinstance(command, bytes | str) else sum(map(len, command))
         self.sending_s = size / SLOWEST_BYTES_PER_S
-        self.place.awaits(self)
+        self.endpoint.awaits(self)
         try:
             await super().send_packed_command(command, *arguments, **more)
         finally:
-            self.place.got(self)
+            self.endpoint.got(self)
 
     async def read_response(self, *arguments: Any, **more: Any) -> Any:
-        self.place.awaits(self)
+        self.endpoint.awaits(self)
         try:
             return await super().read_response(*arguments, **more)
         except RedisError as problem:
-            self.place.refused(self, problem)
+            self.endpoint.refused(self, problem)
             if isinstance(problem, BusyLoadingError):
                 # An answer like any other. redis-py takes it for a lost connection: a pipeline would end here.
                 raise ResponseError(f"LOADING {problem}") from problem
             raise
         finally:
-            self.place.got(self)
+            self.endpoint.got(self)
 
 
 @functools.cache
-def placed(kind: type[AbstractConnection]) -> Any:
+def probed(kind: type[AbstractConnection]) -> Any:
     """A class of connections, with that."""
-    return kind if issubclass(kind, Placed) else type(f"Placed{kind.__name__}", (Placed, kind), {})
+    return kind if issubclass(kind, ProbedConnection) else type(f"Probed{kind.__name__}", (ProbedConnection, kind), {})
