@@ -11,6 +11,7 @@
 -- @role   viewer
 -- @role   admin with set, unset
 -- @bound  any
+-- @over   all
 -- @http   GET /config (describe)
 -- @http   PATCH /config set
 local arguments = require "jqlua.base.arguments"

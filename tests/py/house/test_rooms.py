@@ -20,7 +20,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "for programs": {"client": 4950, "worker": 3450},
     "the server": {"server": 7650, "doctor": 1000},
     "the engine's hand": {
-        "cluster": 1700,
+        "cluster": 1350,
         "engine": 4250,
         "connection": 1350,
         "bundle": 1300,
