@@ -171,7 +171,7 @@ if assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
 end
 if spec.wait then
   if assigned == 0 and not is_more and meta.next_ms() ~= 0 then
-    sleepers.rest(spec.master, workers.CHANNEL, spec.wait.ms, wanted_by(open_pools), false)
+    sleepers.sleep(spec.master, workers.CHANNEL, spec.wait.ms, wanted_by(open_pools), false)
   elseif assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
     sleepers.go_on(workers.CHANNEL, assigned == limit)
   end

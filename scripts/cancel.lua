@@ -62,10 +62,10 @@ end
 
 local problem = arguments.check_choice("dependents", spec.dependents, "leave cancel refuse")
 if spec.atomic and not problem then
-  problem = spec.where and "INVALID atomic: only a call with ids has it" or refusal(spec.ids)
+  problem = spec.where and "INVALID atomic: only valid with ids" or refusal(spec.ids)
 end
 if spec.dependents == "refuse" and not problem then
-  problem = spec.where and "INVALID dependents: with where, leave or cancel" or links.refusal(spec.ids)
+  problem = spec.where and "INVALID dependents: expected leave or cancel with where" or links.refusal(spec.ids)
 end
 if problem then
   return redis.error_reply(problem)

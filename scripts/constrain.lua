@@ -45,8 +45,8 @@ if old and new.d and old.d == new.d then
 end
 new.d = new.d or old and old.d
 if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraints.MOST then
-  return redis.error_reply("FULL id: there are " .. constraints.MOST .. " constraints already, creating "
-    .. check.show(new.i) .. " would be one too many")
+  return redis.error_reply("FULL id: cannot create " .. check.show(new.i) .. ": there are " .. constraints.MOST
+    .. " constraints, the limit")
 end
 problem = not old and new.b and admission.check_keys(new, "id")
 if problem then

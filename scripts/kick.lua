@@ -41,7 +41,7 @@ local ways = (spec.ids ~= nil and 1 or 0) + (spec.queue ~= nil and 1 or 0) + (sp
 if ways ~= 1 then
   return redis.error_reply("INVALID ids: expected either ids, queue or worker")
 elseif spec.ids ~= nil then
-  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only a queue or a worker has it"
+  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only valid with queue or worker"
 elseif spec.worker ~= nil and not check.is_name(spec.worker) then
   problem = check.problem("worker", check.NAME, spec.worker)
 elseif spec.queue ~= nil and (not check.is_name(spec.queue) or glob.is_pattern(spec.queue)) then
@@ -60,8 +60,8 @@ local kicked = 0
 
 local function kick(job)
   kicked = kicked + 1
-  transition.tell_worker(job, "kicked")
-  return attempts.give_back(job, spec.delay or 0)
+  transition.notify_worker(job, "kicked")
+  return attempts.release(job, spec.delay or 0)
 end
 
 --- The ids of a queue's running jobs: one more than asked for where there are more.
@@ -80,7 +80,7 @@ local function of_worker(name, count)
   end
   local other = unregistered.load(name)
   if not other then
-    return nil, "NOTFOUND worker: " .. check.show(name) .. " is not listed"
+    return nil, check.missing("worker", "worker", name)
   end
   local ids = {}
   for i, pair in ipairs(unregistered.running(other)) do

@@ -95,7 +95,7 @@ if own_set or own_unset then
     values[place] = nil
   end
   settings.save_own(queue, values)
-  queues.look_again(queue)
+  queues.recheck_due(queue)
 end
 local says = {}
 for field in pairs(spec) do

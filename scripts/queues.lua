@@ -26,7 +26,7 @@ local spec, problem = arguments.spec("names cursor count minutes held")
 ---@return string? map nil for an unknown one
 local function document(name)
   local queue = queues.load(name)
-  return not queue[queues.IS_NEW] and queuedoc.encode_standing(queue, spec.minutes, spec.held) or nil
+  return not queue[queues.IS_NEW] and queuedoc.encode_status(queue, spec.minutes, spec.held) or nil
 end
 
 if not spec then

@@ -14,7 +14,7 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local release = require "jqlua.life.release"
 local jobs = require "jqlua.job.jobs"
-local held = require "jqlua.life.held"
+local held_jobs = require "jqlua.life.held_jobs"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
@@ -22,7 +22,7 @@ local spec, problem = arguments.spec("worker jobs why retry_after message")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0) or release.check_message(spec.message)
+problem = held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0) or release.check_message(spec.message)
 if problem then
   return redis.error_reply(problem)
 end
@@ -35,8 +35,7 @@ elseif not check.is_number(retry_after, 0, 3600) then
 end
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 if not record then
-  return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
-    .. " is not registered, or was dropped as dead")
+  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 
 -- The worker's standing changes first: a job given back must not be assigned to it again at once.

@@ -37,7 +37,7 @@ local problem = retry.check(selected.ids, spec.queue)
 if problem then
   return redis.error_reply(problem)
 end
-local letters = spec.where and spec.where.status == nil and retry.UNASKED or retry.STATES
+local letters = spec.where and spec.where.status == nil and retry.DEFAULT_STATES or retry.STATES
 local reply, changed = selection.each(selected, letters, function(job)
   -- What failed once more since the first call is not retried for ever.
   if selected.where and job[jobs.ENDED_MS] > selected.begun_ms then

@@ -35,7 +35,7 @@ local found_states = {}
 for i, id in ipairs(spec.ids) do
   local job = jobs.read(id)
   found_states[i] = job and states.name(job[jobs.STATE]) or false
-  local options = job and jobs.options(job)
+  local options = job and jobs.copy_options(job)
   if options and options.track ~= is_tracked then
     options.track = is_tracked
     job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""

@@ -27,7 +27,7 @@ if not workers.is_id(spec.worker) and unregistered.load(spec.worker) then
   unregistered.forget(spec.worker)
   return 0
 elseif not workers.is_registered(spec.worker) then
-  return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
+  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 local given_back = departure.jobs_back(spec.worker)
 departure.forget(spec.worker)

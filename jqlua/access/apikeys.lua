@@ -82,7 +82,7 @@ function M.lasts(id)
 end
 
 --- Has masters look again.
-local function tell(id)
+local function notify_masters(id)
   call("SPUBLISH", keys.API_KEYS, id)
 end
 
@@ -91,7 +91,7 @@ function M.put(spec)
   local api_key = record(spec)
   call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(api_key))
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
-  tell(spec.id)
+  notify_masters(spec.id)
   if meta.state[meta.SLEEPERS] > 0 then
     sleepers.wake_channel(workers.CHANNEL) -- for those that are registered with it already
   end
@@ -102,7 +102,7 @@ function M.delete(id)
   call("HDEL", keys.API_KEYS, id)
   call("HDEL", keys.API_KEY_USES, id)
   call("ZREM", keys.API_KEY_IDS, id)
-  tell(id)
+  notify_masters(id)
 end
 
 --- Notes that keys were used now.

@@ -1,4 +1,4 @@
--- The one reader of the clock. The test build replaces this module by clock_settable.
+-- The only reader of the clock. The test build replaces this module by clock_settable.
 local M = {}
 
 ---@kept

@@ -102,7 +102,7 @@ function M.fits_id(where, id)
 end
 
 local function has_tag(job, tag)
-  for _, its_tag in ipairs(job[jobs.OPTIONS] ~= "" and jobs.options(job).tags or {}) do
+  for _, its_tag in ipairs(job[jobs.OPTIONS] ~= "" and jobs.copy_options(job).tags or {}) do
     if its_tag == tag then
       return true
     end
@@ -138,7 +138,7 @@ local function holds_inside(where, job)
   budget.pay(budget.CONDITION * where.weight)
   return matcher.test(where.match, {
     name = job[jobs.NAME], queue = job[jobs.QUEUE], priority = job[jobs.PRIORITY],
-    tags = job[jobs.OPTIONS] ~= "" and jobs.options(job).tags or {}, argument = argument,
+    tags = job[jobs.OPTIONS] ~= "" and jobs.copy_options(job).tags or {}, argument = argument,
   })
 end
 

@@ -102,7 +102,7 @@ local function look(search, members)
     search.looked = search.looked + 1
     local is_left = budget.pay(budget.LOOK + budget.of_bytes(raws[i] or ""))
     at[SCORE], at[ID] = member[1], member[2]
-    local job = filter.fits_id(where, member[2]) and jobs.note(member[2], raws[i])
+    local job = filter.fits_id(where, member[2]) and jobs.from_record(member[2], raws[i])
     if job and search.letters:find(job[jobs.STATE], 1, true) and filter.holds(where, job) then
       search.take(job)
       search.count = search.count - 1

@@ -32,7 +32,7 @@ end
 function M.check(spec)
   for _, field in ipairs({ "from_ms", "to_ms" }) do
     if spec[field] ~= nil and spec.steps == nil then
-      return "INVALID " .. field .. ": only with steps"
+      return "INVALID " .. field .. ": only valid with steps"
     elseif spec.steps ~= nil and not is_moment(spec[field]) then
       return check.problem(field, "ms since 1970, an integer from 0 to 10^15", spec[field])
     end
@@ -102,7 +102,7 @@ local function put_sample(put, key, most)
   end
   local names, queues, values, looked = {}, {}, {}, 0
   for i, raw in ipairs(call("MGET", unpack(wanted))) do
-    local job = jobs.note(ids[i], raw)
+    local job = jobs.from_record(ids[i], raw)
     if job then
       tally.add(names, job[jobs.NAME])
       tally.add(queues, job[jobs.QUEUE])

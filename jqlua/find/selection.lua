@@ -16,7 +16,7 @@ local function parse(spec)
   if spec.where == nil then
     for _, field in ipairs({ "cursor", "count" }) do
       if spec[field] ~= nil then
-        return nil, "INVALID " .. field .. ": only a call with where has it"
+        return nil, "INVALID " .. field .. ": only valid with where"
       end
     end
     local problem = arguments.check_ids(spec.ids)

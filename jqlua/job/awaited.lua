@@ -16,7 +16,7 @@ function M.fetch(ids)
       names[#names + 1] = keys.JOB .. ids[i]
     end
     for i, raw in ipairs(redis.call("MGET", unpack(names))) do
-      jobs.note(ids[first + i - 1], raw)
+      jobs.from_record(ids[first + i - 1], raw)
     end
   end
 end

@@ -76,7 +76,7 @@ function M.encode(job, argument, preview)
   end
   local score = tonumber(redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), job[jobs.ID]))
   put_moment(put, job, score)
-  for field, value in pairs(jobs.options(job)) do
+  for field, value in pairs(jobs.copy_options(job)) do
     put(field, value)
   end
   if state == states.BLOCKED then

@@ -67,9 +67,9 @@ local rests = {}
 
 M.UNITS_OF_REST = 7
 local BYTES = 8
-local TOLD = 9 -- of a worker's document
+local WORKER_FIELDS = 9 -- of a worker's document
 local HEAD = 10
-local GIVEN = 11 -- options, decoded
+local DECODED_OPTIONS = 11 -- options, decoded
 
 local function decode_rest(bytes)
   local name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(REST, bytes)
@@ -114,7 +114,7 @@ end
 --- As read, of a record that was read with others.
 ---@param raw string|false
 ---@return table? job
-function M.note(id, raw)
+function M.from_record(id, raw)
   local known = open[id] or raw
   if type(known) == "string" then
     known = M.decode(id, known)
@@ -128,7 +128,7 @@ end
 function M.read(id)
   local job = open[id]
   if job then
-    return M.note(id, false)
+    return M.from_record(id, false)
   end
   local raw = redis.call("GET", keys.JOB .. id)
   if raw then
@@ -140,7 +140,7 @@ end
 
 ---@cold
 --- A job that this call creates is found by read as well.
-function M.hold(new)
+function M.cache(new)
   open[new[M.ID]] = new
 end
 
@@ -231,7 +231,7 @@ local TOLD_OPTIONS = { "max_runtime", "depends", "headers", "schedule", "schedul
 --- The part of a worker's document that is the same at each start, and the map's head. Numbers take their widest form.
 ---@return string fields
 ---@return string head
-local function told_of(rest)
+local function worker_fields(rest)
   local name, queue = rest[1], rest[2]
   local count = 8
   local fields = "\164name\217" .. string.char(#name) .. name .. "\165queue\217" .. string.char(#queue) .. queue
@@ -258,15 +258,15 @@ local FIRST_ATTEMPT = "\167attempt\206\0\0\0\1\171retry_count\206\0\0\0\0"
 
 ---@return string document what a worker is told
 local function document_of(rest, id, attempt, failures, token)
-  if not rest[TOLD] then
-    rest[TOLD], rest[HEAD] = told_of(rest)
+  if not rest[WORKER_FIELDS] then
+    rest[WORKER_FIELDS], rest[HEAD] = worker_fields(rest)
   end
   local numbers = FIRST_ATTEMPT
   if attempt > 1 then
     numbers = struct.pack(">c9I4c13I4", "\167attempt\206", attempt, "\171retry_count\206", failures)
   end
   local named = #id == 14 and "\162id\174" or "\162id\176"
-  return rest[HEAD] .. named .. id .. "\165token\217" .. string.char(#token) .. token .. rest[TOLD] .. numbers
+  return rest[HEAD] .. named .. id .. "\165token\217" .. string.char(#token) .. token .. rest[WORKER_FIELDS] .. numbers
 end
 
 ---@param job table started, its record saved
@@ -333,21 +333,21 @@ end
 
 ---@cold
 ---@return table options which may be changed, and put into the job
-function M.options(job)
+function M.copy_options(job)
   return job[M.OPTIONS] == "" and {} or cmsgpack.unpack(job[M.OPTIONS])
 end
 
 ---@cold
 --- As options, only to be read.
-function M.given(job)
+function M.options(job)
   local rest = job[M.REST]
   if not rest or rest[6] ~= job[M.OPTIONS] then
-    return M.options(job)
+    return M.copy_options(job)
   end
-  if not rest[GIVEN] then
-    rest[GIVEN] = M.options(job)
+  if not rest[DECODED_OPTIONS] then
+    rest[DECODED_OPTIONS] = M.copy_options(job)
   end
-  return rest[GIVEN]
+  return rest[DECODED_OPTIONS]
 end
 
 --- Whether anybody but its queue may know of it: who waits for its end, a registered worker, lanes, and what its

@@ -35,7 +35,7 @@ function M.check_tags(value, path, least)
   if not check.is_list(value, least, MOST_TAGS) then
     return check.problem(path, "a list of " .. least .. " to " .. MOST_TAGS .. " texts", value)
   end
-  return check.distinct(value, path, check.is_name, check.NAME, "the tag ")
+  return check.distinct(value, path, check.is_name, check.NAME)
 end
 
 ---@cold
@@ -129,18 +129,18 @@ end
 local function check_links(options, prefix)
   for _, field in ipairs({ "unique_for", "unique_within", "if_exists" }) do
     if options[field] ~= nil and options.unique == nil then
-      return "INVALID " .. prefix .. field .. ": only a job with unique has it"
+      return "INVALID " .. prefix .. field .. ": only valid with unique"
     end
   end
   if options.if_failed == "only" and not options.depends then
-    return "INVALID " .. prefix .. "if_failed: expected depends, too: only runs when one of these failed"
+    return "INVALID " .. prefix .. "if_failed: 'only' needs depends: the job runs when one of these failed"
   end
   if options.unique_within and options.unique_for then
     return "INVALID " .. prefix .. "unique_within: expected either unique_for or unique_within, got both"
   elseif options.unique_within and options.if_exists == "latest" then
-    return "INVALID " .. prefix .. "if_exists: with unique_within, keep or replace"
+    return "INVALID " .. prefix .. "if_exists: expected keep or replace with unique_within"
   elseif options.if_exists == "latest" and options.depends then
-    return "INVALID " .. prefix .. "depends: with if_exists latest, the engine says what the job depends on"
+    return "INVALID " .. prefix .. "depends: not valid with if_exists latest, which sets it"
   end
 end
 

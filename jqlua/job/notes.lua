@@ -76,8 +76,8 @@ function M.write(job, notes)
     extra.t = notes.message or extra.t
     failure.save_extra(job, extra)
     jobs.save(job)
-    if jobs.given(job).track then -- of others there would be too many
-      events.tell(job, "progress", { progress = extra.p, message = extra.t })
+    if jobs.options(job).track then -- of others there would be too many
+      events.report(job, "progress", { progress = extra.p, message = extra.t })
     end
   end
 end

@@ -34,7 +34,7 @@ local function leave_indexes(letter, ids, first, last)
   local groups = {}
   for i, raw in ipairs(raws) do
     local id = ids[first + i - 1]
-    local job = jobs.note(id, raw)
+    local job = jobs.from_record(id, raw)
     if job and job[jobs.OPTIONS] ~= "" then
       budget.pay(budget.of_job(job))
       tags.leave(job)

@@ -29,7 +29,7 @@ end
 ---@param queue table
 ---@param job table job
 function M.enter(queue, job)
-  local options = jobs.given(job)
+  local options = jobs.options(job)
   local tags = options.tags or {}
   if tags[1] or options.unique_for then
     queues.set(queue, queues.INDEXED)
@@ -42,7 +42,7 @@ end
 --- A job's record goes.
 ---@param job table job
 function M.leave(job)
-  for _, tag in ipairs(jobs.given(job).tags or {}) do
+  for _, tag in ipairs(jobs.options(job).tags or {}) do
     note(tag, job[jobs.ID], false)
   end
 end

@@ -63,7 +63,7 @@ end
 ---@param job table job
 ---@return boolean taken false when it is another's by now
 function M.claim(job)
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   if not options.unique or options.unique_within then -- whose time counts from when it was enqueued
     return true
   end
@@ -100,7 +100,7 @@ end
 ---@param job table job
 ---@param is_discarded? boolean by hand, which ends the time of unique_within as well
 function M.forget(job, is_discarded)
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   local is_kept = options.unique_for or is_discarded and options.unique_within
   if is_kept and call("GET", keys.UNIQUE .. options.unique) == job[jobs.ID] then
     drop(options.unique)
@@ -116,7 +116,7 @@ function M.free(key)
     for id in string.gmatch(call("GET", keys.UNIQUE .. key), "%x+") do
       local job = jobs.read(id)
       if job then
-        local options = jobs.options(job)
+        local options = jobs.copy_options(job)
         options.unique, options.unique_for, options.unique_within = nil, nil, nil
         job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
         jobs.save(job)

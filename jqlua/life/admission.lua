@@ -17,7 +17,7 @@ local M = {}
 local call = redis.call
 
 local function refusal(path, what, number, things)
-  return string.format("FULL %s: %s, and the namespace takes %s %.0f%s", path, what, settings.ALL[number][1],
+  return string.format("FULL %s: %s, and %s (%.0f%s) is reached", path, what, settings.ALL[number][1],
     settings.value(number), things)
 end
 
@@ -96,9 +96,9 @@ end
 ---@return string? problem
 local function full_problem(full, digits, what, path)
   if digits and full[digits] then
-    return refusal(path, what, bounds.KEYS, " keys of one")
+    return refusal(path, what, bounds.KEYS, " keys of one constraint")
   elseif full.all then
-    return refusal(path, what, bounds.ALL_KEYS, " keys of all")
+    return refusal(path, what, bounds.ALL_KEYS, " keys of all constraints")
   end
 end
 
@@ -135,7 +135,7 @@ function M.check_keys(definition, path, value)
   end
   local full, id = find_full(), definition.i
   return full and full_problem(full, value and string.format("%d", definition.n),
-    value and unused(id) or check.show(id) .. " would bring keys", path) or nil
+    value and unused(id) or check.show(id) .. " would add keys", path) or nil
 end
 
 --- Whether a job that is to come brings nothing that is too much.
@@ -144,7 +144,7 @@ end
 ---@return string? problem
 function M.check_job(admitted, new, argument, path)
   return meta.state[meta.COUNTED] and name_problem(admitted, new, path)
-    or new[jobs.OPTIONS] ~= "" and M.check_tags(admitted, jobs.given(new).tags or {}, path)
+    or new[jobs.OPTIONS] ~= "" and M.check_tags(admitted, jobs.options(new).tags or {}, path)
     or key_problem(admitted, new, argument, path)
 end
 

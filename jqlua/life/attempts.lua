@@ -19,7 +19,7 @@ local M = {}
 ---@cold
 --- How long an attempt may run at most.
 function M.most_ms(job)
-  local most_s = jobs.given(job).max_runtime
+  local most_s = jobs.options(job).max_runtime
   return most_s and math.ceil(most_s * 1000) or math.huge
 end
 
@@ -48,7 +48,7 @@ end
 ---@cold
 --- Whether a job may not start any more.
 function M.has_expired(job)
-  local expires_ms = job[jobs.ATTEMPT] == 0 and jobs.given(job).expires_ms
+  local expires_ms = job[jobs.ATTEMPT] == 0 and jobs.options(job).expires_ms
   return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
 end
 
@@ -109,7 +109,7 @@ end
 
 --- Whether a token is that of the running attempt.
 ---@return boolean
-function M.runs(job, token)
+function M.is_running(job, token)
   return job[jobs.STATE] == states.RUNNING and jobs.token(job) == token
 end
 
@@ -118,7 +118,7 @@ end
 --- running attempt only the number is still known.
 ---@param token string
 ---@return string? how
-function M.ended_how(job, token)
+function M.how_ended(job, token)
   local is_last
   if job[jobs.STATE] == states.RUNNING then
     is_last = tonumber(token:match("^%d+")) == job[jobs.ATTEMPT] - 1
@@ -133,7 +133,7 @@ end
 ---@param number number
 ---@param digits string of its token
 ---@return boolean
-function M.is_of(job, number, digits)
+function M.is_current(job, number, digits)
   return job[jobs.STATE] == states.RUNNING and job[jobs.ATTEMPT] == number and job[jobs.RANDOM] == digits
 end
 
@@ -228,7 +228,7 @@ end
 ---@param delay_s number
 ---@param message? string why, as history tells it
 ---@return string state
-function M.give_back(job, delay_s, message)
+function M.release(job, delay_s, message)
   job[jobs.HOW] = jobs.GIVEN_BACK
   local extra = failure.extra(job)
   failure.note_attempt(extra, job, nil, nil, message)

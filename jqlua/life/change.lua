@@ -90,7 +90,7 @@ local function set_time(job, due_ms)
     return
   end
   local queue = queues.load(job[jobs.QUEUE])
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   if job[jobs.ATTEMPT] == 0 or state == states.BLOCKED then
     -- One that is blocked has nothing else to wait for when its time has come.
     options.ready_ms = (due_ms > now or state ~= states.BLOCKED) and due_ms or nil
@@ -111,7 +111,7 @@ local function set_time(job, due_ms)
 end
 
 local function set_tags(job, new_tags)
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   tags.replace(job, options.tags or {}, new_tags)
   options.tags = new_tags[1] and new_tags or nil
   save_options(job, options)
@@ -153,7 +153,7 @@ end
 ---@param job table? job
 ---@param argument? string
 ---@return string? answer why it is not
-function M.why_not(job, change, argument)
+function M.refusal(job, change, argument)
   if not job then
     return "NOTFOUND"
   elseif not states.is_of(job[jobs.STATE], states.WAITING) then
@@ -170,7 +170,7 @@ end
 ---@param argument? string
 ---@return string answer
 function M.apply(job, change, argument)
-  local why_not = M.why_not(job, change, argument)
+  local why_not = M.refusal(job, change, argument)
   if why_not then
     return why_not
   elseif not states.is_of(job[jobs.STATE], states.WAITING) then
@@ -194,7 +194,7 @@ function M.check(changes)
   local new_queues, new_count = {}, 0
   for i, change in ipairs(changes) do
     local job, argument = jobs.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
-    if not M.why_not(job, change, argument) then
+    if not M.refusal(job, change, argument) then
       local problem = is_crowded and change.tags
         and admission.check_tags(admitted, change.tags, "jobs[" .. i - 1 .. "]")
       local name = change.queue

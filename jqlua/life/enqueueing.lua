@@ -61,8 +61,8 @@ end
 ---@cold
 --- Whether a job with a unique key will not be created.
 ---@param seen table keys of jobs that are created before it in the call
-local function is_there(new, seen)
-  local options = jobs.options(new)
+local function is_duplicate(new, seen)
+  local options = jobs.copy_options(new)
   local key = options.unique
   if not key or seen[key] then
     return key ~= nil
@@ -70,7 +70,7 @@ local function is_there(new, seen)
   local holder = unique.holder(key)
   local job = holder and jobs.read(holder)
   seen[key] = holder == nil or (options.if_exists == "latest" and job and job[jobs.STATE] == states.RUNNING
-    and not jobs.options(job).unique_within)
+    and not jobs.copy_options(job).unique_within)
   return not seen[key]
 end
 
@@ -88,7 +88,7 @@ function M.queues(names, raws, new_jobs)
   for i, new in ipairs(new_jobs) do
     local queue = by_name[new[jobs.QUEUE]]
     local max = queue[queues.MAX_WAITING]
-    local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
     if queue[queues.IS_NEW] and not is_known and not is_made[queue] then
       made, is_made[queue] = made + 1, true
       local problem = admission.check_queues(queue[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
@@ -100,7 +100,7 @@ function M.queues(names, raws, new_jobs)
       waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
       if waiting[queue] > max then
         return by_name, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
-          .. " may hold max_waiting " .. max .. " jobs that wait"
+          .. " has reached max_waiting " .. max
       end
     end
   end
@@ -114,7 +114,7 @@ end
 function M.check_new(new_jobs, first)
   local admitted, keys_seen = admission.begin(), {}
   for i, new in ipairs(new_jobs) do
-    local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
     local problem = not is_known
       and admission.check_job(admitted, new, ARGV[first + 2 * i - 2], "jobs[" .. i - 1 .. "]")
     if problem then
@@ -132,7 +132,7 @@ local function schedule(new, queue, is_blocked)
   local now = meta.state[meta.NOW_MS]
   local to, score = states.QUEUED, new[jobs.PRIORITY]
   local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
-  local options = jobs.options(new)
+  local options = jobs.copy_options(new)
   if due_ms and due_ms > now then
     to, score = states.SCHEDULED, due_ms
     options.ready_ms = due_ms
@@ -151,7 +151,7 @@ end
 
 --- Whether a queue must take note of a job that comes to it.
 ---@return boolean
-function M.is_news(new, queue)
+function M.changes_queue(new, queue)
   return new[jobs.NAME] ~= new[jobs.QUEUE] and queue[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED
     or queue[queues.VERSION] < meta.state[meta.ADDED]
 end
@@ -171,7 +171,7 @@ function M.place(new, queue, argument, is_blocked)
     to, score = states.BLOCKED, 0
     queue[queues.CHANGED] = queue[queues.CHANGED] or queue[queues.IS_NEW]
   end
-  if M.is_news(new, queue) then
+  if M.changes_queue(new, queue) then
     placement.admit(new, queue)
   end
   if to == states.QUEUED and not queues.is_free(queue, new[jobs.NAME]) then

@@ -45,7 +45,7 @@ end
 ---@return number ms to wait before the next attempt
 local function backoff_ms(job, count)
   local base, cap, jitter = settings.retry(queues.load(job[jobs.QUEUE]))
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   base, cap, jitter = options.retry_base or base, options.retry_cap or cap, options.retry_jitter or jitter
   if base == 0 then
     return 0 -- 0 times an infinite power would be no number
@@ -100,7 +100,7 @@ end
 ---@param is_popped? boolean whether it is out of its queue already
 ---@return boolean kept
 local function give_up(job, reason, message, group, is_popped)
-  notices.explain(reason, note(message), group or reason)
+  notices.set_reason(reason, note(message), group or reason)
   return transition.move(job, states.ERROR, meta.state[meta.NOW_MS], is_popped)
 end
 
@@ -128,7 +128,7 @@ end
 ---@cold
 --- Whether the running attempt ran for as long as it may.
 local function is_overrun(job)
-  local most_s = job[jobs.OPTIONS] ~= "" and jobs.given(job).max_runtime
+  local most_s = job[jobs.OPTIONS] ~= "" and jobs.options(job).max_runtime
   return most_s and meta.state[meta.NOW_MS] - job[jobs.STARTED_MS] >= most_s * 1000
 end
 
@@ -146,14 +146,14 @@ function M.fail(job, how, outcome, error_blob)
   end
   job[jobs.HOW] = how
   job[jobs.ENDED_MS] = now
-  local most_lapses = how == jobs.LAPSED and not is_overrun(job) and jobs.given(job).max_lapses
+  local most_lapses = how == jobs.LAPSED and not is_overrun(job) and jobs.options(job).max_lapses
   local is_left, count
   if most_lapses then
     count = (extra.l or 0) + 1
     extra.l, extra.b = count, job[jobs.ATTEMPT]
     is_left = count <= most_lapses
     if not is_left then
-      reason, message = "lapses", message .. ", and that more than max_lapses times"
+      reason, message = "lapses", message .. ", more than max_lapses times"
     end
   else
     count = job[jobs.FAILURES] + 1
@@ -198,9 +198,9 @@ end
 
 ---@cold
 --- The job begins anew: it has not failed, nor lapsed, yet. Attempts go on counting.
-function M.begin_anew(job)
+function M.reset(job)
   job[jobs.FAILURES] = 0
-  if job[jobs.OPTIONS] ~= "" and jobs.given(job).max_lapses then
+  if job[jobs.OPTIONS] ~= "" and jobs.options(job).max_lapses then
     local extra = M.extra(job)
     if extra.l then
       extra.l, extra.b = nil, nil
@@ -222,7 +222,7 @@ end
 ---@cold
 --- What the job waits for failed, or was cancelled.
 ---@param what string
-function M.depend(job, other_id, what)
+function M.fail_dependency(job, other_id, what)
   job[jobs.ENDED_MS] = meta.state[meta.NOW_MS]
   local message = "job " .. other_id .. ", on which it depends, " .. what
   if give_up(job, "dependency", message) then

@@ -58,7 +58,7 @@ function M.leave(job, name)
   note(job)
   job[jobs.QUEUE] = name
   local new = M.admit(job)
-  local expires_ms = job[jobs.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and jobs.given(job).expires_ms
+  local expires_ms = job[jobs.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and jobs.options(job).expires_ms
   if expires_ms then
     batch.remove(keys.EXPIRING .. queue[queues.NAME], id)
     batch.add(keys.EXPIRING .. name, expires_ms, id)
@@ -83,7 +83,7 @@ function M.move(job, name, priority)
       queues.note_due(queue, queues.DUE_WAITING, tonumber(score))
     end
   end
-  events.tell(job, "moved")
+  events.report(job, "moved")
   batch.flush() -- before it may go somewhere else
 end
 

@@ -28,16 +28,16 @@ function M.all(pairs_held, delay_s, each, before, message)
     local job = jobs.read(pair[1])
     if not job then
       answers[i] = "NOTFOUND"
-    elseif attempts.runs(job, pair[2]) then
+    elseif attempts.is_running(job, pair[2]) then
       if before then
         before(job)
       end
-      answers[i] = attempts.give_back(job, delay_s, message)
+      answers[i] = attempts.release(job, delay_s, message)
       if each then
         each(job)
       end
     else
-      local how = attempts.ended_how(job, pair[2])
+      local how = attempts.how_ended(job, pair[2])
       answers[i] = how == jobs.TAKEN and "CANCELLED" or how ~= jobs.GIVEN_BACK and "LOST"
         or job[jobs.STATE] == states.SCHEDULED and "scheduled"
         or "queued"

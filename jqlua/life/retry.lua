@@ -17,7 +17,7 @@ local unique = require "jqlua.job.unique"
 local M = {}
 
 M.STATES = "tecn" -- retrying, error, cancelled, skipped
-M.UNASKED = "tec" -- what is retried where no state is named: what was not needed still is not
+M.DEFAULT_STATES = "tec" -- what is retried where no state is named: what was not needed still is not
 
 --- Whether the namespace has room for the queue in which jobs are to wait again, and whether they take more matching
 --- than a call may do. Before any write.
@@ -42,7 +42,7 @@ end
 --- Of a job that never started: a moment to start by that is still to come holds, one that has passed does not. It is
 --- ready from now on.
 local function renew_times(job)
-  local options, now = jobs.options(job), meta.state[meta.NOW_MS]
+  local options, now = jobs.copy_options(job), meta.state[meta.NOW_MS]
   if options.expires_ms and options.expires_ms > now then
     local queue = queues.load(job[jobs.QUEUE])
     batch.add(keys.EXPIRING .. job[jobs.QUEUE], options.expires_ms, job[jobs.ID])
@@ -67,10 +67,10 @@ function M.retry(job, name)
   if state ~= states.RETRYING then
     history.keep_end(job)
     if job[jobs.OPTIONS] ~= "" then
-      readers.enter(job[jobs.ID], jobs.given(job).depends or {})
+      readers.enter(job[jobs.ID], jobs.options(job).depends or {})
     end
   end
-  failure.begin_anew(job)
+  failure.reset(job)
   local is_moved = name and name ~= job[jobs.QUEUE]
   if is_moved then
     moving.leave(job, name)

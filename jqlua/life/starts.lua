@@ -38,11 +38,11 @@ function M.recall(operation, token)
     local id, number
     id, number, at = struct.unpack(ENTRY, remembered, at)
     local job = jobs.read(id)
-    if job and attempts.is_of(job, number, digits) then
+    if job and attempts.is_current(job, number, digits) then
       if attempts.renew(job) > 0 then
         running[#running + 1] = job
       else
-        attempts.give_back(job, 0) -- it may not run any longer
+        attempts.release(job, 0) -- it may not run any longer
       end
     elseif job then
       attempts.forgive(job, number, digits)

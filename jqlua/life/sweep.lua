@@ -191,7 +191,7 @@ local function sweep_workers(limit)
       -- Nothing more for it, also when its jobs take more than this call to move.
       workers.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
     end
-    local failed = departure.jobs_fail(id, "the worker gave no sign of life", limit - moved)
+    local failed = departure.jobs_fail(id, "the worker sent no heartbeat in time", limit - moved)
     moved = moved + math.max(failed, 1)
     if call("EXISTS", keys.HELD .. id) == 0 then
       if record then
@@ -232,7 +232,7 @@ local function review(limit)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)
   local looked = 0
   for _, name in ipairs(names) do
-    queues.look_again(queues.load(name))
+    queues.recheck_due(queues.load(name))
     looked = looked + 1
     if not budget.pay(budget.RECORD) then
       break
@@ -314,7 +314,7 @@ function M.run(limit)
   budget.pay(-budget.RESERVE)
   meta.set_due(tonumber(call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")[2]) or meta.NONE)
   if state[meta.NEXT_DUE] > state[meta.NOW_MS] then
-    due.tell_sleepers() -- else who sweeps calls again
+    due.move_timer() -- else who sweeps calls again
   end
   transition.commit()
   return moved

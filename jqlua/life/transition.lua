@@ -44,7 +44,7 @@ M.REVIEW_MS = 5000
 --- What few jobs have: a time to start by, which is over when it started or ended, and a key that is free when it
 --- ended.
 local function leave_options(job, from, to)
-  local options = jobs.given(job)
+  local options = jobs.options(job)
   local is_end = states.is_of(to, states.ENDED) and from ~= states.KEPT
   if options.expires_ms and job[jobs.ATTEMPT] == 0 and (to == states.RUNNING or is_end) then
     batch.remove(keys.EXPIRING .. job[jobs.QUEUE], job[jobs.ID])
@@ -59,8 +59,8 @@ end
 
 ---@cold
 --- The worker that had a job learns that it was taken away.
-function M.tell_worker(job, what)
-  redis.call("SPUBLISH", keys.TOLD .. job[jobs.WORKER],
+function M.notify_worker(job, what)
+  redis.call("SPUBLISH", keys.WORKER_CHANNEL .. job[jobs.WORKER],
     what .. " " .. job[jobs.ID] .. " " .. string.format("%.0f", job[jobs.ATTEMPT]))
 end
 
@@ -71,7 +71,7 @@ local function leave_worker(job)
 end
 
 ---@cold
-local function tell_watchers(job, to)
+local function notify_watchers(job, to)
   redis.call("SPUBLISH", keys.ENDED, job[jobs.ID] .. " " .. states.name(to))
   links.note_end(job[jobs.ID], to)
 end
@@ -169,7 +169,7 @@ local function leave_ties(job, from, to, is_popped, queue)
   note_event(job, from, to)
   if from ~= states.KEPT and states.is_of(to, states.ENDED) then
     if jobs.has(job, jobs.AWAITED) then
-      tell_watchers(job, to)
+      notify_watchers(job, to)
     end
     if job[jobs.OPTIONS] ~= "" or meta.has(meta.HAS_WEBHOOKS) then
       notify(job, to)
@@ -180,7 +180,7 @@ end
 --- Whether this change is one that the statistics count.
 local function is_counted(job, from, to)
   if from == states.RUNNING then
-    return job[jobs.HOW] ~= jobs.MOVED_ON -- it was counted where it was (module life.following)
+    return job[jobs.HOW] ~= jobs.MOVED_ON -- it was counted where it was (module life.continuation)
   end
   return to == states.ERROR or to == states.CANCELLED or to == states.SKIPPED
 end
@@ -192,13 +192,13 @@ local function leave(job, from, to)
   elseif from == states.BLOCKED then
     links.leave(job[jobs.ID])
   elseif from == states.RUNNING and to == states.CANCELLED then
-    M.tell_worker(job, "cancelled")
+    M.notify_worker(job, "cancelled")
   end
 end
 
 ---@cold
 --- A job leaves nothing behind.
-local function vanish(job, from)
+local function delete(job, from)
   M.forget(job[jobs.ID], jobs.has(job, jobs.HAS_OUTCOME) or jobs.has(job, jobs.HAS_EXTRA))
   if job[jobs.OPTIONS] ~= "" then
     tags.leave(job)
@@ -252,7 +252,7 @@ function M.move(job, to, score, is_popped)
     note_end(queue)
   elseif to ~= states.BLOCKED then
     if is_dropped(queue, to) then
-      vanish(job, from)
+      delete(job, from)
       return false
     end
     note_end(queue)

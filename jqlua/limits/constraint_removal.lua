@@ -17,8 +17,8 @@ function M.remove(definition)
   limitrecord.delete(definition.n)
   -- What is remembered of queues and names must be looked up anew.
   meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
-  for name in pairs(loaded.found) do
-    loaded.found[name] = nil
+  for name in pairs(loaded.lookups) do
+    loaded.lookups[name] = nil
   end
   rollout.note(rollout.LIMITED, definition.n)
   rollout.carry_out()

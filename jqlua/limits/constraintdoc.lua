@@ -131,7 +131,7 @@ end
 --- The fields of one key, packed.
 ---@param put fun(field: string, value: any)
 ---@param queues? table as of held_by
-local function put_use(put, definition, limit, key, queues)
+local function put_usage(put, definition, limit, key, queues)
   local held = M.held_by(key, queues)
   if limit[limitrecord.RATE] > 0 and not rate.is_smooth(limit) then
     put("starts", rate.starts_in(limit, key))
@@ -216,7 +216,7 @@ function M.encode_key(definition, value)
     parts[1] = pack("by") .. by
   end
   put("running", key[keyrecord.IN_USE])
-  put_use(put, definition, limit, key)
+  put_usage(put, definition, limit, key)
   return map(parts)
 end
 
@@ -312,7 +312,7 @@ function M.encode(definition, busiest, is_only)
   put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))
   local queues = busiest and {}
   if not definition.b then
-    put_use(put, definition, limit, keyrecord.load(definition.n, ""), queues)
+    put_usage(put, definition, limit, keyrecord.load(definition.n, ""), queues)
   elseif busiest then
     local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
     put("looked", sums.looked)

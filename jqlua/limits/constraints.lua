@@ -73,7 +73,7 @@ end
 function M.facts(job, argument)
   return {
     name = job[jobs.NAME], queue = job[jobs.QUEUE], priority = job[jobs.PRIORITY], argument = argument,
-    tags = job[jobs.OPTIONS] ~= "" and jobs.given(job).tags or {},
+    tags = job[jobs.OPTIONS] ~= "" and jobs.options(job).tags or {},
   }
 end
 
@@ -200,7 +200,7 @@ end
 ---@return table[] # not to be changed
 function M.matching(queue_name, name, stores)
   local pair = queue_name .. "\0" .. name
-  local list = loaded.found[pair]
+  local list = loaded.lookups[pair]
   if list and (stores == false or not list.is_new) then
     return list
   end
@@ -218,7 +218,7 @@ function M.matching(queue_name, name, stores)
         struct.pack(">I4", version) .. (list[1] and cmsgpack.pack({ unpack(list) }) or ""))
     end
   end
-  loaded.found[pair] = list
+  loaded.lookups[pair] = list
   return list
 end
 
@@ -275,7 +275,7 @@ end
 ---@param path string of their list
 ---@return string? problem
 function M.check_asked(new_jobs, path)
-  local weighed = loaded.asked
+  local weighed = loaded.matching_cost
   if meta.state[meta.VERSION] == 0 then
     return
   end
@@ -287,8 +287,8 @@ function M.check_asked(new_jobs, path)
   end
   weighed[2] = (weighed[2] or 0) + #new_jobs
   if weighed[2] > 1 and (weighed[1] or 0) > M.MOST_ASKED then
-    return string.format("INVALID %s: constraints have more than %d conditions to look at for the jobs of this call; "
-      .. "take fewer at once", path, M.MOST_ASKED)
+    return string.format("INVALID %s: constraints would test more than %d conditions for the jobs of this call: "
+      .. "send fewer at once", path, M.MOST_ASKED)
   end
 end
 

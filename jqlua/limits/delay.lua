@@ -34,7 +34,7 @@ local function look(job, entries)
     end
   end
   if last then
-    local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.given(job).ready_ms or jobs.created_ms(job[jobs.ID])
+    local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms or jobs.created_ms(job[jobs.ID])
     if last_ms - ready_ms >= SHORTEST_MS then
       keep(job, last, last_ms)
     end

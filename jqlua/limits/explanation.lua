@@ -124,7 +124,7 @@ function M.encode(job)
     parts[#parts + 1] = pack("constraints") .. table.concat(shown)
     parts[#parts + 1] = pack("held", is_held)
     parts[#parts + 1] = pack("ahead", count_ahead(job, queue, job_units.of(job)))
-    local workers, channels = served.by(job[jobs.QUEUE])
+    local workers, channels = served.counts(job[jobs.QUEUE])
     parts[#parts + 1] = pack("workers", workers)
     parts[#parts + 1] = pack("waiting", channels)
     parts[#parts + 1] = served.is_unknown(job[jobs.QUEUE], job[jobs.NAME]) and pack("unknown", true) or nil

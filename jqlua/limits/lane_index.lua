@@ -52,7 +52,7 @@ end
 --- The key of a lane's jobs, for those who read it: what this call has gathered for it is sent before.
 function M.jobs_key(lane)
   local key = keys.LANE .. lane
-  batch.settle(key)
+  batch.flush_key(key)
   return key
 end
 

@@ -26,7 +26,7 @@ local call = redis.call
 local STEPS = 100
 -- Plain jobs that are looked at anew in one go.
 local PAGE = 8
--- Notes in loaded.found that a head was read.
+-- Notes in loaded.lookups that a head was read.
 local LOOKED = ""
 
 local function moved(job, queue)
@@ -55,13 +55,13 @@ end
 
 --- Reads the head of a lane: the first that a call looks at, which is likely to start, with its argument.
 local function read_head(place, id)
-  if loaded.found[LOOKED] then
+  if loaded.lookups[LOOKED] then
     return jobs.read(id)
   end
-  loaded.found[LOOKED] = true
+  loaded.lookups[LOOKED] = true
   local raws = call("MGET", keys.JOB .. id, keys.ARGUMENT .. id)
   place.argument = raws[2]
-  return jobs.note(id, raws[1])
+  return jobs.from_record(id, raws[1])
 end
 
 --- The best lane of a queue whose head may start now. Those that may not are parked on the way.

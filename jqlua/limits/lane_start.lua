@@ -57,7 +57,7 @@ local function followers(head, most)
   end
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
   for i, raw in ipairs(raws) do
-    local job = jobs.note(waiting[2 * i - 1], raw)
+    local job = jobs.from_record(waiting[2 * i - 1], raw)
     local units = job and job[jobs.STATE] == states.IN_LANE and job_units.of(job)
     if not units or units[job_units.LANE] ~= place.lane or job[jobs.OPTIONS] ~= "" and attempts.has_expired(job) then
       break
@@ -111,7 +111,7 @@ local function start_lane(head, most)
     start(queue, job, units_of_job)
     started[i + 1], ids[i + 1] = job, job[jobs.ID]
   end
-  loaded.found[place.lane] = nil
+  loaded.lookups[place.lane] = nil
   call("ZREM", lane_index.jobs_key(place.lane), unpack(ids))
   if place.path ~= "" then
     take_turn(queue, place)

@@ -23,11 +23,11 @@ local call = redis.call
 ---@return number? priority of the lane's best job
 ---@return string? id
 function M.head(lane)
-  local known = loaded.found[lane]
+  local known = loaded.lookups[lane]
   if not known then
     local first = call("ZRANGE", lane_index.jobs_key(lane), 0, 0, "WITHSCORES")
     known = { tonumber(first[2]), first[1] }
-    loaded.found[lane] = known
+    loaded.lookups[lane] = known
   end
   return known[1], known[2]
 end
@@ -37,12 +37,12 @@ function M.join(queue, job)
   local units = job_units.of(job)
   local lane, id, priority = units[job_units.LANE], job[jobs.ID], job[jobs.PRIORITY]
   if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
-    due.tell_sleepers() -- what holds the lane may be over, and nobody came
+    due.move_timer() -- what holds the lane may be over, and nobody came
   end
   local head_priority, head_id = M.head(lane)
   batch.add(keys.LANE .. lane, priority, id)
   if not head_id or lane_index.is_before(priority, id, head_priority, head_id) then
-    loaded.found[lane] = { priority, id }
+    loaded.lookups[lane] = { priority, id }
     lane_index.add(queue, priority, id, lane .. units[job_units.PATH])
     queue[queues.REOPENED] = true
   else
@@ -55,7 +55,7 @@ end
 function M.leave(queue, job)
   local units = job_units.of(job)
   local lane, path, id = units[job_units.LANE], units[job_units.PATH], job[jobs.ID]
-  loaded.found[lane] = nil
+  loaded.lookups[lane] = nil
   call("ZREM", lane_index.jobs_key(lane), id)
   local is_fair = path ~= ""
   if is_fair and lane_index.withdraw(queue, job[jobs.PRIORITY], id, lane, path) then

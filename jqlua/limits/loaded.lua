@@ -7,7 +7,7 @@ M.limits = {} -- by number (module limits.limitrecord); false where the constrai
 M.keys = {} -- by name (module limits.keyrecord)
 -- By lane its best job, {priority, id}, both nil for none (module limits.lanes); by queue and name, with a zero byte
 -- between, the definitions that may match (module limits.constraints).
-M.found = {}
-M.asked = {} -- how much matching the jobs that come with this call take, and how many they are
+M.lookups = {}
+M.matching_cost = {} -- how much matching the jobs that come with this call take, and how many they are
 
 return M

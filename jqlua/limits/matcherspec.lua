@@ -320,7 +320,7 @@ function M.read(blob)
   elseif #blob > MOST_BYTES then
     return nil, "INVALID match: expected at most " .. MOST_BYTES .. " bytes, got " .. #blob
   elseif not msgpack.is_whole(blob) then
-    return nil, "INVALID match: expected one whole MessagePack map, got bytes that are none, or more than one value"
+    return nil, "INVALID match: expected one whole MessagePack map, got invalid bytes, or more than one value"
   end
   local program, problem = read_matcher({ blob = blob, conditions = 0, operands = 0 }, 1, "match", 1, condition.ALL)
   return program and { unpack(program, 3) }, problem

@@ -178,7 +178,7 @@ function M.review_all(queue, members, stops)
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
   local id
   for i = 1, #members, 2 do
-    local job = jobs.note(members[i], raws[i])
+    local job = jobs.from_record(members[i], raws[i])
     local is_moved = job and M.review(job, queue, raws[i + 1] or nil)
     if stops and not is_moved then
       id = members[i]

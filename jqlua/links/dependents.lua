@@ -49,7 +49,7 @@ end
 --- another failed is not needed: where one did, it is not `only` any more.
 function M.free(job)
   local now = meta.state[meta.NOW_MS]
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   if options.if_failed == "only" then
     job[jobs.ENDED_MS] = now
     if transition.move(job, states.SKIPPED, now) then
@@ -69,7 +69,7 @@ end
 --- A job on which another depends failed: if that is what the other is for, it runs when the rest has ended.
 ---@return string if_failed
 local function policy_of(job)
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   if options.if_failed == "only" then
     options.if_failed = "run"
     job[jobs.OPTIONS] = cmsgpack.pack(options)
@@ -89,7 +89,7 @@ local function settle(job, id, how)
     end
     links.tree[1] = nil
   elseif policy == "fail" then
-    failure.depend(job, id, how == states.ERROR and "failed" or "was cancelled")
+    failure.fail_dependency(job, id, how == states.ERROR and "failed" or "was cancelled")
   elseif policy == "run" and links.cut(job[jobs.ID], id) then
     M.free(job)
   end
@@ -150,7 +150,7 @@ function M.change(job, added, removed, has_new_policy)
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
   if waits and job[jobs.STATE] ~= states.BLOCKED then
     -- It is ready when it is free, or at the moment it is scheduled for. One that is queued has that behind it.
-    local options = jobs.options(job)
+    local options = jobs.copy_options(job)
     options.ready_ms = job[jobs.STATE] == states.SCHEDULED
       and tonumber(call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), states.SCHEDULED), id)) or nil
     job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""

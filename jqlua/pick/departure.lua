@@ -47,7 +47,7 @@ end
 ---@return number moved
 function M.jobs_back(id)
   return each_held(id, nil, function(job)
-    attempts.give_back(job, 0)
+    attempts.release(job, 0)
   end)
 end
 

@@ -87,7 +87,7 @@ local function settle(plan, reply, wakes, is_ready)
   if wakes then
     sleepers.go_on(wish.wait.on, is_ready)
   elseif wish.wait and is_nothing and reply[plan[plans.PLACE]] ~= 0 and not plan[plans.IS_QUIET] then
-    sleepers.rest(wish.worker, wish.wait.on, wish.wait.ms, wish.wanted, wish.without)
+    sleepers.sleep(wish.worker, wish.wait.on, wish.wait.ms, wish.wanted, wish.without)
   end
 end
 

@@ -1,6 +1,7 @@
 -- What a call notes of a wish that it carries out, and the jobs that it starts for it.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
 local heads = require "jqlua.queue.heads"
 local lane_start = require "jqlua.limits.lane_start"
 local attempts = require "jqlua.life.attempts"
@@ -44,7 +45,7 @@ function M.new(wish, token, before)
   local problem = wish.entries.has_patterns and heads.check_patterns(wish.entries, wish.path .. "queues")
   local is_registered = workers.is_id(wish.worker)
   if is_registered and not workers.is_registered(wish.worker) then
-    problem = problem or "NOTFOUND worker: " .. wish.worker .. " is not registered, or was dropped as dead"
+    problem = problem or check.missing("worker", "registered worker", wish.worker)
   end
   if problem then
     return nil, problem

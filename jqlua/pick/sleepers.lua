@@ -40,7 +40,7 @@ function M.wake(queue_name, is_behind)
   for i = 1, #known, 2 do
     local names, without = cmsgpack.unpack(known[i + 1])
     for _, wanted in ipairs(names) do
-      if (without or not is_behind) and queues.is_meant(wanted, queue_name) then
+      if (without or not is_behind) and queues.matches(wanted, queue_name) then
         mark(known[i])
         break
       end
@@ -120,7 +120,7 @@ end
 --- A worker found nothing and goes to sleep. The marker, if set, has nothing to tell any more.
 ---@param wanted string[] names and patterns of queues
 ---@param without table<string, boolean>|false names of jobs that nobody on this channel takes
-function M.rest(who, channel, ms, wanted, without)
+function M.sleep(who, channel, ms, wanted, without)
   local next_ms = meta.next_ms()
   if next_ms >= 0 and next_ms < ms then
     ms = next_ms

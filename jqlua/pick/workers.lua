@@ -156,7 +156,7 @@ function M.ask(id, record, request)
   if record.k then
     sleepers.leave(id)
   end
-  call("SPUBLISH", keys.TOLD .. id, request)
+  call("SPUBLISH", keys.WORKER_CHANNEL .. id, request)
 end
 
 ---@cold

@@ -19,11 +19,12 @@ local MOST = 100
 local CHUNK = 20
 local READY = { states.QUEUED, states.IN_LANE }
 
---- Since when a job that waits for a worker does.
+--- Since when a job has been ready.
 ---@return number ms
 local function since(job)
   local created_ms = jobs.created_ms(job[jobs.ID])
-  local ready_ms = job[jobs.ATTEMPT] > 0 and job[jobs.ENDED_MS] or job[jobs.OPTIONS] ~= "" and jobs.given(job).ready_ms
+  local ready_ms = job[jobs.ATTEMPT] > 0 and job[jobs.ENDED_MS]
+    or job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms
   return math.max(created_ms, ready_ms or created_ms)
 end
 
@@ -47,7 +48,7 @@ local function of_priority(key, priority, oldest, most)
       if jobs.created_ms(id) >= oldest then
         return oldest, looked + i, oldest_job
       end
-      local job = jobs.note(id, raws[i])
+      local job = jobs.from_record(id, raws[i])
       local since_ms = job and since(job)
       if job and since_ms < oldest then
         oldest, oldest_job = since_ms, job

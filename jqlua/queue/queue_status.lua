@@ -84,7 +84,7 @@ end
 function M.add(queue, shown, minutes, oldest)
   local name = queue[queues.NAME]
   local recent, is_active = recent_of(name, minutes)
-  shown.workers, shown.channels = served.by(name)
+  shown.workers, shown.channels = served.counts(name)
   shown.recent, shown.empties_ms = recent, recent and empties_in(shown, recent)
   if shown.oldest_ready_ms then
     local is_served = is_active or name == queues.WEBHOOKS or shown.workers + shown.channels + shown.running > 0

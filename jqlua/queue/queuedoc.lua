@@ -35,7 +35,7 @@ end
 
 ---@return table document
 ---@return table? oldest record of its oldest ready job
-local function shown_of(queue)
+local function document_of(queue)
   local shown = {
     name = queue[queues.NAME], paused = queue[queues.PAUSED] ~= 0, max_waiting = queue[queues.MAX_WAITING],
   }
@@ -58,7 +58,7 @@ end
 
 ---@return string map
 function M.encode(queue)
-  return cmsgpack.pack((shown_of(queue)))
+  return cmsgpack.pack((document_of(queue)))
 end
 
 ---@cold
@@ -66,8 +66,8 @@ end
 ---@param minutes? number
 ---@param held? number of jobs that are looked at
 ---@return string map
-function M.encode_standing(queue, minutes, held)
-  local shown, first = shown_of(queue)
+function M.encode_status(queue, minutes, held)
+  local shown, first = document_of(queue)
   if minutes then
     queue_status.add(queue, shown, minutes, first)
   end

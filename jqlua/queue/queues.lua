@@ -129,13 +129,13 @@ function M.note_due(queue, field, at_ms)
     queue[M.CHANGED] = true
     due.note(M.due_member(queue, field), at_ms)
   else
-    due.tell_sleepers()
+    due.move_timer()
   end
 end
 
 ---@cold
 --- Settings changed: moments that were noted before may be too late.
-function M.look_again(queue)
+function M.recheck_due(queue)
   M.note_due(queue, M.DUE_RUNNING, due.AT_ONCE)
   M.note_due(queue, M.DUE_ENDED, due.AT_ONCE)
 end
@@ -153,7 +153,7 @@ end
 
 ---@cold
 --- Whether a name or pattern that somebody asks for means a queue.
-function M.is_meant(wanted, name)
+function M.matches(wanted, name)
   return wanted == name or name ~= M.WEBHOOKS and glob.is_pattern(wanted) and glob.match(wanted, name)
 end
 

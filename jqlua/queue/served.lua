@@ -61,7 +61,7 @@ end
 
 local function wants(list, name)
   for _, text in ipairs(list) do
-    if queues.is_meant(text, name) then
+    if queues.matches(text, name) then
       return true
     end
   end
@@ -71,7 +71,7 @@ end
 ---@param name string a queue
 ---@return number workers registered for it
 ---@return number channels on which somebody waits for it
-function M.by(name)
+function M.counts(name)
   local registered, channels = 0, 0
   for _, group in ipairs(all()) do
     budget.pay(budget.CONDITION * #group.queues)

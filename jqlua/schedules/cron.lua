@@ -294,7 +294,7 @@ function M.parse(text)
   }
   cron.least_day = cron.is_either and 1 or sorted(cron.days, 31)[1]
   if not at_clock(cron, 0) then
-    return nil, "such a day never comes"
+    return nil, "there is no such day"
   end
   return cron
 end

@@ -37,7 +37,7 @@ local function check_when(spec)
     end
     for _, field in ipairs({ "utc_offset", "tz", "timezone" }) do
       if spec[field] ~= nil then
-        return "INVALID " .. field .. ": only a schedule with cron has it"
+        return "INVALID " .. field .. ": only valid with cron"
       end
     end
     if spec.offset ~= nil and not check.is_number(spec.offset, 0, spec.every) then
@@ -49,7 +49,7 @@ local function check_when(spec)
   if not parsed then
     return "INVALID cron: " .. problem
   elseif spec.offset ~= nil then
-    return "INVALID offset: only a schedule with every has it"
+    return "INVALID offset: only valid with every"
   elseif spec.utc_offset ~= nil and not check.is_integer(spec.utc_offset, -1440, 1440) then
     return check.problem("utc_offset", "whole minutes from -1440 to 1440", spec.utc_offset)
   end
@@ -86,7 +86,7 @@ local function check_job(job_spec)
   end
   for _, field in ipairs({ "run_at", "depends" }) do
     if job_spec[field] ~= nil then
-      return "INVALID job." .. field .. ": the job of a schedule cannot have it"
+      return "INVALID job." .. field .. ": not valid for the job of a schedule"
     end
   end
   local read, problem = jobspec.read(job_spec, "job", 0)

@@ -1,7 +1,7 @@
 ---@lazy
 -- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
 -- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
-local arrival = require "jqlua.life.arrival"
+local creation = require "jqlua.life.creation"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
@@ -75,13 +75,13 @@ end
 ---@return number? created 0 or 1
 local function create(schedule, at_ms, is_beside)
   local new = jobspec.read(schedule.s.job, "job", 0)
-  if not new or not arrival.has_room(new) then
+  if not new or not creation.has_room(new) then
     return nil
   end
-  local options = jobs.options(new)
+  local options = jobs.copy_options(new)
   options.schedule, options.schedule_ms = schedule.s.id, at_ms
   new[jobs.OPTIONS] = cmsgpack.pack(options)
-  local id, created = arrival.create(new, schedule.a)
+  local id, created = creation.create(new, schedule.a)
   if created == 1 then
     schedules.note_made(schedule, id, not is_beside and at_ms or nil)
   end
@@ -108,7 +108,7 @@ function M.run_now(schedule_id)
   local id, created = create(schedule, meta.state[meta.NOW_MS], true)
   if not id then
     local job = schedule.s.job
-    return nil, "FULL job.queue: " .. check.show(job.queue or job.name) .. " takes no more jobs that wait"
+    return nil, "FULL job.queue: " .. check.show(job.queue or job.name) .. " has reached max_waiting"
   elseif created == 1 then
     schedules.save(schedule)
   end

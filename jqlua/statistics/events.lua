@@ -23,7 +23,7 @@ end
 ---@param shown table fields of the event, to which those are added that all have
 ---@param starts boolean whether the job is about to run
 local function add(job, shown, starts)
-  local is_tracked = jobs.given(job).track == true
+  local is_tracked = jobs.options(job).track == true
   if not is_tracked and not meta.state[meta.EVENTS] then
     return
   end
@@ -54,7 +54,7 @@ end
 --- Notes what is no change of state.
 ---@param what string its name
 ---@param more? table further fields
-function M.tell(job, what, more)
+function M.report(job, what, more)
   local shown = more or {}
   shown.event, shown.state = what, states.name(job[jobs.STATE])
   add(job, shown, false)

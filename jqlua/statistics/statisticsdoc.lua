@@ -43,7 +43,7 @@ function M.check(spec)
   end
   for _, field in ipairs({ "cursor", "count" }) do
     if spec[field] ~= nil and not spec.series then
-      return "INVALID " .. field .. ": only with series"
+      return "INVALID " .. field .. ": only valid with series"
     end
   end
   if spec.cursor ~= nil and (type(spec.cursor) ~= "string" or #spec.cursor > 511) then

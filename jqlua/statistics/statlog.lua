@@ -98,7 +98,7 @@ function M.left(job, from, to)
   if from == states.RUNNING then
     local started_ms = job[jobs.STARTED_MS]
     if job[jobs.ATTEMPT] == 1 then
-      local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.given(job).ready_ms
+      local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms
       wait = within(started_ms - (ready_ms or jobs.created_ms(job[jobs.ID])))
     end
     run = within(meta.state[meta.NOW_MS] - started_ms)

@@ -27,7 +27,7 @@ local function report(problems, ...)
 end
 
 local function check_expiry(job, problems)
-  local expires_ms = jobs.options(job).expires_ms
+  local expires_ms = jobs.copy_options(job).expires_ms
   local score = call("ZSCORE", keys.EXPIRING .. job[jobs.QUEUE], job[jobs.ID])
   local is_waiting = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
   if is_waiting and expires_ms and tonumber(score or -1) ~= expires_ms then

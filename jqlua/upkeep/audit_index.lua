@@ -18,7 +18,7 @@ local function report(problems, ...)
 end
 
 local function tags_of(job)
-  return job[jobs.OPTIONS] ~= "" and jobs.options(job).tags or {}
+  return job[jobs.OPTIONS] ~= "" and jobs.copy_options(job).tags or {}
 end
 
 local function group_of(job)
@@ -43,7 +43,7 @@ function M.check_job(job, problems)
       report(problems, "job", id, "is missing among the failures of group", group)
     end
   end
-  if (tags[1] or jobs.options(job).unique_for or job[jobs.STATE] == states.ERROR)
+  if (tags[1] or jobs.copy_options(job).unique_for or job[jobs.STATE] == states.ERROR)
     and not queues.has(queue, queues.INDEXED) then
     report(problems, "queue", job[jobs.QUEUE], "has jobs in indexes and does not know it")
   end

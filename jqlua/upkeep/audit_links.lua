@@ -21,7 +21,7 @@ end
 ---@param job table
 function M.check_job(job, problems)
   local id = job[jobs.ID]
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   if options.unique and not options.unique_within and not states.is_of(job[jobs.STATE], states.ENDED)
     and not (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true) then
     report(problems, "job", id, "has lost its unique key")
@@ -66,7 +66,7 @@ end
 function M.check_readers(id, problems)
   for _, dependent in ipairs(call("ZRANGE", keys.READERS .. id, 0, MOST_MEMBERS - 1)) do
     local job = jobs.read(dependent)
-    local depends = job and not states.is_of(job[jobs.STATE], states.ENDED) and jobs.options(job).depends or {}
+    local depends = job and not states.is_of(job[jobs.STATE], states.ENDED) and jobs.copy_options(job).depends or {}
     if not (" " .. table.concat(depends, " ")):find(" " .. id, 1, true) then
       report(problems, "job", id, "has its result held for", dependent, "which does not need it")
     end
@@ -84,10 +84,10 @@ function M.check_unique(key, problems)
   for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
     local job = jobs.read(id)
     local has_ended = not job or states.is_of(job[jobs.STATE], states.ENDED)
-    if is_kept ~= has_ended and not (is_kept and jobs.options(job).unique_within) then
+    if is_kept ~= has_ended and not (is_kept and jobs.copy_options(job).unique_within) then
       report(problems, "unique key", key, is_kept and "is kept for" or "is of", id, "which has",
         has_ended and "ended" or "not ended")
-    elseif job and jobs.options(job).unique ~= key then
+    elseif job and jobs.copy_options(job).unique ~= key then
       report(problems, "unique key", key, "is of", id, "which has another")
     end
   end

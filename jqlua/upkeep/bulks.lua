@@ -69,13 +69,13 @@ function M.begin(bulk)
     if not other.ended_ms then
       open = open + 1
       if other.where.queue == bulk.where.queue then
-        return nil, "CONFLICT where.queue: bulk operation " .. other.id .. " is under way "
-          .. (bulk.where.queue and "with jobs of " .. check.show(bulk.where.queue) or "with jobs of all queues")
+        return nil, "CONFLICT where.queue: bulk operation " .. other.id .. " is running "
+          .. (bulk.where.queue and "on jobs of " .. check.show(bulk.where.queue) or "on jobs of all queues")
       end
     end
   end
   if open >= MOST_OPEN then
-    return nil, "FULL where: " .. MOST_OPEN .. " bulk operations are under way"
+    return nil, "FULL where: " .. MOST_OPEN .. " bulk operations are running, the limit"
   end
   drop_old(list)
   bulk.id, bulk.begun_ms = "t" .. serial.next(), meta.state[meta.NOW_MS]
@@ -96,9 +96,9 @@ end
 function M.step(bulk, step)
   local now = meta.state[meta.NOW_MS]
   if bulk.ended_ms then
-    return nil, "CONFLICT id: it is over"
+    return nil, "CONFLICT id: it has ended"
   elseif bulk.holder and bulk.holder ~= step.holder and bulk.until_ms > now then
-    return nil, "CONFLICT id: another carries it on"
+    return nil, "CONFLICT id: another master runs it"
   elseif bulk.holder and bulk.holder ~= step.holder then
     bulk.resumed = bulk.resumed + 1
   end

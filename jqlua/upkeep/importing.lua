@@ -93,8 +93,8 @@ local function decode(i, blob)
   end
   local schema = record[1] == "begin" and record[2] or record[1] == "end" and struct.unpack(">I2", record[3])
   if schema and schema ~= meta.SCHEMA then
-    return nil, "VERSION the export is of schema " .. schema .. ", these scripts know " .. meta.SCHEMA
-      .. ": use scripts of its version"
+    return nil, "VERSION the export has schema " .. schema .. ", these scripts use " .. meta.SCHEMA
+      .. ": use scripts of that version"
   end
   return record
 end
@@ -144,7 +144,7 @@ function M.check(records, digest)
     if noted == "done " .. digest then
       return nil, true
     end
-    return "CONFLICT namespace " .. KEYS[1] .. " is set up: import into one that is not"
+    return "CONFLICT namespace " .. KEYS[1] .. " is set up already: import into a new one"
   end
   local copy = noted
   local first, last = records[1], records[#records]

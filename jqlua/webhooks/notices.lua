@@ -23,7 +23,7 @@ local why = {}
 
 --- The next job that ends fails for this reason.
 ---@param message string its beginning
-function M.explain(reason, message, group)
+function M.set_reason(reason, message, group)
   why.reason, why.message, why.group = reason, message, group
 end
 
@@ -51,7 +51,7 @@ local function new(target)
     0, states.SCHEDULED, jobs.NOT_YET, 0, 0, 0, 0, queues.WEBHOOKS, queues.WEBHOOKS, 0, MAX_RETRY, LEASE_MS,
     cmsgpack.pack({ webhook = target }), "", "", id, "", false,
   }
-  jobs.hold(job)
+  jobs.cache(job)
   jobs.save(job)
   local writes = batch.writes
   local n = #writes
@@ -65,7 +65,7 @@ end
 ---@param to string letter
 ---@return table[] jobs
 function M.of(moved, to)
-  local options, made = jobs.given(moved), {}
+  local options, made = jobs.options(moved), {}
   if options.webhook then
     return made
   end

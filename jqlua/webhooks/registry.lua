@@ -74,10 +74,9 @@ function M.put(hook, secrets)
   local list = others(hook.i)
   list[#list + 1] = hook
   if #list > M.MOST then
-    return "FULL id: there are " .. M.MOST .. " webhooks already, creating " .. check.show(hook.i)
-      .. " would be one too many"
+    return "FULL id: cannot create " .. check.show(hook.i) .. ": there are " .. M.MOST .. " webhooks, the limit"
   elseif #cmsgpack.pack(list) > M.MOST_BYTES then
-    return "FULL match: all webhooks together take at most " .. M.MOST_BYTES .. " bytes"
+    return "FULL match: the matchers of all webhooks together may have at most " .. M.MOST_BYTES .. " bytes"
   end
   table.sort(list, function(a, b)
     return a.i < b.i

@@ -50,7 +50,7 @@ function M.parse()
   if spec.id == registry.OWN then
     if spec.url ~= nil or spec.on ~= nil or match ~= "" then
       local field = spec.url ~= nil and "url" or spec.on ~= nil and "on" or "match"
-      return nil, "INVALID " .. field .. ": " .. registry.OWN .. " has secrets only, for what jobs ask for themselves"
+      return nil, "INVALID " .. field .. ": " .. registry.OWN .. " takes only secrets, which sign what jobs notify"
     end
     return { i = spec.id, o = "" }, nil, spec
   elseif not check.is_url(spec.url) then

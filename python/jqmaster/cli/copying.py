@@ -50,7 +50,7 @@ def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
     from jqmaster.engine import copying
 
     client = connect(creates=True, into=True)
-    namespace = current.get().namespace or (client.namespace if client.is_redis else None)
+    namespace = current.get().namespace or (client.namespace if client.target.is_redis else None)
     if namespace is None:
         raise Refused("by way of a master --namespace is required, or give --redis", "INVALID")
     with values.opened(file, "rb") as source:

@@ -249,7 +249,7 @@ def outcome(client: Client, job_id: str) -> Any:
     if "result" in document:
         return document["result"]
     if document.get("keep_result"):
-        raise Refused(f"job {job_id} is done; its result is gone: it was read, or its time is over", "EXPIRED")
+        raise Refused(f"job {job_id} is done; its result is gone: it was read, or it expired", "EXPIRED")
     raise Refused(f"job {job_id} is done; it has no result, as it was not enqueued with --keep-result", "NOTFOUND")
 
 

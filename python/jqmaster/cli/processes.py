@@ -161,7 +161,7 @@ def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
         if not url:
             raise Refused("give either --url or --redis", "INVALID")
         return run(WorkOptions(functions=jobs, **options), ends_process=until is None)
-    asks_redis = is_redis(url) if url else jobs.is_redis
+    asks_redis = is_redis(url) if url else jobs.target.is_redis
     options["namespace"] = where.namespace if asks_redis else where.said_namespace
     own["process_memory"] = own["process_memory"] and own["process_memory"] << 20
     try:

@@ -38,7 +38,7 @@ def check(text: str) -> None:
     *_, days, months, _ = (_values(said, field) for said, field in zip(fields, _FIELDS, strict=True))
     is_either = fields[3][0] != "*" and fields[5][0] != "*"
     if not is_either and min(days) > max(_LONGEST[month - 1] for month in months):
-        raise ValueError(f"cron {text!r}: such a day never comes")
+        raise ValueError(f"cron {text!r}: there is no such day")
 
 
 def _values(said: str, field: _Field) -> set[int]:

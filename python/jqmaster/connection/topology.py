@@ -16,7 +16,7 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from jqmaster.connection.url import Address, Target
+from jqmaster.connection.url import Address, RedisUrl
 from jqmaster.errors import Unavailable
 
 ANSWER_S = 1.0  # for all of them
@@ -82,9 +82,9 @@ Topology = Sentinels | Cluster
 """Knows whom to ask where a namespace lives."""
 
 
-def make(target: Target, kind: Any, settings: Mapping[str, Any]) -> Topology:
+def make(target: RedisUrl, kind: Any, settings: Mapping[str, Any]) -> Topology:
     """For a URL. `kind` and `settings` are those of connections to its servers."""
-    left_out = {"place", "host", "port", "db"}
+    left_out = {"endpoint", "host", "port", "db"}
     if target.kind == "cluster":
         return Cluster(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
     left_out |= {"username", "password"}

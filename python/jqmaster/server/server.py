@@ -16,14 +16,14 @@ from typing import Any
 
 import hypercorn.asyncio
 import hypercorn.config
-import redis.asyncio as redis_asyncio
 
 from jqmaster import __version__
+from jqmaster.cluster.opening import Opened, opened
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
 from jqmaster.engine import scripts
 from jqmaster.engine.ended import Ended
-from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, UnsuitableServer
@@ -120,7 +120,7 @@ class Server:
         self.webhooks: Webhooks
         self._bulks: Bulks
         self._embedded: EmbeddedRedis | None = None
-        self._redis: redis_asyncio.Redis | None = None
+        self._opened: Opened | None = None
         self._waiting: Waiting
         self._ended: Ended
         self._events: EventFeed
@@ -156,10 +156,10 @@ class Server:
             await self.master.overview.stop()
         if self._keyring is not None:
             await self._keyring.stop()
-        if self._redis is not None:
+        if self._opened is not None:
             with contextlib.suppress(Exception):
-                await self._redis.aclose()
-        self._redis = None
+                await self._opened.close()
+        self._opened = None
         if self._socket is not None:
             self._socket.close()
         if self.options.unix and self.url:
@@ -230,14 +230,13 @@ class Server:
     async def _open(self, name: str) -> tuple[Engine, Desk]:
         """The engine, and the parts that ask Redis beside it."""
         options = self.options
-        self._redis = connect(self.redis_url)
-        await scripts.load(self._redis, options.namespace, form=options.form)
-        engine = Engine(self._redis, options.namespace, form=options.form, recreate=options.recreate)
-        self._keyring = await self._keys(engine)
-        self._waiting = Waiting(engine, self._redis)
-        self._ended = Ended(engine, self._redis)
-        self._events = EventFeed(engine, self._redis)
-        return engine, Desk(engine, self._redis, name, options.push_secrets)
+        here = self._opened = opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
+        await here.load()
+        self._keyring = await self._keys(here.engine)
+        self._waiting = here.waiting()
+        self._ended = here.ended()
+        self._events = here.feed(lambda engine: EventFeed(engine, engine.redis))
+        return here.engine, here.desk(lambda engine: Desk(engine, engine.redis, name, options.push_secrets))
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""

@@ -84,7 +84,7 @@ class Contact:
                 self._owner.trouble.met("give jobs back", error)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
-            except (JQError, ValueError, TypeError, OverflowError) as error:
+            except JQError as error:
                 milder = endings.put_off(release, error)
                 if milder is None:
                     return [endings.failed(release.job, f"the release was refused: {error}", retry=False)]

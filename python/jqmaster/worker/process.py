@@ -41,7 +41,7 @@ class Call(NamedTuple):
     job: Job
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    connection: Mapping[str, Any]
+    target: Any
 
 
 class Reply(NamedTuple):
@@ -224,7 +224,7 @@ def _answer(packed: bytes, say: _Saying, runner: asyncio.Runner, surroundings: _
         call: Call = pickle.loads(packed)
         found = _found(call.where, call.job.name)
         if (jq := getattr(found, "jq", None)) is not None:
-            jq.connect(call.connection)
+            jq.connect(call.target)
             runner.run(surroundings.enter(jq))
     except BaseException as error:
         failure = failure_of(error)

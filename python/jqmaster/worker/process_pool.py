@@ -71,13 +71,13 @@ class ProcessPool:
         job: Job,
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
-        connection: Mapping[str, Any],
+        target: Any,
     ) -> Any:
-        """Call `function` there. `connection`: of the object that it is a job of. What it raises is raised here.
+        """Call `function` there. `target`: what the object that it is a job of is for. What it raises is raised here.
         Raises ProcessDied."""
         where = (function.__module__, function.__qualname__)
         try:
-            call = pickle.dumps(process.Call(where, job, args, dict(kwargs), connection))
+            call = pickle.dumps(process.Call(where, job, args, dict(kwargs), target))
         except Exception as error:
             raise JobFailed(f"the argument cannot be sent to a process: {summary(error)}", retry=False) from error
         self._idle = [one for one in self._idle if one.is_alive]

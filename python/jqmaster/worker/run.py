@@ -24,12 +24,13 @@ from jqmaster.engine.secret import check_master, key_of
 from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
+from jqmaster.worker.ending import Outcome
 from jqmaster.worker.patched import worker_problem
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
 from jqmaster.worker.watch import Watch, Watched
-from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Outcome, Worker, queues_for
+from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker, queues_for
 
 if TYPE_CHECKING:
     from jqmaster.worker.push import PushHost
@@ -213,8 +214,8 @@ def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
     wish: dict[str, Any] = {"order": options.order, "name": options.name}
     if options.redis_url is not None:
         try:
-            more = {"form": options.form, "recreate": options.recreate}
-            return RedisSource.from_url(options.redis_url, options.namespace, queues, **wish, **more)
+            how: dict[str, Any] = {"form": options.form, "recreate": options.recreate}
+            return RedisSource(options.redis_url, options.namespace, queues, **wish, **how)
         except ValueError as error:
             raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
     for url in options.masters:

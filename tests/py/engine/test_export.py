@@ -158,17 +158,6 @@ class TestPages:
         await import_(target, records, count)
         await check_copy(source, target)
 
-    async def test_ten_thousand_jobs(self, settable: SettableEngine, target: SettableEngine) -> None:
-        for _ in range(10):
-            jobs = [({"name": "a", "tags": ["t"]}, msgpack.packb(number)) for number in range(1000)]
-            await settable.enqueue(jobs)
-        records = await export(settable, 1000)
-        # Sets that are larger than a page are in several records.
-        assert len([record for record in records if b"q:a" in record]) >= 20
-        await import_(target, records, 1000)
-        await check_copy(settable, target)
-        assert len((await target.pick("w", "a", 1000)).jobs) == 1000
-
     async def test_large_arguments_come_one_by_one(self, settable: SettableEngine, target: SettableEngine) -> None:
         argument = msgpack.packb(b"\xff" * (3 << 20))
         for _ in range(5):
