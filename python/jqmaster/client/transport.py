@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
-from jqmaster.cluster.opening import opened
-from jqmaster.connection.blocking import Messages, listening
+from jqmaster.cluster.opening import Opened
+from jqmaster.connection.blocking import Listener, listening
 from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.together import Together
 from jqmaster.engine import durable as durables
@@ -61,7 +61,7 @@ class RedisTransport:
     def __init__(
         self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False, actor: str | None = None
     ) -> None:
-        self._opened = opened(url, namespace, form=form, recreate=recreate, actor=actor)
+        self._opened = Opened(url, namespace, form=form, recreate=recreate, actor=actor)
         self.engine = self._opened.engine
 
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
@@ -161,7 +161,7 @@ class PlainTransport(RedisTransport):
         async with self._listening(job_id, f"job:{job_id}") as messages:
             yield messages.get
 
-    def _listening(self, job_id: str, channel: str) -> AbstractAsyncContextManager[Messages]:
+    def _listening(self, job_id: str, channel: str) -> AbstractAsyncContextManager[Listener]:
         engine = self._opened.engine_of(job_id)
         return listening(endpoint_of(engine.redis), f"{engine.namespace}:{channel}")
 

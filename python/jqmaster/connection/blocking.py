@@ -231,7 +231,7 @@ def blocking_pool_at(target: RedisUrl, **settings: Any) -> Any:
     return pool
 
 
-class Messages:
+class Listener:
     """What comes on a shard channel, over a connection of its own."""
 
     def __init__(self, endpoint: Endpoint, channel: str) -> None:
@@ -280,9 +280,9 @@ class Messages:
 
 
 @asynccontextmanager
-async def listening(endpoint: Endpoint, channel: str) -> AsyncIterator[Messages]:
+async def listening(endpoint: Endpoint, channel: str) -> AsyncIterator[Listener]:
     """Within it: the messages of `channel`."""
-    messages = Messages(endpoint, channel)
+    messages = Listener(endpoint, channel)
     try:
         yield messages
     finally:

@@ -16,7 +16,7 @@ from jqmaster.engine import request as requests
 from jqmaster.engine.calls import Argument, Holding, Spec, given, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.http_blocking import BlockingSession, Content, NotSent, Session
+from jqmaster.engine.http_blocking import BlockingSession, HttpContent, NotSent, Session
 from jqmaster.engine.options import Bounds
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Beat, Document, Enqueued, Finished, Note, Picked
@@ -236,7 +236,7 @@ class HttpEngine(Operations):
                 return answer
 
     @asynccontextmanager
-    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[Content]:
+    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[HttpContent]:
         """An answer that goes on. Raises Unavailable when it is cut off."""
         url = self._urls[0]
         try:

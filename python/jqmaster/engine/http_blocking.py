@@ -22,13 +22,13 @@ class NotSent(OSError):
     """There was no connection: nobody has heard of the request."""
 
 
-class Response(NamedTuple):
+class HttpResponse(NamedTuple):
     status: int
     content: bytes
     content_type: str
 
 
-class Content(Protocol):
+class HttpContent(Protocol):
     """The body of an answer that goes on: its lines, or pieces as they come."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
@@ -43,9 +43,9 @@ class Session(Protocol):
 
     async def request(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
-    ) -> Response: ...
+    ) -> HttpResponse: ...
 
-    def stream(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[tuple[int, Content]]: ...
+    def stream(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[tuple[int, HttpContent]]: ...
 
     async def close(self) -> None: ...
 
@@ -59,11 +59,11 @@ class BlockingSession:
 
     async def request(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
-    ) -> Response:
+    ) -> HttpResponse:
         connection, path = self._connected(url, timeout_s)
         try:
             response = self._ask(connection, method, path, body, headers)
-            answer = Response(response.status, response.read(), response.headers.get_content_type())
+            answer = HttpResponse(response.status, response.read(), response.headers.get_content_type())
         except http.client.HTTPException as error:
             connection.close()
             raise OSError(str(error) or type(error).__name__) from error
@@ -75,7 +75,7 @@ class BlockingSession:
         return answer
 
     @asynccontextmanager
-    async def stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[int, Content]]:
+    async def stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[int, HttpContent]]:
         connection, path = self._connected(url, SILENCE_S)
         try:
             response = self._ask(connection, "GET", path, b"", headers)

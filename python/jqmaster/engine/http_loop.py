@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from jqmaster.engine.http_blocking import CONNECT_TIMEOUT_S, SILENCE_S, Content, NotSent, Response
+from jqmaster.engine.http_blocking import CONNECT_TIMEOUT_S, SILENCE_S, HttpContent, HttpResponse, NotSent
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 
@@ -22,13 +22,13 @@ class LoopSession:
 
     async def request(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
-    ) -> Response:
+    ) -> HttpResponse:
         timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
         try:
             async with self._session.request(
                 method, url, data=body or None, headers=headers, timeout=timeout
             ) as response:
-                return Response(response.status, await response.read(), response.content_type)
+                return HttpResponse(response.status, await response.read(), response.content_type)
         except _UNSENT as error:
             raise NotSent(str(error)) from error
         except TimeoutError:
@@ -37,7 +37,7 @@ class LoopSession:
             raise OSError(str(error) or type(error).__name__) from error
 
     @asynccontextmanager
-    async def stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[int, Content]]:
+    async def stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[int, HttpContent]]:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=SILENCE_S)
         try:
             async with self._session.get(url, headers=headers, timeout=timeout) as response:
