@@ -18,7 +18,7 @@ from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
 from jqmaster.client.listing import batched
 from jqmaster.client.operation import OperationMethods
-from jqmaster.client.target import Target
+from jqmaster.client.target import Target, wait_s
 from jqmaster.client.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
 from jqmaster.client.transport import Prepared
 from jqmaster.connection import url as redis_url
@@ -58,6 +58,7 @@ class Registry(OperationMethods, FlowMethods):
         key: str | None = None,
         key_file: str | os.PathLike[str] | None = None,
         actor: str | None = None,
+        wait: float | None = None,
         **defaults: Unpack[JobOptions],
     ) -> None:
         self.target = Target(
@@ -66,7 +67,7 @@ class Registry(OperationMethods, FlowMethods):
             namespace is not None,
             cast(Form, form or os.environ.get("JQ_FORM") or "auto"),
             os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate,
-            actor, key, key_file,
+            actor, key, key_file, wait_s(wait),
         )  # fmt: skip
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)

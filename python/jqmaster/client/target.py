@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ class Target:
     actor: str | None = None
     key: str | None = None
     key_file: str | os.PathLike[str] | None = None
+    wait_s: float = 5.0
 
     @property
     def is_redis(self) -> bool:
@@ -47,7 +49,16 @@ class Target:
         """A way there, for plain calls in one, else for the loop that runs. Raises ValueError, OSError."""
         if self.is_redis:
             kind = PlainTransport if is_plain() else LoopTransport
-            return kind(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
+            how = {"form": self.form, "recreate": self.recreate, "actor": self.actor, "timeout_s": self.wait_s}
+            return kind(self.url, self.namespace, **how)
         from jqmaster.client.transport_http import HttpTransport
 
-        return HttpTransport(self.masters, self.key_of_master())
+        return HttpTransport(self.masters, self.key_of_master(), self.wait_s)
+
+
+def wait_s(wait: float | None) -> float:
+    """How long a call may take, also by the variable `JQ_WAIT`. Raises ValueError."""
+    seconds = float(os.environ.get("JQ_WAIT") or Target.wait_s if wait is None else wait)
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"wait: expected seconds, more than 0, got {seconds:g}")
+    return seconds

@@ -16,7 +16,6 @@ from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
 from jqmaster.engine.engine import Operations, pack
 from jqmaster.engine.replies import Enqueued, Event
-from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, NotFound, Unavailable
 
 News = Callable[[float], Awaitable[object]]
@@ -58,10 +57,9 @@ class Transport(Protocol):
 class RedisTransport:
     """By the scripts, with no master in between."""
 
-    def __init__(
-        self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False, actor: str | None = None
-    ) -> None:
-        self._opened = Opened(url, namespace, form=form, recreate=recreate, actor=actor)
+    def __init__(self, url: str, namespace: str, **how: Any) -> None:
+        """`how`: of `Caller`."""
+        self._opened = Opened(url, namespace, **how)
         self.engine = self._opened.engine
 
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
@@ -89,8 +87,8 @@ class RedisTransport:
 class LoopTransport(RedisTransport):
     """That of an event loop: those who ask at the same time share calls, and one subscription."""
 
-    def __init__(self, *where: Any, **more: Any) -> None:
-        super().__init__(*where, **more)
+    def __init__(self, url: str, namespace: str, **how: Any) -> None:
+        super().__init__(url, namespace, **how)
         self._enqueuing = self._opened.enqueuing()
         self._results: Together[str, list[Any]] = Together(self._ask_results)
         self._ended = self._opened.ended()

@@ -30,8 +30,9 @@ LOOK_S = 0.2  # of a plain call that follows a job
 class HttpTransport:
     """Asks the first of `urls`; when it does not answer, the next one from then on."""
 
-    def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
-        self.engine = HttpEngine(urls, key)
+    def __init__(self, urls: Sequence[str], key: str | None, wait_s: float) -> None:
+        self.engine = HttpEngine(urls, key, wait_s)
+        self._wait_s = wait_s
         self._polls = asyncio.Semaphore(MOST_POLLS)
         self._polling = 0
 
@@ -53,7 +54,7 @@ class HttpTransport:
     async def _poll(self, job_id: str, timeout_s: float) -> str:
         poll_s = round(max(0.0, timeout_s), 3)
         path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
-        answer = await self.engine.send("GET", path, timeout_s=poll_s + 10)
+        answer = await self.engine.send("GET", path, timeout_s=poll_s + self._wait_s)
         return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
     async def result(self, job_id: str) -> bytes | None:

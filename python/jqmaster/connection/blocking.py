@@ -112,7 +112,10 @@ class ProbedBlocking(Blocking):
         try:
             connection.connect()
         except RedisError as problem:
+            told = str(endpoint)
             endpoint.unreachable(self, problem)
+            if isinstance(problem, RedisTimeoutError):
+                raise RedisTimeoutError(f"timeout connecting to {told}") from problem
             raise
         connection.socket_timeout = self._wait_s
         connection.update_current_socket_timeout(self._wait_s)

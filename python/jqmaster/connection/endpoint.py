@@ -124,6 +124,14 @@ class Endpoint:
         if pool is not None:
             self.join(pool)
 
+    def __str__(self) -> str:
+        """Where calls go now, or whom to ask for that."""
+        if self._address is None and self.topology is not None:
+            return str(self.topology)
+        told = {} if self._pool is None else self._pool.connection_kwargs
+        host, port = self._address or (told.get("host", "localhost"), told.get("port", 6379))
+        return str(told["path"]) if "path" in told else f"{host}:{port}"
+
     def join(self, pool: Any) -> None:
         """Be the endpoint of the connections of `pool`."""
         self._pool = pool

@@ -105,7 +105,7 @@ class ProbedConnection(AbstractConnection):
             self.cut()
             await self.disconnect(nowait=True)
             self.endpoint.unreachable(self, problem)
-            raise RedisTimeoutError("Timeout connecting to server") from problem
+            raise RedisTimeoutError(f"timeout connecting to {self.endpoint}") from problem
 
     async def _connect(self) -> None:
         address = await self.endpoint.address()

@@ -36,6 +36,9 @@ class Sentinels:
         self._hosts, self._service = hosts, service
         self._connection, self._settings = connection, settings
 
+    def __str__(self) -> str:
+        return f"{self._service} of the Sentinels {_listed(self._hosts)}"
+
     def serve(self, _namespace: str) -> None: ...
 
     async def find(self) -> Address:
@@ -58,6 +61,9 @@ class ClusterNodes:
         self._hosts = self._known = tuple(hosts)
         self._connection, self._settings = connection, settings
         self._slot: int | None = None
+
+    def __str__(self) -> str:
+        return f"the cluster of {_listed(self._hosts)}"
 
     def serve(self, namespace: str) -> None:
         slot = key_slot(namespace.encode())

@@ -272,7 +272,7 @@ class Caller(Calling):
         return ("EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments)
 
     def _late(self, problem: TimeoutError) -> Unavailable:
-        return Unavailable(f"Redis did not answer within {self._timeout_s:g} s", problem)
+        return Unavailable(f"Redis at {self._endpoint} did not answer within {self._timeout_s:g} s", problem)
 
     async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
         """Run several operations in one round trip; per call its reply, or the JQError it met.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -16,7 +17,7 @@ from jqmaster.engine import request as requests
 from jqmaster.engine.calls import Argument, Holding, Spec, given, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.http_blocking import BlockingSession, HttpContent, NotSent, Session
+from jqmaster.engine.http_blocking import CONNECT_S, BlockingSession, Bounded, HttpContent, NotSent, Session
 from jqmaster.engine.options import Bounds
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Beat, Document, Enqueued, Finished, Note, Picked
@@ -61,7 +62,9 @@ class HttpEngine(Operations):
     Raises what `jqmaster.errors` has. Operations for which there is no request raise Unavailable.
     """
 
-    def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
+    def __init__(self, urls: Sequence[str], key: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
+        """`timeout_s`: how long a call may take, with all that is tried."""
+        self._timeout_s = timeout_s
         self._urls = [url.rstrip("/") for url in urls]
         self._sent_always = shown(key)
         self._session: Session | None = None
@@ -170,7 +173,7 @@ class HttpEngine(Operations):
     ) -> Picked:
         """As by the scripts; with `wait_s` it waits for a job so many seconds."""
         body = pack(given(queues=queues, count=count, timeout=wait_s or None, **options))
-        timeout_s = wait_s + POLL_MARGIN_S if wait_s else TIMEOUT_S
+        timeout_s = wait_s + POLL_MARGIN_S if wait_s else None
         answer = await self._work("/pick", worker, body, repeats="request" in options, timeout_s=timeout_s)
         found = requests.read_map(answer.body)
         return Picked(found.get("next_ms", -1), requests.jobs_of(found))
@@ -210,24 +213,29 @@ class HttpEngine(Operations):
         path: str,
         body: bytes = b"",
         *,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float | None = None,
         repeats: bool = True,
         headers: Mapping[str, str] = _HEADERS,
     ) -> Answer:
         """One request. `repeats`: it does no harm to send it again when the answer was lost. Raises Unavailable."""
         tries, is_repeat = max(2, len(self._urls)), False
+        until = time.monotonic() + (timeout_s or self._timeout_s)
+        tried: dict[str, str] = {}
         while True:
+            url, left_s = self._urls[0], max(0.001, until - time.monotonic())
+            bounds = Bounded(left_s, min(CONNECT_S, left_s / tries))
             tries -= 1
-            url = self._urls[0]
             try:
-                response = await self._connected().request(method, url + path, body, headers, timeout_s)
+                response = await self._connected().request(method, url + path, body, headers, bounds)
             except OSError as error:
+                tried[without_password(url)] = str(error) or type(error).__name__
                 self._leave(url)
                 was_sent = not isinstance(error, NotSent)
                 is_late = was_sent and isinstance(error, TimeoutError)
                 is_repeat = is_repeat or was_sent
                 if not tries or is_late or (was_sent and method == "POST" and not repeats):
-                    raise _away(url, error, "" if was_sent else "; is a master running (jqmaster serve)?") from error
+                    hint = "" if was_sent else "; is a master running (jqmaster serve)?"
+                    raise _away(tried, error, hint) from error
             else:
                 answer = Answer(response.status, response.content, is_repeat)
                 if answer.status >= 500:
@@ -245,7 +253,8 @@ class HttpEngine(Operations):
                     checked(status, await content.read())
                 yield content
         except OSError as error:
-            raise _away(url, error, "; the stream was cut off") from error
+            tried = {without_password(url): str(error) or type(error).__name__}
+            raise _away(tried, error, "; the stream was cut off") from error
 
     async def close(self) -> None:
         """Close the connections. What is asked later raises Unavailable."""
@@ -273,8 +282,9 @@ def _check_is_of_a_master(url: str, answer: Answer, content_type: str) -> None:
         raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ master?")
 
 
-def _away(url: str, error: Exception, hint: str) -> Unavailable:
-    return Unavailable(f"{without_password(url)} does not answer: {str(error) or type(error).__name__}{hint}", error)
+def _away(tried: Mapping[str, str], error: Exception, hint: str) -> Unavailable:
+    problems = "; ".join(f"{url} does not answer: {problem}" for url, problem in tried.items())
+    return Unavailable(problems + hint, error)
 
 
 def _on_a_loop(headers: Mapping[str, str]) -> Session:

@@ -13,13 +13,20 @@ from urllib.parse import urlsplit
 
 from jqmaster.connection.plainly import left_s
 
-CONNECT_TIMEOUT_S = 5.0
+CONNECT_S = 5.0
 SILENCE_S = 60.0  # a master that has nothing to send says so every 15 seconds
 MOST_IDLE = 32
 
 
 class NotSent(OSError):
     """There was no connection: nobody has heard of the request."""
+
+
+class Bounded(NamedTuple):
+    """How long a request may take in all, and connecting for it."""
+
+    answer_s: float
+    connect_s: float = CONNECT_S
 
 
 class HttpResponse(NamedTuple):
@@ -42,7 +49,7 @@ class Session(Protocol):
     """Connections to masters. All raise OSError, TimeoutError among them, and NotSent."""
 
     async def request(
-        self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], bounds: Bounded
     ) -> HttpResponse: ...
 
     def stream(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[tuple[int, HttpContent]]: ...
@@ -58,9 +65,9 @@ class BlockingSession:
         self._idle: deque[tuple[str, http.client.HTTPConnection]] = deque(maxlen=MOST_IDLE)
 
     async def request(
-        self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], bounds: Bounded
     ) -> HttpResponse:
-        connection, path = self._connected(url, timeout_s)
+        connection, path = self._connected(url, bounds)
         try:
             response = self._ask(connection, method, path, body, headers)
             answer = HttpResponse(response.status, response.read(), response.headers.get_content_type())
@@ -76,7 +83,7 @@ class BlockingSession:
 
     @asynccontextmanager
     async def stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[int, HttpContent]]:
-        connection, path = self._connected(url, SILENCE_S)
+        connection, path = self._connected(url, Bounded(SILENCE_S))
         try:
             response = self._ask(connection, "GET", path, b"", headers)
             yield response.status, _Content(response)
@@ -91,18 +98,18 @@ class BlockingSession:
 
     # -- parts ------------------------------------------------------------------------------------
 
-    def _connected(self, url: str, timeout_s: float) -> tuple[http.client.HTTPConnection, str]:
+    def _connected(self, url: str, bounds: Bounded) -> tuple[http.client.HTTPConnection, str]:
         """A connection to where `url` is, and the rest of it. Raises NotSent."""
         parts = urlsplit(url)
         connection = self._kept(_origin(url))
         if connection is None:
             kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
             try:
-                connection = kind(parts.hostname or "", parts.port, timeout=min(CONNECT_TIMEOUT_S, left_s()))
+                connection = kind(parts.hostname or "", parts.port, timeout=min(bounds.connect_s, left_s()))
                 connection.connect()
             except (OSError, http.client.HTTPException) as error:
                 raise NotSent(str(error) or type(error).__name__) from error
-        connection.sock.settimeout(min(timeout_s, left_s()))
+        connection.sock.settimeout(min(bounds.answer_s, left_s()))
         return connection, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def _kept(self, origin: str) -> http.client.HTTPConnection | None:

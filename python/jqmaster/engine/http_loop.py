@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from jqmaster.engine.http_blocking import CONNECT_TIMEOUT_S, SILENCE_S, HttpContent, HttpResponse, NotSent
+from jqmaster.engine.http_blocking import CONNECT_S, SILENCE_S, Bounded, HttpContent, HttpResponse, NotSent
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 
@@ -21,9 +21,9 @@ class LoopSession:
         self._session._retry_connection = False  # `send` must know of each repeat
 
     async def request(
-        self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], bounds: Bounded
     ) -> HttpResponse:
-        timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
+        timeout = aiohttp.ClientTimeout(total=bounds.answer_s, sock_connect=bounds.connect_s)
         try:
             async with self._session.request(
                 method, url, data=body or None, headers=headers, timeout=timeout
@@ -38,7 +38,7 @@ class LoopSession:
 
     @asynccontextmanager
     async def stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[int, HttpContent]]:
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=SILENCE_S)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S)
         try:
             async with self._session.get(url, headers=headers, timeout=timeout) as response:
                 yield response.status, response.content
