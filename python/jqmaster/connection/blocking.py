@@ -132,44 +132,52 @@ class ProbedBlocking(Blocking):
 
     async def read_response(self, *_more: Any, most_s: float | None = None, **_more_yet: Any) -> Any:
         """The next reply. With `most_s` None stands for none within so long."""
-        since = time.monotonic()
-        is_probed = False
-        wait_s = self._wait_s if most_s is None else most_s
-        while True:
-            try:
-                left = plainly.left_s()
-                if wait_s == self._wait_s <= left:
-                    reply = self.connection.read_response(disconnect_on_error=False)
-                else:
-                    reply = self.connection.read_response(timeout=min(wait_s, left), disconnect_on_error=False)
-                self.used_at = time.monotonic()
-                return reply
-            except RedisTimeoutError as problem:
-                if most_s is not None:
-                    return None
-                is_dead = is_probed or time.monotonic() - since >= self._most_s
-                if is_dead or (self.is_line and self.generation != self.endpoint.generation):
-                    self.cut()
-                    raise RedisConnectionError("nothing is heard on this connection") from problem
-                if time.monotonic() - since >= self.reply_s:
-                    is_probed = await self._probed()
-                    wait_s = GRACE_S if is_probed else self._wait_s
-            except ResponseError as problem:
-                self.endpoint.refused(self, problem)
-                raise
-            except BusyLoadingError as problem:
-                self.endpoint.refused(self, problem)
-                raise ResponseError(f"LOADING {problem}") from problem
-            except BaseException:
-                self.cut()
-                raise
-
-    async def _probed(self) -> bool:
         try:
-            return await self.endpoint.is_served()
+            return self._read(most_s)
+        except RedisTimeoutError:
+            return None if most_s is not None else await self._read_late()
+
+    def _read(self, most_s: float | None) -> Any:
+        """Raises RedisTimeoutError when none comes within so long, or what is usual."""
+        try:
+            if most_s is None:
+                reply = self.connection.read_response(disconnect_on_error=False)
+            else:
+                reply = self.connection.read_response(timeout=most_s, disconnect_on_error=False)
+        except RedisTimeoutError:
+            raise
+        except ResponseError as problem:
+            self.endpoint.refused(self, problem)
+            raise
+        except BusyLoadingError as problem:
+            self.endpoint.refused(self, problem)
+            raise ResponseError(f"LOADING {problem}") from problem
         except BaseException:
             self.cut()
             raise
+        self.used_at = time.monotonic()
+        return reply
+
+    async def _read_late(self) -> Any:
+        """A reply that has not come yet, and need not come."""
+        since, is_dead = time.monotonic() - self._wait_s, False
+        while True:
+            try:
+                silent_s = time.monotonic() - since
+                if silent_s >= self.reply_s:
+                    is_dead = await self.endpoint.is_served()
+                if silent_s >= self._most_s or (self.is_line and self.generation != self.endpoint.generation):
+                    raise RedisConnectionError("the connection was given up")
+                left_s = plainly.left_s()
+            except BaseException:
+                self.cut()
+                raise
+            try:
+                return self._read(min(GRACE_S if is_dead else self._wait_s, left_s))
+            except RedisTimeoutError as problem:
+                if is_dead:
+                    self.cut()
+                    raise RedisConnectionError("nothing is heard on this connection any more") from problem
 
 
 class Pool:
@@ -180,7 +188,7 @@ class Pool:
         self.connection_kwargs = settings
         self._endpoint = endpoint
         self._idle: deque[ProbedBlocking] = deque()
-        self._room = threading.Semaphore(most)
+        self._room, self._used, self._most = threading.Condition(), 0, most
         endpoint.join(self)
 
     def get_encoder(self) -> Any:
@@ -191,8 +199,11 @@ class Pool:
 
     async def get_connection(self) -> ProbedBlocking:
         """One that is connected. Raises RedisError."""
-        if not self._room.acquire(timeout=min(plainly.left_s(), threading.TIMEOUT_MAX)):
-            raise RedisConnectionError("all connections are in use")
+        with self._room:
+            while self._used >= self._most:
+                if not self._room.wait(min(plainly.left_s(), threading.TIMEOUT_MAX)):
+                    raise RedisConnectionError("all connections are in use")
+            self._used += 1
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -206,7 +217,9 @@ class Pool:
 
     async def release(self, connection: ProbedBlocking) -> None:
         self._idle.append(connection)
-        self._room.release()
+        with self._room:
+            self._used -= 1
+            self._room.notify()
 
     async def disconnect(self, *_more: Any) -> None:
         """Close those that nobody uses."""
