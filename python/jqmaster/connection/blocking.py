@@ -7,10 +7,9 @@ There is no loop that could watch them: who waits for a reply longer than one sh
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
-import threading
 import time
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -18,31 +17,31 @@ from typing import Any
 import hiredis
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
-from redis.connection import Connection, parse_url
+from redis.connection import Connection
 from redis.exceptions import BusyLoadingError, NoPermissionError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
-from jqmaster.connection import plainly, topology
-from jqmaster.connection.endpoint import GRACE_S, Endpoint, pool_at
+from jqmaster.connection import plainly
+from jqmaster.connection.endpoint import GRACE_S, Endpoint
 from jqmaster.connection.probed import OFTEN, REPLY_S, SLOWEST_BYTES_PER_S
-from jqmaster.connection.url import RedisUrl
 from jqmaster.connection.wake import backoff_s
 
-FRESH_S = 0.5  # a connection that was used since is not asked whether it is still open
+FRESH_S = 0.5  # one that was heard since is not asked whether it is still open
 PING_EVERY_S = 2.5
 _LARGE = 32_768  # bytes that a socket takes at once, or nearly
 
 
 class Blocking:
-    """A connection of redis-py's blocking kind `kind`."""
+    """A connection of redis-py's blocking kind."""
 
+    kind: type[Connection]
     retry = AsyncRetry(NoBackoff(), 0)
 
-    def __init__(self, kind: type[Connection], **settings: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
         settings["retry"] = Retry(NoBackoff(), 0)
-        self.connection: Any = kind(**settings)
+        self.connection: Any = self.kind(**settings)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.connection, name)
@@ -66,15 +65,15 @@ class Blocking:
 class ProbedBlocking(Blocking):
     """One that lives at an endpoint: it asks where to connect to, and tells what it met."""
 
-    def __init__(self, *, endpoint: Endpoint, kind: type[Connection], **settings: Any) -> None:
+    def __init__(self, *, endpoint: Endpoint, **settings: Any) -> None:
         self.endpoint = endpoint
         self.generation = endpoint.generation
         self.reply_s = REPLY_S
         self.is_line = False
-        self.used_at = -math.inf
+        self.heard_at = -math.inf
         self._most_s: float = settings.get("socket_timeout") or math.inf  # as the URL says
         self._wait_s = settings["socket_timeout"] = min(REPLY_S, self._most_s)
-        super().__init__(kind, **settings)
+        super().__init__(**settings)
 
     def pack_command(self, *arguments: Any) -> list[bytes]:
         if arguments[0] in OFTEN:
@@ -89,7 +88,7 @@ class ProbedBlocking(Blocking):
     async def ready(self) -> None:
         """Connect it, if it is not connected to where its endpoint is; and anew when Redis has closed it."""
         await self.connect()
-        if time.monotonic() - self.used_at > FRESH_S:
+        if time.monotonic() - self.heard_at > FRESH_S:
             try:
                 is_usable = not self.connection.can_read()
             except (RedisError, OSError):
@@ -119,7 +118,7 @@ class ProbedBlocking(Blocking):
             raise
         connection.socket_timeout = self._wait_s
         connection.update_current_socket_timeout(self._wait_s)
-        self.used_at = time.monotonic()
+        self.heard_at = time.monotonic()
 
     async def send_packed_command(self, packed: Any, *_more: Any, **_more_yet: Any) -> None:
         size = len(packed) if isinstance(packed, bytes | str) else sum(map(len, packed))
@@ -155,7 +154,7 @@ class ProbedBlocking(Blocking):
         except BaseException:
             self.cut()
             raise
-        self.used_at = time.monotonic()
+        self.heard_at = time.monotonic()
         return reply
 
     async def _read_late(self) -> Any:
@@ -180,71 +179,16 @@ class ProbedBlocking(Blocking):
                     raise RedisConnectionError("nothing is heard on this connection any more") from problem
 
 
-class Pool:
-    """Connections that are used by one thread at a time; at most `most`, then who wants one waits."""
-
-    def __init__(self, endpoint: Endpoint, most: int, settings: dict[str, Any]) -> None:
-        self.connection_class = ProbedBlocking
-        self.connection_kwargs = settings
-        self._endpoint = endpoint
-        self._idle: deque[ProbedBlocking] = deque()
-        self._room, self._used, self._most = threading.Condition(), 0, most
-        endpoint.join(self)
-
-    def get_encoder(self) -> Any:
-        return self.make_connection().encoder
-
-    def make_connection(self) -> ProbedBlocking:
-        return ProbedBlocking(endpoint=self._endpoint, **self.connection_kwargs)
-
-    async def get_connection(self) -> ProbedBlocking:
-        """One that is connected. Raises RedisError."""
-        with self._room:
-            while self._used >= self._most:
-                if not self._room.wait(min(plainly.left_s(), threading.TIMEOUT_MAX)):
-                    raise RedisConnectionError("all connections are in use")
-            self._used += 1
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self.make_connection()
-        try:
-            await connection.ready()
-        except BaseException:
-            await self.release(connection)
-            raise
-        return connection
-
-    async def release(self, connection: ProbedBlocking) -> None:
-        self._idle.append(connection)
-        with self._room:
-            self._used -= 1
-            self._room.notify()
-
-    async def disconnect(self, *_more: Any) -> None:
-        """Close those that nobody uses."""
-        with contextlib.suppress(IndexError):
-            while True:
-                self._idle.popleft().cut()
-
-    aclose = disconnect
+@functools.cache
+def blocking(kind: type[Connection]) -> Any:
+    """A class of blocking connections, of redis-py's `kind`."""
+    return type(f"Blocking{kind.__name__}", (Blocking,), {"kind": kind})
 
 
-def blocking_pool_at(target: RedisUrl, **settings: Any) -> Any:
-    """As `endpoint.pool_at`, for plain calls."""
-    checked = pool_at(target, **settings)  # its options are the same
-    endpoint = Endpoint()
-    told: dict[str, Any] = {**parse_url(target.url)}
-    options = {**settings, **told}
-    endpoint.told_connect_s = told.get("socket_connect_timeout")
-    kind = options.pop("connection_class", Connection)
-    endpoint.kind = lambda **more: Blocking(kind, **more)
-    for name in ("max_connections", "timeout", "retry"):
-        options.pop(name, None)
-    pool: Any = Pool(endpoint, checked.max_connections, {**options, "kind": kind})
-    if target.kind != "server":
-        endpoint.topology = topology.make(target, endpoint.kind, options)
-    return pool
+@functools.cache
+def blocking_probed(kind: type[Connection]) -> Any:
+    """The same of those that ask an endpoint."""
+    return type(f"ProbedBlocking{kind.__name__}", (ProbedBlocking,), {"kind": kind})
 
 
 class Listener:

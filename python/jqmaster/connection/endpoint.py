@@ -18,16 +18,12 @@ import asyncio
 import contextlib
 import logging
 import math
-import os
-import re
-import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import redis.asyncio as redis_asyncio
-from redis.asyncio.connection import Connection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
@@ -61,8 +57,6 @@ _CODES: dict[type, str] = {
 _WRONG_PLACE = frozenset({"MOVED", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "LOADING", "UNBLOCKED"})
 # ASK is one: of the two keys of a call one never exists, so while a slot moves no node can serve it.
 _PASSING = _WRONG_PLACE | {"ASK", "TRYAGAIN"}
-_UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
-_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
 log = logging.getLogger("jqmaster.connection")
 
@@ -318,52 +312,3 @@ def endpoint_of(redis: redis_asyncio.Redis) -> Endpoint:
     pool: Any = redis.connection_pool
     endpoint: Endpoint | None = getattr(pool, "jq_endpoint", None)
     return endpoint if endpoint is not None else Endpoint(pool)
-
-
-def pool_at(target: RedisUrl, **settings: Any) -> redis_asyncio.BlockingConnectionPool:
-    """The pool of a client whose connections ask an endpoint. Raises ValueError for a URL that cannot be."""
-    endpoint = Endpoint()
-    told: dict[str, Any] = {**parse_url(target.url)}
-    options = {**settings, **told}
-    endpoint.told_connect_s = told.get("socket_connect_timeout")
-    kind = options.pop("connection_class", Connection)
-    endpoint.kind = kind
-    pool = redis_asyncio.BlockingConnectionPool(connection_class=probed(kind), endpoint=endpoint, **options)
-    _check_options(pool)
-    if target.kind != "server":
-        endpoint.topology = topology.make(target, kind, pool.connection_kwargs)
-    endpoint.join(pool)
-    return pool
-
-
-def _check_options(pool: Any) -> None:
-    """Raise ValueError for an option of the URL, as a pool of connections has it, that cannot work. redis-py looks at
-    it when it connects, and then not by name."""
-    options = pool.connection_kwargs
-    for name in _FILES:
-        if (path := options.get(name)) is not None:
-            _check_file(name, path)
-    if (path := options.get("ssl_ca_path")) is not None and not os.path.isdir(path):
-        raise ValueError(f"{path} (ssl_ca_path of the Redis URL): no such directory")
-    try:
-        connection = pool.make_connection()
-        if (context := getattr(connection, "ssl_context", None)) is not None:
-            context.get()
-    except TypeError as problem:
-        if (unknown := _UNKNOWN_OPTION.search(str(problem))) is None:
-            raise
-        hint = "; options of TLS need rediss://" if unknown[1].startswith("ssl_") else ""
-        raise ValueError(f"the Redis URL has an unknown option: {unknown[1]}{hint}") from None
-    except ssl.SSLError as problem:
-        named = ", ".join(str(options[name]) for name in _FILES if options.get(name))
-        raise ValueError(f"no certificates or keys for TLS: {named}: {problem}") from None
-    except RedisError as problem:
-        raise ValueError(f"the Redis URL has an option that cannot be used: {problem}") from None
-
-
-def _check_file(name: str, path: str) -> None:
-    try:
-        with open(path, "rb"):
-            pass
-    except OSError as problem:
-        raise ValueError(f"{path} ({name} of the Redis URL): {problem.strerror}") from None

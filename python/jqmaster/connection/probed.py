@@ -7,6 +7,7 @@ import contextlib
 import functools
 import math
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import hiredis
@@ -54,6 +55,7 @@ class ProbedConnection(AbstractConnection):
         self.sending_s = 0.0  # how long what was sent last may take on its way
         self.is_line = False
         self.transport: asyncio.WriteTransport | None = None
+        self.is_at_end: Callable[[], bool] = lambda: False
         super().__init__(**settings)
 
     def pack_command(self, *arguments: Any) -> list[bytes]:
@@ -86,6 +88,13 @@ class ProbedConnection(AbstractConnection):
             await self.read_response()
         self.reply_s = block_s + REPLY_S
         return await self.read_response()
+
+    async def ready(self) -> None:
+        """Connect it, if it is not connected to where its endpoint is; and anew when Redis has closed it."""
+        await self.connect()
+        if self.is_at_end():
+            await self.disconnect(nowait=True)
+            await self.connect()
 
     async def connect(self) -> None:
         if self.is_connected:
@@ -125,6 +134,7 @@ class ProbedConnection(AbstractConnection):
             feed(data)
 
         reader.feed_data = heard
+        self.is_at_end = reader.at_eof
 
     async def send_packed_command(self, command: Any, *arguments: Any, **more: Any) -> None:
         size = len(command) if isinstance(command, bytes | str) else sum(map(len, command))

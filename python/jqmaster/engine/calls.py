@@ -24,9 +24,9 @@ from jqmaster.bundle.build import Script, library_of
 from jqmaster.bundle.built import builtin
 from jqmaster.connection import plainly
 from jqmaster.connection import url as redis_url
-from jqmaster.connection.blocking import blocking_pool_at
-from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, pool_at, refusal
+from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, refusal
 from jqmaster.connection.exchange import exchange, exchange_all
+from jqmaster.connection.pool import pool_at
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies
 from jqmaster.engine.durable import Durable
@@ -71,19 +71,17 @@ def connect(url: str, *, max_connections: int = 64) -> Redis:
     ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
     ``Engine`` sets its own. Raises ValueError for a URL that cannot work.
     """
-    make = blocking_pool_at if plainly.is_plain() else pool_at
-    return Redis.from_pool(
-        make(
-            redis_url.parse(url),
-            max_connections=max_connections,
-            protocol=2,
-            decode_responses=False,
-            socket_timeout=None,
-            socket_connect_timeout=CONNECT_S,
-            driver_info=_DRIVER,
-            retry=Retry(NoBackoff(), 0),
-        )
+    pool: Any = pool_at(
+        redis_url.parse(url),
+        max_connections=max_connections,
+        protocol=2,
+        decode_responses=False,
+        socket_timeout=None,
+        socket_connect_timeout=CONNECT_S,
+        driver_info=_DRIVER,
+        retry=Retry(NoBackoff(), 0),
     )
+    return Redis.from_pool(pool)
 
 
 def pack(spec: Spec, path: str = "") -> bytes:

@@ -22,7 +22,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the engine's hand": {
         "cluster": 1350,
         "engine": 4400,
-        "connection": 1900,
+        "connection": 2000,
         "bundle": 1300,
         "manifest": 1900,
         "errors": 250,
