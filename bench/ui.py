@@ -32,7 +32,7 @@ async def fill(engine: Engine, queues: int, jobs: int) -> None:
     argument = msgpack.packb({"to": "ada@example.com"})
     for start in range(0, jobs, 1000):
         args = [part for n in range(start, min(start + 1000, jobs)) for part in (spec[n % queues], argument)]
-        await engine.call("enqueue", *args)
+        await engine.raw("enqueue", *args)
     picked = await engine.pick("bench", "*", count=min(1000, jobs // 2))
     outcomes = [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0") for job in picked.jobs]
     await engine.finish("bench", outcomes)

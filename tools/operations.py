@@ -1,6 +1,6 @@
 """Writes what is made of the table of operations: their reference in docs/clients.md; and what is not there yet: each
 operation in openapi/master.yaml, which is compared with the table by tests, and may be refined by hand.
-Into both documents the version, which stands in the package alone. And methods and commands (operations_code.py)."""
+Into both documents the version, which stands in the package alone. And typed signatures (stubs.py)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import operations_code
 import quick_yaml
+import stubs
 import yaml
 from fields import Plain
 
@@ -174,7 +174,7 @@ def with_version(document: str) -> str:
 
 def main() -> None:
     PAGE.write_text(with_reference(PAGE.read_text()))
-    for path, text in operations_code.files():
+    for path, text in stubs.files():
         path.write_text(text)
     DOCUMENT.write_text(with_operations(DOCUMENT.read_text()))
     for document in DOCUMENTS:

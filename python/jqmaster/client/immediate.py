@@ -18,7 +18,7 @@ from jqmaster.client.task import Call, Task
 from jqmaster.client.transport import News, Prepared
 from jqmaster.client.worker import Runner
 from jqmaster.engine import packform
-from jqmaster.engine.calls import ABSENT, Argument, given
+from jqmaster.engine.calling import Argument, given
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.replies import Document, Enqueued, Event, Note, job_of
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from jqmaster.client.handle import Ids, ids_of
 from jqmaster.engine import options
-from jqmaster.engine.calls import given
+from jqmaster.engine.calling import given
 from jqmaster.engine.options import Seconds, Where, known
 from jqmaster.engine.replies import Document, Page
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jqmaster.engine.calls import Calling
+from jqmaster.engine.operations import Declared
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid
 from jqmaster.manifest.parts import ORDERS
@@ -89,7 +89,7 @@ def ranked(
     return {"queues": shown, "total": len(order), **looked}
 
 
-class RankingCalls(Calling):
+class RankingCalls(Declared):
     """For those who look for the queue that does worst."""
 
     async def ranking(
@@ -113,7 +113,7 @@ class RankingCalls(Calling):
         queues: list[Document] = []
         cursor = ""
         while True:
-            page = await self._page("queues", minutes=minutes, cursor=cursor, count=PAGE)
+            page = await self.queues(minutes=minutes, cursor=cursor, count=PAGE)
             queues += page.documents
             cursor = page.cursor
             if not cursor or len(queues) >= MOST_LOOKED:

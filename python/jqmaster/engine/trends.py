@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Literal
 
-from jqmaster.engine.operation import OperationCalls
+from jqmaster.engine.operations import Declared
 from jqmaster.engine.replies import Document
 
 Split = Literal["outcome", "queue", "name"]
@@ -26,7 +26,7 @@ _SMOOTH_MS = 20
 _ENOUGH = 5  # runs, before a percentile of theirs is compared
 
 
-class TrendCalls(OperationCalls):
+class TrendCalls(Declared):
     """Reads that are made of others."""
 
     async def trends(
@@ -112,7 +112,7 @@ class TrendCalls(OperationCalls):
         found: list[Document] = []
         cursor: str | None = None
         for _ in range(MOST_PAIRS):
-            page = await self.series(by, from_ms=from_ms, to_ms=to_ms, cursor=cursor, count=_PAGE, brief=True)
+            page = await self.stats(by, series=True, from_ms=from_ms, to_ms=to_ms, cursor=cursor, count=_PAGE, brief=True)
             found += page.documents
             cursor = page.cursor
             if not cursor or len(found) >= MOST_PAIRS:

@@ -15,15 +15,13 @@ import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.engine import replies
-from jqmaster.engine.calls import new_request
+from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, Operations, connect
-from jqmaster.engine.http import Answer, HttpEngine
+from jqmaster.engine.http import Answer, HttpEngine, checked
 from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.engine.request import checked
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
-from jqmaster.engine.work import Outcomes
 from jqmaster.errors import JQError, TooFast, Unavailable
 from jqmaster.worker.worker import Key, Outcome
 
@@ -230,7 +228,7 @@ class HttpSource(EngineSource):
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
         try:
-            return (await self._http.pick(**spec, wait_s=POLL_S)).jobs
+            return (await self._http.pick_waiting(POLL_S, **spec)).jobs
         except asyncio.CancelledError:
             task = asyncio.create_task(self._take_back(spec), name="give back")
             self._background.add(task)
@@ -261,7 +259,7 @@ class _Insisting(HttpEngine):
         return answer
 
 
-def said(outcomes: Sequence[Outcome]) -> Outcomes:
+def said(outcomes: Sequence[Outcome]) -> list[tuple[Any, ...]]:
     """As `finish` takes them."""
     return [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from jqmaster.engine.calls import Holding
+from jqmaster.engine.work import Holding
 from jqmaster.engine.engine import connect
 from jqmaster.engine.scripts import Form, builtin, install
 from settable import SettableEngine

@@ -38,7 +38,7 @@ async def test_heartbeats_carry_notes(engine: Engine) -> None:
     notes = {two.held: Note(0.5, "half", msgpack.packb([1])), one.held: Note(argument=msgpack.packb([2]))}
     answers = await engine.heartbeat("w", [one.held, two.held, (UNKNOWN, LOST)], notes=notes)
     assert answers == [30000, 30000, "LOST"]
-    first, second = await engine.get(one.id, two.id)
+    first, second = await engine.get([one.id, two.id])
     assert first is not None and second is not None
     assert (first["argument"], second["argument"]) == (msgpack.packb([2]), msgpack.packb([1]))
     assert (second["progress"], second["progress_message"]) == (0.5, "half")
@@ -92,15 +92,15 @@ async def test_changing_and_finding(engine: Engine) -> None:
     assert await engine.depend(two, add=[one]) == "blocked"
     with pytest.raises(Conflict):
         await engine.cancel([one], dependents="refuse")
-    assert await engine.cancel_where({"tag": "t"}) == ("", 2)
-    assert await engine.retry_where({"status": "cancelled"}) == ("", 2)
+    assert await engine.cancel(where={"tag": "t"}) == ("", 2)
+    assert await engine.retry(where={"status": "cancelled"}) == ("", 2)
     await engine.pick("w", "a")
-    assert await engine.kick_queue("a") == (1, False)
+    assert await engine.kick(queue="a") == (1, False)
     assert await engine.kick([one, UNKNOWN]) == ["CONFLICT", "NOTFOUND"]
     assert await engine.track([one, UNKNOWN]) == ["queued", None]
     assert (await engine.history(one))["events"][0]["event"] == "enqueued"
     assert await engine.discard([UNKNOWN]) == ["NOTFOUND"]
-    assert await engine.discard_where({}) == ("", 2)
+    assert await engine.discard(where={}) == ("", 2)
     await engine.forget("a")
     assert (await engine.queues()).documents == []
 
@@ -142,10 +142,10 @@ async def test_schedules_and_statistics(engine: Engine) -> None:
     await engine.pick("w", "a")
     [minute] = await engine.stats("minute")
     assert minute["enqueued"] >= 1
-    assert (await engine.series("day", name="a")).documents[0]["queue"] == "a"
+    assert (await engine.stats("day", series=True, name="a")).documents[0]["queue"] == "a"
     assert (await engine.queue("a", set={"done_max": 1}))["settings"] == {"done_max": 1}
     assert (await engine.queue("a", unset=["done_max"], fair=[{"by": "argument"}]))["fair"] == [{"by": "argument"}]
-    assert {one["name"] for one in await engine.describe()} == set(await engine.config())
+    assert {one["name"] for one in await engine.config(describe=True)} == set(await engine.config())
 
 
 async def test_a_copy(engine: Engine) -> None:

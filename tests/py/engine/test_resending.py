@@ -33,7 +33,7 @@ async def finish(engine: Engine, job: Job, **more: Any) -> str:
 
 
 async def state(engine: Engine, job_id: str) -> str:
-    [found] = await engine.get(job_id)
+    [found] = await engine.get([job_id])
     assert found is not None
     return str(found["status"])
 

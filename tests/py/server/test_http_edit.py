@@ -233,7 +233,7 @@ async def test_cancelling_may_ask_about_those_that_wait(api: Api) -> None:
     assert (answer.status, answer.error["field"]) == (409, "dependents")
     assert (await api("DELETE", f"/job/{first}?dependents=maybe")).error["field"] == "dependents"
     assert (await api("DELETE", f"/job/{first}?dependents=cancel")).status == 204
-    await api.master.engine.call("tick", msgpack.packb({}))
+    await api.master.engine.raw("tick", msgpack.packb({}))
     assert await state(api, second) == "cancelled"
 
 

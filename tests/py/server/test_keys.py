@@ -242,7 +242,7 @@ class TestAuthentication:
         _, text = secret.split(made["key"])
         spec = {"id": made["id"], "digest": secret.digest_of(text), "name": "somebody", "roles": ["viewer"]}
         await keyed.engine.revoke(made["id"])
-        await keyed.engine.call("grant", pack(spec))
+        await keyed.engine.raw("grant", pack(spec))
         await keyring.start()
         assert (await api.get("/jobs")).status == 200
         assert (await api.get("/keys")).status == 403
@@ -306,7 +306,7 @@ class TestQueues:
             assert (await api.post(f"/jobs/{path}", {"ids": [UNKNOWN]})).status == 200, path
         assert (await api.post("/jobs/cancel", {"ids": [mine], "dependents": "cancel"})).status == 403
         assert (await api("DELETE", f"/job/{mine}?dependents=cancel")).status == 403
-        assert (await keyed.engine.get(other))[0]["status"] == "queued"
+        assert (await keyed.engine.get([other]))[0]["status"] == "queued"
         assert (await api("DELETE", f"/job/{mine}")).status == 204
 
     @pytest.mark.parametrize("path", ["cancel", "retry", "discard", "kick"])

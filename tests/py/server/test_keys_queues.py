@@ -16,7 +16,7 @@ async def test_both_queues_must_be_within_the_key(keyed: Keyed) -> None:
         many = [{"id": mine, "priority": 1}, {"id": job_id, "queue": queue}]
         assert (await api.post("/jobs/change", {"jobs": many})).status == status, (job_id, queue)
         assert (await api.post("/jobs/change", many)).status in (status, 400), (job_id, queue)
-    assert [doc["queue"] for doc in await keyed.engine.get(mine, other)] == ["mail.jp", "other"]
+    assert [doc["queue"] for doc in await keyed.engine.get([mine, other])] == ["mail.jp", "other"]
     await keyed.engine.cancel([mine, other])
     for job_id, queue, status in ((mine, "other", 403), (other, "mail.de", 403), (mine, "mail.de", 200)):
         answer = await api.post("/jobs/retry", {"ids": [job_id], "queue": queue})
@@ -27,4 +27,4 @@ async def test_both_queues_must_be_within_the_key(keyed: Keyed) -> None:
     for where, queue, status in (("mail.de", "other", 403), ("other", "mail.de", 403), ("mail.de", "mail.x", 200)):
         answer = await api.post("/jobs/retry", {"where": {"queue": where}, "queue": queue})
         assert answer.status == status, (where, queue)
-    assert [doc["queue"] for doc in await keyed.engine.get(mine, other)] == ["mail.x", "other"]
+    assert [doc["queue"] for doc in await keyed.engine.get([mine, other])] == ["mail.x", "other"]

@@ -274,7 +274,7 @@ class HttpFuzzer:
 
 
 def differing(one: dict[bytes, bytes], other: dict[bytes, bytes]) -> set[bytes]:
-    return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
+    return {key for key in one.keys() | other.keys() if one.get(key) != other.get([key])}
 
 
 def responses_of(operation: Operation) -> set[str]:

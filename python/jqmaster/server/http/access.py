@@ -94,7 +94,7 @@ async def grant(master: Master, request: Request) -> Reply:
     new = secret.new()
     asked, _ = _GRANT.read(request)
     spec = packform.extend_map(asked, {"id": packform.pack(new.id), "digest": packform.pack(new.digest)})
-    document = await master.engine.call("grant", spec)
+    document = await master.engine.raw("grant", spec)
     return Reply(201, packform.extend_map(document, {"key": packform.pack(new.text)}))
 
 

@@ -54,7 +54,7 @@ async def import_records(master: Master, request: Request) -> Reply:
         raise invalid(None, "the body is empty; expected records of GET /export")
     for batch in chunks(records, MOST_BYTES, MOST_RECORDS):
         try:
-            keys += int(await engine.call("import", *batch))
+            keys += int(await engine.raw("import", *batch))
         except JQError as error:
             field = None if error.path is None else _shifted(error.path, begun)
             raise from_engine(error, field) from error

@@ -54,7 +54,7 @@ async def done(master: Master, request: Request) -> Reply:
         return await _done_many(master, request, worker, body, many)
     has_followers = "enqueue" in body
     outcome = _outcome(body, "", kinds)
-    [answer] = await master.engine.call("finish", pack_spec({"worker": worker}), *outcome)
+    [answer] = await master.engine.raw("finish", pack_spec({"worker": worker}), *outcome)
     poke(master, worker)
     request.told = lambda: _told(worker, [outcome], [answer])
     if has_followers and isinstance(answer, list):
@@ -116,7 +116,7 @@ async def _done_many(
     elif wanted is not None and not outcomes:
         raise draining()
     args = [part for outcome in outcomes for part in outcome]
-    reply = await master.engine.call("finish", pack_spec(spec), *args)
+    reply = await master.engine.raw("finish", pack_spec(spec), *args)
     poke(master, worker)
     answers, picked = reply[: len(outcomes)], reply[len(outcomes) :]
     request.told = lambda: {

@@ -73,7 +73,7 @@ async def job_events(master: Master, request: Request) -> Reply:
     refuse_draining(master)
     job_id = request.params["id"]
     spec = packform.pack({"ids": [job_id]})
-    [state] = await about(job_id, master.engine.call("track", spec))
+    [state] = await about(job_id, master.engine.raw("track", spec))
     if state is None:
         raise no_such_job(job_id)
     last = request.header(LAST_ID)
@@ -108,8 +108,8 @@ async def _of_job(master: Master, job_id: str, spec: bytes) -> AsyncGenerator[by
 
 async def _now(master: Master, job_id: str, spec: bytes) -> bytes | None:
     """A job as an event would show it, without `from`; None when it is gone."""
-    [state] = await master.engine.call("track", spec)
-    [document] = await master.engine.call("get", job_id.encode())
+    [state] = await master.engine.raw("track", spec)
+    [document] = await master.engine.raw("get", job_id.encode())
     if state is None or document is None:
         return None
     job = Reader(document).map("", frozenset(("argument", "result", "error")))

@@ -113,7 +113,7 @@ async def about(job_id: str, asked: Awaitable[T]) -> T:
 
 
 async def _document(master: Master, job_id: str) -> bytes:
-    [document] = await about(job_id, master.engine.call("get", job_id.encode()))
+    [document] = await about(job_id, master.engine.raw("get", job_id.encode()))
     if document is None:
         raise no_such_job(job_id)
     known = packform.members(document)
@@ -128,7 +128,7 @@ async def get_job(master: Master, request: Request) -> Reply:
 async def get_result(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/result`: the bare result; 409 when there is none (yet), 410 when it is gone."""
     job_id = request.params["id"]
-    state, *result = await about(job_id, master.engine.call("result", job_id.encode()))
+    state, *result = await about(job_id, master.engine.raw("result", job_id.encode()))
     if not result:
         why = "keeps no result" if state == b"done" else "has no result"
         raise HttpError(409, "CONFLICT", f"the job is {state.decode()} and {why}")
@@ -186,7 +186,7 @@ async def cancel_job(master: Master, request: Request) -> Reply:
     job_id = request.params["id"]
     spec, _ = _CANCEL.read(request)
     request.rename = lambda path: "dependents" if path.startswith("ids") else path
-    [state] = await about(job_id, master.engine.call("cancel", spec))
+    [state] = await about(job_id, master.engine.raw("cancel", spec))
     state = state.decode("ascii")
     if state == "NOTFOUND":
         raise no_such_job(job_id)
@@ -215,5 +215,5 @@ async def change_many(master: Master, request: Request) -> Reply:
     refuse_unknown(body, ("jobs",))
     if not args:
         raise invalid("jobs", "expected 1 to 1000 changes, got none")
-    reply = await master.engine.call("change", *args)
+    reply = await master.engine.raw("change", *args)
     return Reply(200, packform.pack({"jobs": [state.decode("ascii") for state in reply]}))

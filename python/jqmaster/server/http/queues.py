@@ -28,7 +28,7 @@ async def purge_queue(master: Master, request: Request) -> Reply:
     deadline = time.monotonic() + _PURGE.wait_s(request.arguments)
     spec, discarded = first, 0
     while True:
-        cursor, changed = await master.engine.call("discard", spec)
+        cursor, changed = await master.engine.raw("discard", spec)
         discarded += changed
         if not cursor or time.monotonic() >= deadline or master.draining.is_set():
             return Reply(200, packform.pack({"discarded": discarded, "more": bool(cursor)}))
@@ -38,7 +38,7 @@ async def purge_queue(master: Master, request: Request) -> Reply:
 async def get_config(master: Master, request: Request) -> Reply:
     """`GET /config`: all settings of the namespace; with `?describe`, what there is to set."""
     described = flag(request.arguments.get("describe", "0"), "describe")
-    told = await master.engine.call("config", packform.pack({"describe": True} if described else {}))
+    told = await master.engine.raw("config", packform.pack({"describe": True} if described else {}))
     return Reply(200, packform.raw_map({"settings": told}) if described else told)
 
 
@@ -49,7 +49,7 @@ async def set_config(master: Master, request: Request) -> Reply:
     places = {f"unset[{index}]": name for index, name in enumerate(unset)}
     request.rename = lambda path: places.get(path, path.removeprefix("set").removeprefix("."))
     given = {"set": {name: value for name, value in body.items() if value is not None}, "unset": unset}
-    return Reply(200, await master.engine.call("config", pack_spec({**given, "actor": request.who.name})))
+    return Reply(200, await master.engine.raw("config", pack_spec({**given, "actor": request.who.name})))
 
 
 async def alive(_master: Master, _request: Request) -> Reply:

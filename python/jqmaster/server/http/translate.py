@@ -54,7 +54,7 @@ class Translation:
         spec, values = self.read(request)
         args = [request.params[self._of].encode()] if operation.bare else [spec, *values]
         try:
-            reply = await master.engine.call(operation.script, *args)
+            reply = await master.engine.raw(operation.script, *args)
         except JQError as error:
             self._refuse_id(error, request)
             raise

@@ -77,7 +77,7 @@ async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None
     if not named:
         return
     try:
-        found = await engine.call("get", *named)
+        found = await engine.raw("get", *named)
     except JQError as error:
         if error.code in ("INVALID", "NOTFOUND"):
             return

@@ -59,7 +59,7 @@ async def register(master: Master, request: Request) -> Reply:
     is_registered = body.get("announce") is not True
     if request.who.key_id and is_registered:
         body["key"] = request.who.key_id
-    worker_id = (await master.engine.call("register", pack_spec(body))).decode()
+    worker_id = (await master.engine.raw("register", pack_spec(body))).decode()
     request.told = lambda: {"worker": worker_id}
     if is_registered:
         master.dispatch.poke()
@@ -69,7 +69,7 @@ async def register(master: Master, request: Request) -> Reply:
 async def unregister(master: Master, request: Request) -> Reply:
     """`DELETE /worker`: what the worker held goes back to its queues."""
     worker = worker_of(request, {})
-    released = await master.engine.call("unregister", packform.pack({"worker": worker}))
+    released = await master.engine.raw("unregister", packform.pack({"worker": worker}))
     master.dispatch.poke()
     return Reply(200, packform.pack({"released": released}))
 
@@ -116,7 +116,7 @@ async def heartbeat(master: Master, request: Request) -> Reply:
     spec = {**body, "worker": worker, "jobs": jobs, **({"control": True} if is_registered else {})}
     # The engine knows `control` too, which is the master's own business.
     refuse_unknown(body, ("jobs", "worker"))
-    reply = await master.engine.call("heartbeat", pack_spec(spec), *blobs)
+    reply = await master.engine.raw("heartbeat", pack_spec(spec), *blobs)
     answers, asked = (reply[0], reply[1].decode()) if is_registered else (reply, "")
     poke(master, worker)
     request.told = lambda: {"worker": worker, **logs.ids(_held(jobs))}
@@ -174,7 +174,7 @@ async def release(master: Master, request: Request) -> Reply:
     body = _body(request)
     worker = worker_of(request, body)
     spec = {**body, "worker": worker, "jobs": _leases(body.get("jobs"))}
-    reply = await master.engine.call("release", pack_spec(spec))
+    reply = await master.engine.raw("release", pack_spec(spec))
     poke(master, worker)
     request.told = lambda: {"worker": worker, **logs.ids(_held(spec["jobs"]))}
     return Reply(200, packform.pack({"jobs": states(reply)}))
@@ -203,7 +203,7 @@ async def pick(master: Master, request: Request) -> Reply:
     spec = {**body, "worker": worker}
     refuse_draining(master)
     if timeout_s == 0 and "request" in spec:
-        reply = await master.engine.call("pick", pack_spec(spec))
+        reply = await master.engine.raw("pick", pack_spec(spec))
     elif timeout_s == 0:
         reply = await master.waiting.pick(spec, 0)
     else:
