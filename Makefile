@@ -79,9 +79,10 @@ $(RELEASE)/.installed: pyproject.toml | packages-run
 # Versions that are in the file stay unless told otherwise.
 .PHONY: lock lowest
 lock: $(RELEASE)/.installed
-	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra encryption --extra prometheus --extra opentelemetry \
+	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra encryption --extra otel \
 		--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
 		--output-file requirements.lock $(ARGS) pyproject.toml
+	sed -i '/^# WARNING: pip install will/,/^jqmaster @/d' requirements.lock  # extras that name others name the package
 
 lowest: setup
 	$(PY) tools/lowest.py $(ARGS)

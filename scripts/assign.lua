@@ -15,32 +15,32 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
-local attempt = require "jqlua.life.attempt"
-local job = require "jqlua.job.record"
+local attempts = require "jqlua.life.attempts"
+local jobs = require "jqlua.job.jobs"
 local heads = require "jqlua.queue.heads"
-local lanes = require "jqlua.limits.lane_pick"
-local lanestart = require "jqlua.limits.lane_start"
-local batch = require "jqlua.base.writes"
-local plans = require "jqlua.pick.plan"
-local wishes = require "jqlua.pick.wish"
-local pool = require "jqlua.pick.pool"
+local lane_pick = require "jqlua.limits.lane_pick"
+local lane_start = require "jqlua.limits.lane_start"
+local batch = require "jqlua.base.batch"
+local plans = require "jqlua.pick.plans"
+local wishes = require "jqlua.pick.wishes"
+local pools = require "jqlua.pick.pools"
 local request = require "jqlua.life.request"
 local sleepers = require "jqlua.pick.sleepers"
 local starts = require "jqlua.life.starts"
 local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local SWEEP_STEPS = 100
 
 --- The best job that a worker with room may get; where several pools may, the least loaded worker gets it.
-local function choose(pools, without)
+local function choose(open_pools, without)
   local best, holder, load, is_more
-  for _, candidate in ipairs(pools) do
-    local id, its_load = pool.least_loaded(candidate, without)
+  for _, candidate in ipairs(open_pools) do
+    local id, its_load = pools.least_loaded(candidate, without)
     if id then
-      local head, more = pool.best(candidate)
+      local head, more = pools.best(candidate)
       is_more = is_more or more
       if head and (not best or heads.is_before(head.priority, head.id, best.priority, best.id)
         or (head.id == best.id and its_load < load)) then
@@ -51,10 +51,10 @@ local function choose(pools, without)
   return best, holder, is_more
 end
 
-local function wanted_by(pools)
+local function wanted_by(open_pools)
   local wanted = {}
-  for _, candidate in ipairs(pools) do
-    if pool.least_loaded(candidate) then
+  for _, candidate in ipairs(open_pools) do
+    if pools.least_loaded(candidate) then
       for _, text in ipairs(candidate.wanted) do
         wanted[#wanted + 1] = text
       end
@@ -79,14 +79,15 @@ end
 problem = spec.wait ~= nil and wishes.check_wait(spec.wait, "wait")
 if problem then
   return redis.error_reply(problem)
-elseif spec.wait and spec.wait.on ~= worker.CHANNEL then
-  return redis.error_reply(check.problem("wait.on", '"' .. worker.CHANNEL .. '", the channel of masters', spec.wait.on))
+elseif spec.wait and spec.wait.on ~= workers.CHANNEL then
+  local expected = '"' .. workers.CHANNEL .. '", the channel of masters'
+  return redis.error_reply(check.problem("wait.on", expected, spec.wait.on))
 end
 
 local without
 if spec.without ~= nil then
-  if not check.is_list(spec.without, 0, pool.MOST_WITHOUT) then
-    local expected = "a list of at most " .. pool.MOST_WITHOUT .. " workers"
+  if not check.is_list(spec.without, 0, pools.MOST_WITHOUT) then
+    local expected = "a list of at most " .. pools.MOST_WITHOUT .. " workers"
     return redis.error_reply(check.problem("without", expected, spec.without))
   end
   problem = check.distinct(spec.without, "without", check.is_name, check.NAME)
@@ -100,22 +101,22 @@ if spec.without ~= nil then
 end
 
 local reply, entries, bytes = { 0 }, { nil }, 0
-local function append(of, holder, document)
+local function append(job, holder, document)
   local n = #reply
-  local record = worker.load(holder)
+  local record = workers.load(holder)
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = holder, record.u or "", record.s or "", record.a or ""
-  reply[n + 5], reply[n + 6] = document, redis.call("GET", keys.ARGUMENT .. of[job.ID])
+  reply[n + 5], reply[n + 6] = document, redis.call("GET", keys.ARGUMENT .. job[jobs.ID])
   bytes = bytes + #(reply[n + 6] or "")
 end
 
 local running = spec.request and starts.recall("a", spec.request)
-for _, of in ipairs(running or {}) do
-  append(of, of[job.WORKER], job.document(of))
+for _, job in ipairs(running or {}) do
+  append(job, job[jobs.WORKER], jobs.document(job))
 end
 if running then
   return reply
 elseif spec.wait and meta.state[meta.SLEEPERS] > 0 then
-  sleepers.awake(spec.master, worker.CHANNEL)
+  sleepers.awake(spec.master, workers.CHANNEL)
 end
 if pulse.is_due() then
   pulse.note()
@@ -123,34 +124,34 @@ end
 if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
   sweep.run(SWEEP_STEPS)
 end
-local pools = pool.with_room()
+local open_pools = pools.with_room()
 local is_more
-if meta.state[meta.VERSION] > 0 and lanes.is_behind() then
-  pools, is_more = {}, true
+if meta.state[meta.VERSION] > 0 and lane_pick.is_behind() then
+  open_pools, is_more = {}, true
 end
-for i = #pools, 1, -1 do
-  if not heads.build_all(pools[i].entries) then
+for i = #open_pools, 1, -1 do
+  if not heads.build_all(open_pools[i].entries) then
     is_more = true
-    table.remove(pools, i)
+    table.remove(open_pools, i)
   end
 end
 local assigned, expired = 0, 0
 while assigned < limit do
-  local head, holder, more = choose(pools, without)
+  local head, holder, more = choose(open_pools, without)
   is_more = is_more or more
   if not head then
     break
   end
-  local of = lanestart.take(head, 1)[1]
+  local job = lane_start.take(head, 1)[1]
   budget.pay(budget.LOOK)
-  local document = of and attempt.start(of, holder, true)
+  local document = job and attempts.start(job, holder, true)
   -- The next choice needs to see what this worker now holds.
   batch.flush()
-  worker.took(holder)
+  workers.took(holder)
   if document then
-    append(of, holder, document)
+    append(job, holder, document)
     assigned = assigned + 1
-    entries[assigned] = starts.entry(of[job.ID], of[job.ATTEMPT])
+    entries[assigned] = starts.entry(job[jobs.ID], job[jobs.ATTEMPT])
     if bytes >= plans.MOST_BYTES or not budget.is_left() then
       is_more = true
       break
@@ -166,13 +167,13 @@ end
 transition.commit()
 if assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
   -- Those who sleep may have asked for less than what workers have room for now.
-  sleepers.want(worker.CHANNEL, wanted_by(pool.with_room()))
+  sleepers.want(workers.CHANNEL, wanted_by(pools.with_room()))
 end
 if spec.wait then
   if assigned == 0 and not is_more and meta.next_ms() ~= 0 then
-    sleepers.rest(spec.master, worker.CHANNEL, spec.wait.ms, wanted_by(pools), false)
+    sleepers.rest(spec.master, workers.CHANNEL, spec.wait.ms, wanted_by(open_pools), false)
   elseif assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
-    sleepers.go_on(worker.CHANNEL, assigned == limit)
+    sleepers.go_on(workers.CHANNEL, assigned == limit)
   end
 end
 if spec.request and assigned > 0 then

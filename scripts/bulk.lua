@@ -28,7 +28,7 @@ local check = require "jqlua.base.check"
 local moving = require "jqlua.life.moving"
 local bulks = require "jqlua.upkeep.bulks"
 local transition = require "jqlua.life.transition"
-local where_of = require "jqlua.find.where"
+local filter = require "jqlua.find.filter"
 
 local MOST_CURSOR, MOST_PROBLEM = 255, 1000
 
@@ -55,7 +55,7 @@ local function check_begin()
     or spec.where == nil and "INVALID where: expected a map of conditions, got nothing"
   local _
   if not wrong then
-    _, wrong = where_of.parse(spec.where)
+    _, wrong = filter.parse(spec.where)
   end
   if wrong then
     return wrong
@@ -91,11 +91,11 @@ local function check_step()
   end
 end
 
-local of
+local bulk
 if spec.id == nil then
   problem = check_begin()
   if not problem then
-    of, problem = bulks.begin({
+    bulk, problem = bulks.begin({
       what = spec.what, where = spec.where, total = spec.total, force = spec.force, dependents = spec.dependents,
       queue = spec.queue, actor = spec.actor,
     })
@@ -106,13 +106,13 @@ else
   if not problem and not known then
     problem = check.missing("id", "bulk operation", spec.id)
   elseif not problem and spec.stop then
-    of = known.ended_ms and known or bulks.finish(known, true)
+    bulk = known.ended_ms and known or bulks.finish(known, true)
   elseif not problem then
-    of, problem = bulks.step(known, spec)
+    bulk, problem = bulks.step(known, spec)
   end
 end
-if not of then
+if not bulk then
   return redis.error_reply(problem)
 end
 transition.commit()
-return bulks.document(of)
+return bulks.document(bulk)

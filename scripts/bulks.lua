@@ -17,7 +17,7 @@ if not spec then
   return redis.error_reply(problem)
 end
 local reply = {}
-for i, of in ipairs(bulks.all()) do
-  reply[i] = bulks.document(of)
+for i, bulk in ipairs(bulks.all()) do
+  reply[i] = bulks.document(bulk)
 end
 return reply

@@ -23,7 +23,7 @@
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local links = require "jqlua.links.links"
 local selection = require "jqlua.find.selection"
@@ -48,9 +48,9 @@ local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
 ---@return string? problem
 local function refusal(ids)
   for i, id in ipairs(ids) do
-    local of, path = job.read(id), "ids[" .. i - 1 .. "]"
-    local state = of and of[job.STATE]
-    if not of then
+    local job, path = jobs.read(id), "ids[" .. i - 1 .. "]"
+    local state = job and job[jobs.STATE]
+    if not job then
       return check.missing(path, "job", id)
     elseif state == states.RUNNING and not takes_running then
       return "CONFLICT " .. path .. ": it runs, and running jobs are not to be cancelled: " .. id
@@ -72,19 +72,19 @@ if problem then
 end
 links.tree[1] = spec.dependents == "cancel"
 
-local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(of)
-  local before = of[job.STATE]
+local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(job)
+  local before = job[jobs.STATE]
   if before == states.RUNNING and not takes_running then
     return "CONFLICT"
   elseif not states.is_of(before, states.UNENDED) then
     return states.name(before)
   end
   if before == states.RUNNING then
-    of[job.HOW] = job.TAKEN
+    job[jobs.HOW] = jobs.TAKEN
   end
-  of[job.ENDED_MS] = meta.state[meta.NOW_MS]
-  if transition.move(of, states.CANCELLED, meta.state[meta.NOW_MS]) then
-    job.save(of)
+  job[jobs.ENDED_MS] = meta.state[meta.NOW_MS]
+  if transition.move(job, states.CANCELLED, meta.state[meta.NOW_MS]) then
+    jobs.save(job)
   end
   return states.name(before), true
 end)

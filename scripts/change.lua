@@ -11,9 +11,9 @@
 -- @role   pusher, operator
 -- @http   POST /jobs/change (jobs)
 -- @http   PATCH /job/{jobs[0].id} jobs[0]
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local change = require "jqlua.life.change"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local meta = require "jqlua.base.meta"
 local transition = require "jqlua.life.transition"
 
@@ -42,7 +42,7 @@ if problem then
 end
 local answers = {}
 for i, changed in ipairs(changes) do
-  answers[i] = change.apply(job.read(changed.id), changed, ARGV[2 * i] ~= "" and ARGV[2 * i] or nil)
+  answers[i] = change.apply(jobs.read(changed.id), changed, ARGV[2 * i] ~= "" and ARGV[2 * i] or nil)
   batch.flush()
 end
 transition.commit()

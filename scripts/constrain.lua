@@ -21,9 +21,9 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local admission = require "jqlua.life.admission"
 local bounds = require "jqlua.settings.bounds"
-local changes = require "jqlua.limits.rollout"
+local rollout = require "jqlua.limits.rollout"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraintspec = require "jqlua.limits.constraintspec"
 local limitrecord = require "jqlua.limits.limitrecord"
@@ -39,13 +39,13 @@ new, problem, spec = constraintspec.parse()
 if problem then
   return redis.error_reply(problem)
 end
-local old = constraint.load(new.i)
+local old = constraints.load(new.i)
 if old and new.d and old.d == new.d then
   return constraintdoc.encode(old) -- a program declares the same as before: what was changed since stays
 end
 new.d = new.d or old and old.d
-if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraint.MOST then
-  return redis.error_reply("FULL id: there are " .. constraint.MOST .. " constraints already, creating "
+if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraints.MOST then
+  return redis.error_reply("FULL id: there are " .. constraints.MOST .. " constraints already, creating "
     .. check.show(new.i) .. " would be one too many")
 end
 problem = not old and new.b and admission.check_keys(new, "id")
@@ -63,23 +63,23 @@ else
   new.n = state[meta.VERSION]
   meta.set(meta.ADDED, new.n)
   if old then
-    constraint.delete(old)
+    constraints.delete(old)
     limitrecord.delete(old.n)
-    changes.note(changes.LIMITED, old.n)
+    rollout.note(rollout.LIMITED, old.n)
   end
 end
-constraint.save(new)
+constraints.save(new)
 local limit = limitrecord.load(new.n)
 local is_changed = not limit or old.c ~= new.c or old.l ~= new.l
 if is_changed then
   local running = limit and limit[limitrecord.RUNNING] or 0
   limitrecord.set(new.n, new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s, running)
-  changes.note(limit and changes.LIMITED or changes.ADDED, new.n)
+  rollout.note(limit and rollout.LIMITED or rollout.ADDED, new.n)
 end
 if is_changed or not is_same then
   -- Limits have to be where the steps find them.
   transition.commit()
-  changes.carry_out()
+  rollout.carry_out()
   meta.save_constraints()
   bounds.review() -- the first one with keys brings their bounds
 end

@@ -12,7 +12,7 @@
 -- @http   GET /constraint/{ids[0]} (busiest)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
@@ -29,7 +29,7 @@ if busiest ~= nil and not check.is_integer(busiest, 0, MOST_BUSIEST) then
 end
 local is_only = type(spec.ids) == "table" and #spec.ids == 1
 local function document(id)
-  local definition = constraint.load(id)
+  local definition = constraints.load(id)
   return definition and constraintdoc.encode(definition, busiest, is_only)
 end
 

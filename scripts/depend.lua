@@ -13,7 +13,7 @@
 local arguments = require "jqlua.base.arguments"
 local dependency = require "jqlua.links.dependency"
 local dependents = require "jqlua.links.dependents"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"
 
@@ -21,15 +21,15 @@ local spec, problem = arguments.spec("id add remove if_failed")
 if not spec then
   return redis.error_reply(problem)
 end
-local of, added
+local job, added
 problem = dependency.check(spec)
 if not problem then
-  of, added, problem = dependency.read(spec)
+  job, added, problem = dependency.read(spec)
 end
 if problem then
   return redis.error_reply(problem)
 end
-dependency.note(of, spec)
-dependents.change(of, added, spec.remove or {}, spec.if_failed ~= nil)
+dependency.note(job, spec)
+dependents.change(job, added, spec.remove or {}, spec.if_failed ~= nil)
 transition.commit()
-return states.name(of[job.STATE])
+return states.name(job[jobs.STATE])

@@ -17,7 +17,7 @@
 -- @http   DELETE /job/{ids[0]}/record ()
 -- @http   DELETE /queue/{where.queue}/jobs (where.status) -> {discarded: integer, more: flag}
 -- @param  timeout  seconds? 0..60 = 10  after how long to stop
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local removal = require "jqlua.job.removal"
 local selection = require "jqlua.find.selection"
@@ -29,15 +29,15 @@ if not spec then
   return redis.error_reply(selected)
 end
 local unwanted, seen = {}, {}
-local reply, changed = selection.each(selected, "qwsbtkdecn", function(of)
-  if seen[of] then
+local reply, changed = selection.each(selected, "qwsbtkdecn", function(job)
+  if seen[job] then
     return "NOTFOUND" -- named twice
-  elseif of[job.STATE] == states.RUNNING then
+  elseif job[jobs.STATE] == states.RUNNING then
     return "CONFLICT"
   end
-  seen[of] = true
-  unwanted[#unwanted + 1] = of
-  return states.name(of[job.STATE]), true
+  seen[job] = true
+  unwanted[#unwanted + 1] = job
+  return states.name(job[jobs.STATE]), true
 end)
 removal.discard(unwanted)
 trail.note_jobs("discard", spec, changed)

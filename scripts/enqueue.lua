@@ -17,15 +17,15 @@
 -- @header Idempotency-Key = request  a token of 1 to 200 bytes
 -- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
 -- @header tracestate   see `traceparent`
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
-local coming = require "jqlua.life.coming"
-local constraint = require "jqlua.limits.constraint"
-local job = require "jqlua.job.record"
-local jobspec = require "jqlua.job.spec"
-local queue = require "jqlua.queue.record"
+local enqueueing = require "jqlua.life.enqueueing"
+local constraints = require "jqlua.limits.constraints"
+local jobs = require "jqlua.job.jobs"
+local jobspec = require "jqlua.job.jobspec"
+local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
 local serial = require "jqlua.base.serial"
 local server = require "jqlua.base.server"
@@ -35,7 +35,7 @@ local MOST_JOBS = 1000
 local first = 1
 local token, problem
 if #ARGV % 2 == 1 then
-  token, problem = coming.parse_options(ARGV[1])
+  token, problem = enqueueing.parse_options(ARGV[1])
   if problem then
     return redis.error_reply(problem)
   end
@@ -46,8 +46,8 @@ if count < 1 or count > MOST_JOBS then
   return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS
     .. " specs, each with its argument, got " .. count)
 end
-local jobs, names = { false }, { false }
-local records, queues, is_linked = {}, 0, false
+local new_jobs, names = { false }, { false }
+local records, queue_count, is_linked = {}, 0, false
 for i = 1, count do
   local new
   new, problem = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
@@ -57,24 +57,24 @@ for i = 1, count do
   if ARGV[first + 2 * i - 1] == "" then
     return redis.error_reply("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
   end
-  local name = new[job.QUEUE]
+  local name = new[jobs.QUEUE]
   if name ~= names[1] and not records[name] then
-    queues = queues + 1
-    names[queues] = name
-    if queues > 1 then
+    queue_count = queue_count + 1
+    names[queue_count] = name
+    if queue_count > 1 then
       records[name] = true
     end
   end
   is_linked = is_linked or new[jobspec.IS_LINKED]
-  jobs[i] = new
+  new_jobs[i] = new
 end
 
 local raws
-if queues == 1 then
-  problem, raws = meta.open(keys.SEQ, server.key(), queue.record_key(names[1]))
+if queue_count == 1 then
+  problem, raws = meta.open(keys.SEQ, server.key(), queues.record_key(names[1]))
 else
-  for i = 1, queues do
-    records[i] = queue.record_key(names[i])
+  for i = 1, queue_count do
+    records[i] = queues.record_key(names[i])
   end
   problem, raws = meta.open(keys.SEQ, server.key(), unpack(records))
 end
@@ -83,7 +83,7 @@ if problem then
 end
 local arguments_digest
 if token then
-  arguments_digest = coming.digest()
+  arguments_digest = enqueueing.digest()
   local remembered = request.recall("e", token)
   if remembered then
     if remembered.digest ~= arguments_digest then
@@ -92,10 +92,10 @@ if token then
     return remembered.reply
   end
 end
-local owners
-local owner = queue.decode(names[1], raws[4])
-if queues > 1 or owner[queue.MAX_WAITING] > 0 or owner[queue.IS_NEW] then
-  owners, problem = coming.queues(names, raws, jobs)
+local by_name
+local queue = queues.decode(names[1], raws[4])
+if queue_count > 1 or queue[queues.MAX_WAITING] > 0 or queue[queues.IS_NEW] then
+  by_name, problem = enqueueing.queues(names, raws, new_jobs)
   if problem then
     return redis.error_reply(problem)
   end
@@ -103,25 +103,25 @@ end
 
 local reply = { false, false }
 if count > 1 and meta.state[meta.VERSION] > 0 then
-  problem = constraint.check_asked(jobs, "jobs")
+  problem = constraints.check_asked(new_jobs, "jobs")
   if problem then
     return redis.error_reply(problem)
   end
 end
 if is_linked then
-  problem = arrival.check(jobs, "jobs")
+  problem = arrival.check(new_jobs, "jobs")
   if problem then
     return redis.error_reply(problem)
   end
 end
 if meta.state[meta.CROWDED] then
-  problem = coming.check_new(jobs, first + 1)
+  problem = enqueueing.check_new(new_jobs, first + 1)
   if problem then
     return redis.error_reply(problem)
   end
 end
 if is_linked then
-  reply = arrival.create_all(jobs, first + 1, {})
+  reply = arrival.create_all(new_jobs, first + 1, {})
   count = 0
 end
 local seq, format
@@ -130,24 +130,24 @@ if count > 0 then
 end
 local writes = batch.writes
 for i = 1, count do
-  local new, argument = jobs[i], ARGV[first + 2 * i - 1]
+  local new, argument = new_jobs[i], ARGV[first + 2 * i - 1]
   local id = string.format(format, seq + i)
-  local score, record = new[job.PRIORITY], new[jobspec.RECORD]
-  owner = owners and owners[new[job.QUEUE]] or owner
-  if new[jobspec.IS_TIMED] or coming.is_news(new, owner) or not queue.is_free(owner, new[job.NAME]) then
+  local score, record = new[jobs.PRIORITY], new[jobspec.RECORD]
+  queue = by_name and by_name[new[jobs.QUEUE]] or queue
+  if new[jobspec.IS_TIMED] or enqueueing.is_news(new, queue) or not queues.is_free(queue, new[jobs.NAME]) then
     new = { unpack(new) }
-    new[job.ID] = id
-    score = coming.place(new, owner, argument)
-    record = job.encode(new)
+    new[jobs.ID] = id
+    score = enqueueing.place(new, queue, argument)
+    record = jobs.encode(new)
   elseif not record then
-    record = job.encode(new)
+    record = jobs.encode(new)
     new[jobspec.RECORD] = record
   end
-  new[job.ID] = id
+  new[jobs.ID] = id
   local n = 4 * i
   writes[n - 3], writes[n - 2] = keys.JOB .. id, record
   writes[n - 1], writes[n] = keys.ARGUMENT .. id, argument
-  transition.enter(owner, new, score)
+  transition.enter(queue, new, score)
   reply[2 * i - 1], reply[2 * i] = id, 1
 end
 if count > 0 then

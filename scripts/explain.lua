@@ -10,15 +10,15 @@
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local explanation = require "jqlua.limits.explanation"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 
 local problem = meta.open()
 problem = problem or (#ARGV ~= 1 or not check.is_id(ARGV[1])) and check.problem("id", check.ID, ARGV[1])
 if problem then
   return redis.error_reply(problem)
 end
-local of = job.read(ARGV[1])
-if not of then
+local job = jobs.read(ARGV[1])
+if not job then
   return redis.error_reply(check.missing("id", "job", ARGV[1]))
 end
-return explanation.encode(of)
+return explanation.encode(job)

@@ -18,18 +18,18 @@
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local following = require "jqlua.life.following"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 local keys = require "jqlua.base.keys"
-local job = require "jqlua.job.record"
-local outcome = require "jqlua.life.outcome"
+local jobs = require "jqlua.job.jobs"
+local outcomes = require "jqlua.life.outcomes"
 local picker = require "jqlua.pick.picker"
-local plans = require "jqlua.pick.plan"
-local queue = require "jqlua.queue.record"
+local plans = require "jqlua.pick.plans"
+local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local MOST_OUTCOMES = 1000
-local call, problem, token, before = outcome.read_call(ARGV[1])
+local call, problem, token, before = outcomes.read_call(ARGV[1])
 if not call then
   return redis.error_reply(problem)
 end
@@ -38,12 +38,12 @@ if count % 1 ~= 0 or count > MOST_OUTCOMES or (count == 0 and not call.wish) the
   return redis.error_reply("INVALID outcomes: expected " .. (call.wish and 0 or 1) .. " to " .. MOST_OUTCOMES
     .. " outcomes, each with its blob, got " .. #ARGV - 1 .. " arguments")
 end
-local outcomes, blobs, wanted = { nil }, { nil }, { nil, nil }
+local parsed, blobs, wanted = { nil }, { nil }, { nil, nil }
 local at, i = 2, 0
 while at <= #ARGV do
-  local said
+  local outcome
   i = i + 1
-  said, problem = outcome.parse(ARGV[at], i - 1)
+  outcome, problem = outcomes.parse(ARGV[at], i - 1)
   if problem then
     return redis.error_reply(problem)
   end
@@ -52,20 +52,20 @@ while at <= #ARGV do
     return redis.error_reply("INVALID outcomes[" .. i - 1 .. "].blob: expected one MessagePack value, got no bytes")
   end
   at = at + 2
-  if said.enqueue then
-    problem = following.parse(said, i - 1, at)
+  if outcome.enqueue then
+    problem = following.parse(outcome, i - 1, at)
     if problem then
       return redis.error_reply(problem)
     end
-    at = at + 2 * said.enqueue
+    at = at + 2 * outcome.enqueue
   end
-  outcomes[i] = said
-  wanted[i] = keys.JOB .. said.id
+  parsed[i] = outcome
+  wanted[i] = keys.JOB .. outcome.id
 end
 count = i
 local queue_wanted = call.wish and call.wish.queue
 if queue_wanted then
-  wanted[count + 1] = queue.record_key(queue_wanted)
+  wanted[count + 1] = queues.record_key(queue_wanted)
 end
 local raws, plan
 problem, raws = meta.open(unpack(wanted))
@@ -73,32 +73,32 @@ if not problem and call.wish then
   plan, problem = plans.new(call.wish, token, before)
 end
 for n = 1, problem and 0 or count do
-  local said = outcomes[n]
-  if not raws[n + 1] and not check.is_id(said.id) then -- only what is not there can be no id at all
-    problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, said.id)
+  local outcome = parsed[n]
+  if not raws[n + 1] and not check.is_id(outcome.id) then -- only what is not there can be no id at all
+    problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id)
     break
   end
-  problem = problem or (said.jobs or said.resume) and following.check(said, n - 1)
+  problem = problem or (outcome.jobs or outcome.resume) and following.check(outcome, n - 1)
 end
 if problem then
   return redis.error_reply(problem)
 end
 
 if queue_wanted then
-  queue.decode(queue_wanted, raws[count + 2])
+  queues.decode(queue_wanted, raws[count + 2])
 end
 local answers = { nil, nil }
 for n = 1, count do
-  local said = outcomes[n]
+  local outcome = parsed[n]
   -- It may be named twice, and what follows may name it as well.
-  answers[n] = said.is_plain and attempt.succeed_plain(said, wanted[n], raws[n + 1], count == 1 and not token)
-    or outcome.apply(job.note(said.id, raws[n + 1]), said, blobs[n])
+  answers[n] = outcome.is_plain and attempts.succeed_plain(outcome, wanted[n], raws[n + 1], count == 1 and not token)
+    or outcomes.apply(jobs.note(outcome.id, raws[n + 1]), outcome, blobs[n])
 end
 if plan then
   return picker.run(plan, answers)
 end
 transition.commit()
-if worker.ID_SIZES[#call.worker] and worker.is_alive(call.worker) then
+if workers.ID_SIZES[#call.worker] and workers.is_alive(call.worker) then
   transition.commit()
 end
 return answers

@@ -10,8 +10,8 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
-local queue = require "jqlua.queue.record"
-local queueend = require "jqlua.queue.forget"
+local queues = require "jqlua.queue.queues"
+local queue_removal = require "jqlua.queue.queue_removal"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
@@ -22,13 +22,13 @@ end
 if not check.is_name(spec.queue) or glob.is_pattern(spec.queue) then
   return redis.error_reply(check.problem("queue", check.NAME .. ", no *", spec.queue))
 end
-local owner = queue.load(spec.queue)
-if owner[queue.IS_NEW] then
+local queue = queues.load(spec.queue)
+if queue[queues.IS_NEW] then
   return redis.error_reply(check.missing("queue", "queue", spec.queue))
-elseif queueend.has_jobs(owner) then
+elseif queue_removal.has_jobs(queue) then
   return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them, or let them go")
 end
-queueend.forget(owner)
+queue_removal.forget(queue)
 trail.note("forget", spec.queue, spec)
 transition.commit()
 return 1

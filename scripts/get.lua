@@ -9,8 +9,8 @@
 -- @http   GET /job/{ids[0]} -> Job
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
-local job = require "jqlua.job.record"
-local document = require "jqlua.job.document"
+local jobs = require "jqlua.job.jobs"
+local jobdoc = require "jqlua.job.jobdoc"
 
 local problem = arguments.ids()
 if problem then
@@ -18,7 +18,7 @@ if problem then
 end
 local documents = {}
 for i, id in ipairs(ARGV) do
-  local of = job.read(id)
-  documents[i] = of and document.encode(of, redis.call("GET", keys.ARGUMENT .. id)) or false
+  local job = jobs.read(id)
+  documents[i] = job and jobdoc.encode(job, redis.call("GET", keys.ARGUMENT .. id)) or false
 end
 return documents

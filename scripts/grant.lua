@@ -13,7 +13,7 @@
 -- @flags  write
 -- @role   admin
 -- @http   POST /keys (name, roles, queues, ttl, rate) -> NewKey 201
-local apikey = require "jqlua.access.apikey"
+local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
@@ -23,17 +23,17 @@ local spec, problem = arguments.operators("id digest name roles queues ttl rate"
 if not spec then
   return redis.error_reply(problem)
 end
-problem = apikey.check(spec)
+problem = apikeys.check(spec)
 if problem then
   return redis.error_reply(problem)
 end
-local of = apikey.load(spec.id)
-if of and of.d ~= spec.digest then
+local api_key = apikeys.load(spec.id)
+if api_key and api_key.d ~= spec.digest then
   return redis.error_reply("CONFLICT id: there is another key of the id " .. check.show(spec.id))
-elseif not of and redis.call("HLEN", keys.API_KEYS) >= apikey.MOST then
-  return redis.error_reply("FULL id: there are " .. apikey.MOST .. " keys already: revoke those that nobody uses")
-elseif not of then
-  of = apikey.put(spec)
+elseif not api_key and redis.call("HLEN", keys.API_KEYS) >= apikeys.MOST then
+  return redis.error_reply("FULL id: there are " .. apikeys.MOST .. " keys already: revoke those that nobody uses")
+elseif not api_key then
+  api_key = apikeys.put(spec)
   trail.note("grant", spec.id, spec)
 end
-return apikey.document(spec.id, of)
+return apikeys.document(spec.id, api_key)

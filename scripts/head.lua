@@ -7,7 +7,7 @@
 -- @role   worker
 local meta = require "jqlua.base.meta"
 local outlook = require "jqlua.queue.outlook"
-local wishes = require "jqlua.pick.wish"
+local wishes = require "jqlua.pick.wishes"
 
 local problem = meta.open()
 local entries

@@ -19,15 +19,15 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
-local notes = require "jqlua.job.progress"
+local notes = require "jqlua.job.notes"
 local held = require "jqlua.life.held"
-local job = require "jqlua.job.record"
-local queue = require "jqlua.queue.record"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local spec, problem = arguments.spec("worker jobs control", true)
 if not spec then
@@ -40,8 +40,8 @@ end
 if spec.control ~= nil and type(spec.control) ~= "boolean" then
   return redis.error_reply(check.problem("control", "true or false", spec.control))
 end
-local is_registered = worker.is_id(spec.worker)
-if is_registered and not worker.is_registered(spec.worker) then
+local is_registered = workers.is_id(spec.worker)
+if is_registered and not workers.is_registered(spec.worker) then
   return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
 end
 
@@ -50,29 +50,29 @@ if pulse.is_due() then
 end
 local answers = {}
 for i, pair in ipairs(spec.jobs) do
-  local of = job.read(pair[1])
-  if of and attempt.runs(of, pair[2]) then
-    local owner = queue.load(of[job.QUEUE])
-    local left_ms = attempt.renew(of)
-    local is_over = left_ms + settings.at(settings.LEASE_GRACE, owner) * 1000 <= 0
+  local job = jobs.read(pair[1])
+  if job and attempts.runs(job, pair[2]) then
+    local queue = queues.load(job[jobs.QUEUE])
+    local left_ms = attempts.renew(job)
+    local is_over = left_ms + settings.at(settings.LEASE_GRACE, queue) * 1000 <= 0
     if pair[3] and not is_over then
-      notes.write(of, pair[3])
+      notes.write(job, pair[3])
     end
     if is_over then
-      failure.lapse(of)
+      failure.lapse(job)
     end
     -- Who ran for as long as it may can still be finished, within the grace.
     answers[i] = is_over and "LOST" or math.max(0, left_ms)
   else
-    answers[i] = of and attempt.ended_how(of, pair[2]) == job.TAKEN and "CANCELLED" or "LOST"
+    answers[i] = job and attempts.ended_how(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
   end
 end
 if is_registered then
-  worker.seen(spec.worker)
+  workers.seen(spec.worker)
 end
 transition.commit()
 if spec.control then
-  local record = is_registered and worker.load(spec.worker)
+  local record = is_registered and workers.load(spec.worker)
   return { answers, record and record.k or "" }
 end
 return answers

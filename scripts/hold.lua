@@ -13,7 +13,7 @@ local arguments = require "jqlua.base.arguments"
 local admission = require "jqlua.life.admission"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local holding = require "jqlua.limits.holding"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
@@ -29,7 +29,7 @@ problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id
 if problem then
   return redis.error_reply(problem)
 end
-local definition = constraint.load(spec.id)
+local definition = constraints.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end

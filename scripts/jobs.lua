@@ -22,16 +22,16 @@ local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
-local document = require "jqlua.job.document"
+local jobdoc = require "jqlua.job.jobdoc"
 local find = require "jqlua.find.find"
-local job = require "jqlua.job.record"
-local where_of = require "jqlua.find.where"
+local jobs = require "jqlua.job.jobs"
+local filter = require "jqlua.find.filter"
 
 local MOST_PREVIEWED = 65536
 
 --- The argument, unless it is longer than is asked for; of one that is not brief it is there anyway.
-local function preview_of(of, most)
-  local argument = most and redis.call("GET", keys.ARGUMENT .. of[job.ID])
+local function preview_of(job, most)
+  local argument = most and redis.call("GET", keys.ARGUMENT .. job[jobs.ID])
   budget.pay(budget.of_bytes(argument or ""))
   return argument and #argument <= most and argument or nil
 end
@@ -41,7 +41,7 @@ if not spec then
   return redis.error_reply(problem)
 end
 local where, at
-where, problem = where_of.parse(spec.where)
+where, problem = filter.parse(spec.where)
 if where then
   at, problem = find.parse(spec, where)
 end
@@ -59,9 +59,9 @@ end
 local reply = { "", spec.looked and 0 or nil }
 local cursor, looked = find.page(where, at, {
   count = spec.count or 100, is_reversed = spec.newest or spec.recent, is_recent = spec.recent,
-  take = function(of)
-    local argument = not spec.brief and redis.call("GET", keys.ARGUMENT .. of[job.ID]) or nil
-    local shown = document.encode(of, argument, preview_of(of, spec.argument_max))
+  take = function(job)
+    local argument = not spec.brief and redis.call("GET", keys.ARGUMENT .. job[jobs.ID]) or nil
+    local shown = jobdoc.encode(job, argument, preview_of(job, spec.argument_max))
     reply[#reply + 1] = shown
     budget.pay(budget.DOCUMENT + budget.of_bytes(shown))
   end,

@@ -9,7 +9,7 @@
 -- @role   admin
 -- @role   server with digests
 -- @http   GET /keys (cursor, count)
-local apikey = require "jqlua.access.apikey"
+local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
@@ -23,6 +23,6 @@ if spec.digests ~= nil and type(spec.digests) ~= "boolean" then
   return redis.error_reply(check.problem("digests", "true or false", spec.digests))
 end
 return page.listing(keys.API_KEY_IDS, spec, function(id)
-  local of = apikey.load(id)
-  return of and apikey.document(id, of, spec.digests)
+  local api_key = apikeys.load(id)
+  return api_key and apikeys.document(id, api_key, spec.digests)
 end)

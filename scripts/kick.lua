@@ -18,18 +18,18 @@
 -- @http   POST /queue/{queue}/kick (count, delay)
 -- @http   POST /worker/{worker}/kick (count, delay)
 local arguments = require "jqlua.base.arguments"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local keys = require "jqlua.base.keys"
-local others = require "jqlua.pick.others"
+local unregistered = require "jqlua.pick.unregistered"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local MOST = 1000
 
@@ -37,8 +37,8 @@ local spec, problem = arguments.operators("ids queue worker count delay")
 if not spec then
   return redis.error_reply(problem)
 end
-local given = (spec.ids ~= nil and 1 or 0) + (spec.queue ~= nil and 1 or 0) + (spec.worker ~= nil and 1 or 0)
-if given ~= 1 then
+local ways = (spec.ids ~= nil and 1 or 0) + (spec.queue ~= nil and 1 or 0) + (spec.worker ~= nil and 1 or 0)
+if ways ~= 1 then
   return redis.error_reply("INVALID ids: expected either ids, queue or worker")
 elseif spec.ids ~= nil then
   problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only a queue or a worker has it"
@@ -58,32 +58,32 @@ end
 
 local kicked = 0
 
-local function kick(of)
+local function kick(job)
   kicked = kicked + 1
-  transition.tell_worker(of, "kicked")
-  return attempt.give_back(of, spec.delay or 0)
+  transition.tell_worker(job, "kicked")
+  return attempts.give_back(job, spec.delay or 0)
 end
 
 --- The ids of a queue's running jobs: one more than asked for where there are more.
 local function of_queue(name, count)
-  local owner = queue.load(name)
-  if owner[queue.IS_NEW] then
+  local queue = queues.load(name)
+  if queue[queues.IS_NEW] then
     return nil, check.missing("queue", "queue", name)
   end
-  return redis.call("ZRANGE", queue.key(owner, states.RUNNING), 0, count)
+  return redis.call("ZRANGE", queues.key(queue, states.RUNNING), 0, count)
 end
 
 --- Likewise of a worker's; of one that is not registered those that it named last.
 local function of_worker(name, count)
-  if worker.is_id(name) and worker.is_registered(name) then
+  if workers.is_id(name) and workers.is_registered(name) then
     return redis.call("ZRANGE", keys.HELD .. name, 0, count)
   end
-  local other = others.load(name)
+  local other = unregistered.load(name)
   if not other then
     return nil, "NOTFOUND worker: " .. check.show(name) .. " is not listed"
   end
   local ids = {}
-  for i, pair in ipairs(others.running(other)) do
+  for i, pair in ipairs(unregistered.running(other)) do
     ids[i] = i <= count + 1 and pair[1] or nil
   end
   return ids
@@ -92,8 +92,8 @@ end
 local answers = {}
 if spec.ids then
   for i, id in ipairs(spec.ids) do
-    local of = job.read(id)
-    answers[i] = not of and "NOTFOUND" or of[job.STATE] ~= states.RUNNING and "CONFLICT" or kick(of)
+    local job = jobs.read(id)
+    answers[i] = not job and "NOTFOUND" or job[jobs.STATE] ~= states.RUNNING and "CONFLICT" or kick(job)
   end
 else
   local count = spec.count or 100
@@ -109,11 +109,11 @@ else
   local seen = 0
   while seen < math.min(count, #running) and budget.is_left() do
     seen = seen + 1
-    local of = job.read(running[seen])
-    if of and of[job.STATE] == states.RUNNING then
-      local price = 2 * budget.of_job(of)
-      kick(of)
-      budget.pay(price + budget.of_job(of))
+    local job = jobs.read(running[seen])
+    if job and job[jobs.STATE] == states.RUNNING then
+      local price = 2 * budget.of_job(job)
+      kick(job)
+      budget.pay(price + budget.of_job(job))
     end
   end
   answers = { seen, #running > seen and 1 or 0 }

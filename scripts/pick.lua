@@ -20,9 +20,9 @@
 -- @param  timeout  seconds? 0..300 = 0   how long to wait for a job
 local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
-local plans = require "jqlua.pick.plan"
-local wishes = require "jqlua.pick.wish"
-local queue = require "jqlua.queue.record"
+local plans = require "jqlua.pick.plans"
+local wishes = require "jqlua.pick.wishes"
+local queues = require "jqlua.queue.queues"
 
 local wish, problem, token, before = wishes.read(ARGV[1])
 if not wish then
@@ -30,7 +30,7 @@ if not wish then
 end
 local raws
 if wish.queue then
-  problem, raws = meta.open(queue.record_key(wish.queue))
+  problem, raws = meta.open(queues.record_key(wish.queue))
 else
   problem, raws = meta.open()
 end

@@ -23,9 +23,9 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local fairness = require "jqlua.queue.fairness"
 local glob = require "jqlua.base.glob"
-local queue = require "jqlua.queue.record"
-local lineup = require "jqlua.limits.placement"
-local queuedoc = require "jqlua.queue.document"
+local queues = require "jqlua.queue.queues"
+local placement = require "jqlua.limits.placement"
+local queuedoc = require "jqlua.queue.queuedoc"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
@@ -59,43 +59,43 @@ if problem then
   return redis.error_reply(problem)
 end
 
-local owner = queue.load(spec.name)
-problem = owner[queue.IS_NEW] and admission.check_queues(spec.name, 1, "name")
+local queue = queues.load(spec.name)
+problem = queue[queues.IS_NEW] and admission.check_queues(spec.name, 1, "name")
 if problem then
   return redis.error_reply(problem)
 end
-if owner[queue.IS_NEW] then
-  owner[queue.CHANGED] = true
+if queue[queues.IS_NEW] then
+  queue[queues.CHANGED] = true
 end
 if spec.max_waiting then
-  owner[queue.MAX_WAITING] = spec.max_waiting
-  owner[queue.CHANGED] = true
+  queue[queues.MAX_WAITING] = spec.max_waiting
+  queue[queues.CHANGED] = true
 end
-if spec.paused and owner[queue.PAUSED] == 0 then
-  owner[queue.PAUSED] = 1
-  queue.set_head(owner, meta.NONE)
-elseif spec.paused == false and owner[queue.PAUSED] ~= 0 then
-  owner[queue.PAUSED] = 0
-  owner[queue.CHANGED] = true
-  local priority, id = lineup.least(owner)
+if spec.paused and queue[queues.PAUSED] == 0 then
+  queue[queues.PAUSED] = 1
+  queues.set_head(queue, meta.NONE)
+elseif spec.paused == false and queue[queues.PAUSED] ~= 0 then
+  queue[queues.PAUSED] = 0
+  queue[queues.CHANGED] = true
+  local priority, id = placement.least(queue)
   if priority then
-    queue.set_head(owner, priority, id)
-    owner[queue.REOPENED] = true
+    queues.set_head(queue, priority, id)
+    queue[queues.REOPENED] = true
   end
 end
 if levels then
-  fairness.set(owner, levels)
+  fairness.set(queue, levels)
 end
 if own_set or own_unset then
-  local values = settings.own(owner)
+  local values = settings.own(queue)
   for place, value in pairs(own_set or {}) do
     values[place] = value
   end
   for _, place in ipairs(own_unset or {}) do
     values[place] = nil
   end
-  settings.save_own(owner, values)
-  queue.look_again(owner)
+  settings.save_own(queue, values)
+  queues.look_again(queue)
 end
 local says = {}
 for field in pairs(spec) do
@@ -105,4 +105,4 @@ if says[1] then -- else it is a look
   trail.note("queue", spec.name, spec)
 end
 transition.commit()
-return queuedoc.encode(owner)
+return queuedoc.encode(queue)

@@ -16,8 +16,8 @@ local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
-local queue = require "jqlua.queue.record"
-local queuedoc = require "jqlua.queue.document"
+local queues = require "jqlua.queue.queues"
+local queuedoc = require "jqlua.queue.queuedoc"
 
 local MOST = { minutes = 180, held = 1000 }
 
@@ -25,8 +25,8 @@ local spec, problem = arguments.spec("names cursor count minutes held")
 
 ---@return string? map nil for an unknown one
 local function document(name)
-  local owner = queue.load(name)
-  return not owner[queue.IS_NEW] and queuedoc.encode_standing(owner, spec.minutes, spec.held) or nil
+  local queue = queues.load(name)
+  return not queue[queues.IS_NEW] and queuedoc.encode_standing(queue, spec.minutes, spec.held) or nil
 end
 
 if not spec then

@@ -12,17 +12,17 @@
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local giveback = require "jqlua.life.giveback"
-local job = require "jqlua.job.record"
+local release = require "jqlua.life.release"
+local jobs = require "jqlua.job.jobs"
 local held = require "jqlua.life.held"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local spec, problem = arguments.spec("worker jobs why retry_after message")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0) or giveback.check_message(spec.message)
+problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0) or release.check_message(spec.message)
 if problem then
   return redis.error_reply(problem)
 end
@@ -33,7 +33,7 @@ if why ~= "unknown" and why ~= "busy" and why ~= "unreachable" then
 elseif not check.is_number(retry_after, 0, 3600) then
   return redis.error_reply(check.problem("retry_after", "seconds from 0 to 3600", spec.retry_after))
 end
-local record = worker.is_id(spec.worker) and worker.load(spec.worker)
+local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 if not record then
   return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
     .. " is not registered, or was dropped as dead")
@@ -42,11 +42,11 @@ end
 -- The worker's standing changes first: a job given back must not be assigned to it again at once.
 if why ~= "unknown" then
   local until_ms = meta.state[meta.NOW_MS] + math.max(1, math.ceil(retry_after * 1000))
-  worker.rest(spec.worker, record, why, until_ms)
+  workers.rest(spec.worker, record, why, until_ms)
 end
-local answers = giveback.all(spec.jobs, 0, why == "unknown" and function(of)
-  worker.refuse_name(spec.worker, record, of[job.NAME])
+local answers = release.all(spec.jobs, 0, why == "unknown" and function(job)
+  workers.refuse_name(spec.worker, record, job[jobs.NAME])
 end or nil, nil, spec.message)
-worker.took(spec.worker)
+workers.took(spec.worker)
 transition.commit()
 return answers

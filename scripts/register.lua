@@ -11,6 +11,7 @@
 -- @arg    version   name?
 -- @arg    knows     list<name>? 0..100   names of jobs
 -- @arg    refused   list<name>? 0..100   names of jobs that it does not take
+-- @arg    id        worker?              of a worker that is registered in another partition already
 -- @arg    announce  flag?                not registered: a worker that picks as `name` is listed from now on
 -- @arg    running   list<job>? 0..100    with announce: the jobs that it runs
 -- @reply  {worker_id: worker}           with announce its name
@@ -20,17 +21,17 @@
 -- @role   server with key
 -- @http   POST /worker (name, queues, url, max_jobs, secrets, host, pid, version, knows, refused, announce,
 --         running) 201
-local apikey = require "jqlua.access.apikey"
+local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.pick.departure"
-local others = require "jqlua.pick.others"
+local unregistered = require "jqlua.pick.unregistered"
 local heads = require "jqlua.queue.heads"
-local wishes = require "jqlua.pick.wish"
+local wishes = require "jqlua.pick.wishes"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local MOST_JOBS = 1000
 local MOST_NAMES = 100
@@ -38,7 +39,7 @@ local MOST_PID = 2 ^ 32 - 1
 local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
 local spec, problem = arguments.spec(
-  "name queues url max_jobs secrets key host pid version knows refused announce running")
+  "name queues url max_jobs secrets key host pid version knows refused id announce running")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -73,12 +74,12 @@ local function check_announced()
   elseif not spec.announce then
     return spec.running ~= nil and "INVALID running: only a worker that announces itself has it" or nil
   end
-  for _, field in ipairs({ "url", "secrets", "key" }) do
+  for _, field in ipairs({ "url", "secrets", "key", "id" }) do
     if spec[field] ~= nil then
       return "INVALID " .. field .. ": a worker that announces itself has none"
     end
   end
-  if worker.is_id(spec.name) then
+  if workers.is_id(spec.name) then
     return check.problem("name", "a name that is no id of a registered worker", spec.name)
   elseif spec.running == nil then
     return nil
@@ -95,14 +96,17 @@ end
 if not check.is_name(spec.name) then
   return redis.error_reply(check.problem("name", check.NAME, spec.name))
 elseif url ~= nil and (not check.is_url(url) or url:find("?", 1, true)) then
-  local shown = type(url) == "string" and worker.shown_url(url) or url
+  local shown = type(url) == "string" and workers.shown_url(url) or url
   return redis.error_reply(check.problem("url", URL, shown))
 elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS) then
   return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
-elseif spec.key ~= nil and not apikey.is_id(spec.key) then
-  return redis.error_reply(check.problem("key", apikey.ID, spec.key))
+elseif spec.key ~= nil and not apikeys.is_id(spec.key) then
+  return redis.error_reply(check.problem("key", apikeys.ID, spec.key))
 end
-problem = spec.secrets ~= nil and worker.check_secrets(spec.secrets) or check_about() or check_announced()
+if spec.id ~= nil and not workers.is_id(spec.id) then
+  return redis.error_reply(check.problem("id", "the id of a worker that is registered in another partition", spec.id))
+end
+problem = spec.secrets ~= nil and workers.check_secrets(spec.secrets) or check_about() or check_announced()
 if problem then
   return redis.error_reply(problem)
 end
@@ -120,7 +124,7 @@ local record = {
 }
 if spec.announce then
   record.f = spec.refused
-  others.announce(record, spec.running)
+  unregistered.announce(record, spec.running)
   transition.commit()
   return spec.name
 end
@@ -131,15 +135,15 @@ if before then
   departure.forget(before)
 end
 -- From the same numbers as job ids, and for the same reasons.
-local id = "w" .. serial.next()
+local id = spec.id or "w" .. serial.next()
 record.r = spec.refused or {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
-worker.seen(id)
+workers.seen(id)
 if url then
   redis.call("HSET", keys.URLS, url, id)
-  worker.join(id, record)
+  workers.join(id, record)
 end
-worker.save(id, record)
-worker.place(id, record)
+workers.save(id, record)
+workers.place(id, record)
 transition.commit()
 return id

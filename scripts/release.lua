@@ -18,14 +18,14 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local held = require "jqlua.life.held"
 local holding = require "jqlua.limits.holding"
-local giveback = require "jqlua.life.giveback"
+local release = require "jqlua.life.release"
 local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("worker jobs delay message hold")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 1) or giveback.check_message(spec.message)
+problem = held.check_worker(spec.worker) or held.check(spec.jobs, 1) or release.check_message(spec.message)
 if problem then
   return redis.error_reply(problem)
 end
@@ -39,8 +39,8 @@ if spec.hold ~= nil then
     return redis.error_reply(problem)
   end
 end
-local answers = giveback.all(spec.jobs, spec.delay or 0, nil, holds and function(of)
-  holding.close(of, holds)
+local answers = release.all(spec.jobs, spec.delay or 0, nil, holds and function(job)
+  holding.close(job, holds)
 end or nil, spec.message)
 transition.commit()
 return answers

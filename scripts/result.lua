@@ -10,11 +10,11 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local batch = require "jqlua.base.writes"
-local job = require "jqlua.job.record"
+local batch = require "jqlua.base.batch"
+local jobs = require "jqlua.job.jobs"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
@@ -27,32 +27,32 @@ local id = ARGV[1]
 if #ARGV ~= 1 or not check.is_id(id) then
   return redis.error_reply(check.problem("id", check.ID, id))
 end
-local of = job.read(id)
-if not of then
+local job = jobs.read(id)
+if not job then
   return redis.error_reply(check.missing("id", "job", id))
 end
-local state = states.name(of[job.STATE])
-local has_kept = of[job.STATE] == states.KEPT or of[job.STATE] == states.DONE and job.has(of, job.KEEP_RESULT)
+local state = states.name(job[jobs.STATE])
+local has_kept = job[jobs.STATE] == states.KEPT or job[jobs.STATE] == states.DONE and jobs.has(job, jobs.KEEP_RESULT)
 if not has_kept then
   return { state }
 end
 local now = meta.state[meta.NOW_MS]
-local owner = queue.load(of[job.QUEUE])
-local kept = queue.key(owner, states.KEPT)
+local queue = queues.load(job[jobs.QUEUE])
+local kept = queues.key(queue, states.KEPT)
 local until_ms = tonumber(redis.call("ZSCORE", kept, id) or 0)
-local grace_ms = settings.at(settings.RESULT_GRACE, owner) * 1000
-local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(of)
+local grace_ms = settings.at(settings.RESULT_GRACE, queue) * 1000
+local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(job)
 if until_ms <= now and not is_needed then
   return redis.error_reply("EXPIRED id: the result of job " .. id .. " is gone: it was read, or its time is over")
 end
 local blob = redis.call("GET", keys.OUTCOME .. id)
 if grace_ms == 0 and not is_needed then
-  sweep.drop_result(of)
-elseif grace_ms == 0 or not job.has(of, job.READ) then
-  job.set(of, job.READ)
-  job.save(of)
+  sweep.drop_result(job)
+elseif grace_ms == 0 or not jobs.has(job, jobs.READ) then
+  jobs.set(job, jobs.READ)
+  jobs.save(job)
   batch.add(kept, now + grace_ms, id)
-  queue.note_due(owner, queue.DUE_ENDED, now + grace_ms)
+  queues.note_due(queue, queues.DUE_ENDED, now + grace_ms)
 end
 transition.commit()
 return { state, blob }

@@ -17,9 +17,9 @@
 -- @role   operator
 -- @http   POST /jobs/retry
 -- @http   POST /job/{ids[0]}/retry (queue)
-local again = require "jqlua.life.retry"
+local retry = require "jqlua.life.retry"
 local check = require "jqlua.base.check"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local moving = require "jqlua.life.moving"
 local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
@@ -33,17 +33,17 @@ local expected = spec.queue ~= nil and moving.check_queue(spec.queue)
 if expected then
   return redis.error_reply(check.problem("queue", expected, spec.queue))
 end
-local problem = again.check(selected.ids, spec.queue)
+local problem = retry.check(selected.ids, spec.queue)
 if problem then
   return redis.error_reply(problem)
 end
-local letters = spec.where and spec.where.status == nil and again.UNASKED or again.STATES
-local reply, changed = selection.each(selected, letters, function(of)
+local letters = spec.where and spec.where.status == nil and retry.UNASKED or retry.STATES
+local reply, changed = selection.each(selected, letters, function(job)
   -- What failed once more since the first call is not retried for ever.
-  if selected.where and of[job.ENDED_MS] > selected.begun_ms then
+  if selected.where and job[jobs.ENDED_MS] > selected.begun_ms then
     return "CONFLICT"
   end
-  return again.retry(of, spec.queue)
+  return retry.retry(job, spec.queue)
 end)
 trail.note_jobs("retry", spec, changed)
 transition.commit()

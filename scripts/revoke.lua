@@ -7,7 +7,7 @@
 -- @flags  drain
 -- @role   admin
 -- @http   DELETE /key/{id}
-local apikey = require "jqlua.access.apikey"
+local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
@@ -15,14 +15,14 @@ local trail = require "jqlua.access.trail"
 local spec, problem = arguments.operators("id")
 if not spec then
   return redis.error_reply(problem)
-elseif not apikey.is_id(spec.id) then
-  return redis.error_reply(check.problem("id", apikey.ID, spec.id))
+elseif not apikeys.is_id(spec.id) then
+  return redis.error_reply(check.problem("id", apikeys.ID, spec.id))
 end
-local of = apikey.load(spec.id)
-if not of then
+local api_key = apikeys.load(spec.id)
+if not api_key then
   return redis.error_reply(check.missing("id", "key", spec.id))
 end
-apikey.delete(spec.id)
-spec.name = of.n
+apikeys.delete(spec.id)
+spec.name = api_key.n
 trail.note("revoke", spec.id, spec)
 return 1

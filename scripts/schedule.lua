@@ -29,8 +29,8 @@
 --         backlog, paused, declared, argument)
 -- @http   POST /schedule/{id}/run (run=true)
 local meta = require "jqlua.base.meta"
-local record = require "jqlua.schedules.record"
-local schedule = require "jqlua.schedules.schedule"
+local schedules = require "jqlua.schedules.schedules"
+local scheduling = require "jqlua.schedules.scheduling"
 local scheduledoc = require "jqlua.schedules.scheduledoc"
 local schedulespec = require "jqlua.schedules.schedulespec"
 local trail = require "jqlua.access.trail"
@@ -44,7 +44,7 @@ local spec
 spec, problem = schedulespec.parse_run()
 if spec then
   local answer
-  answer, problem = schedule.run_now(spec.id)
+  answer, problem = scheduling.run_now(spec.id)
   if not answer then
     return redis.error_reply(problem)
   end
@@ -58,12 +58,12 @@ end
 if problem then
   return redis.error_reply(problem)
 end
-local known = spec.declared and record.load(spec.id)
+local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
   return scheduledoc.encode(known, 0) -- a program declares the same as before: what was changed since stays
 end
 trail.note("schedule", spec.id, spec)
 spec.actor = nil -- what is left is kept
-local of = schedule.put(spec, ARGV[2])
+local schedule = scheduling.put(spec, ARGV[2])
 transition.commit()
-return scheduledoc.encode(of, 0)
+return scheduledoc.encode(schedule, 0)

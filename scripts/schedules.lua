@@ -17,7 +17,7 @@ local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
-local record = require "jqlua.schedules.record"
+local schedules = require "jqlua.schedules.schedules"
 local scheduledoc = require "jqlua.schedules.scheduledoc"
 
 local MOST_MOMENTS = 2000
@@ -31,13 +31,13 @@ if not check.is_integer(next_count, 0, 100) then
   return redis.error_reply(check.problem("next", "an integer from 0 to 100", next_count))
 end
 local runs = spec.runs == nil and 0 or spec.runs
-if not check.is_integer(runs, 0, record.MOST_RUNS) then
-  return redis.error_reply(check.problem("runs", "an integer from 0 to " .. record.MOST_RUNS, runs))
+if not check.is_integer(runs, 0, schedules.MOST_RUNS) then
+  return redis.error_reply(check.problem("runs", "an integer from 0 to " .. schedules.MOST_RUNS, runs))
 end
 local most = math.min(1000, math.floor(MOST_MOMENTS / (next_count + runs)))
 local function document(id)
-  local of = record.load(id)
-  return of and scheduledoc.encode(of, next_count, runs)
+  local schedule = schedules.load(id)
+  return schedule and scheduledoc.encode(schedule, next_count, runs)
 end
 
 local with = most < 1000 and " (with next " .. next_count .. " and runs " .. runs .. ")" or ""

@@ -7,6 +7,7 @@
 -- @role   admin
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local partition = require "jqlua.base.partition"
 local serial = require "jqlua.base.serial"
 local settings = require "jqlua.settings.settings"
 
@@ -31,9 +32,9 @@ if problem and redis.call("EXISTS", keys.META) == 0 then
     .. settings.packed(values, 1, settings.EARLY))
   -- The index of all queues is there from the start, while it costs nothing to build.
   redis.call("HSET", keys.PATTERNS, "*", "")
-  -- The name may say a number, of several namespaces that are used as one; from the first on so do its ids.
-  local number = tonumber(KEYS[1]:match(":(%d+)~%x+}$") or 0)
-  if number >= 1 and number <= 255 then
+  -- From the first on the ids of a partition say its number; those of partition 0 are as everywhere.
+  local _, number = partition.of(KEYS[1])
+  if number > 0 then
     redis.call("SET", keys.SEQ, ("0"):rep(serial.DIGITS) .. string.format("%02x", number), "NX")
   end
 elseif problem then

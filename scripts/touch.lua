@@ -5,18 +5,18 @@
 -- @errors INVALID ids, INVALID ids[i]
 -- @flags  drain
 -- @role   server
-local apikey = require "jqlua.access.apikey"
+local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 
 local spec, problem = arguments.spec("ids")
 if not spec then
   return redis.error_reply(problem)
-elseif not check.is_list(spec.ids, 1, apikey.MOST) then
-  return redis.error_reply(check.problem("ids", "a list of 1 to " .. apikey.MOST .. " ids of keys", spec.ids))
+elseif not check.is_list(spec.ids, 1, apikeys.MOST) then
+  return redis.error_reply(check.problem("ids", "a list of 1 to " .. apikeys.MOST .. " ids of keys", spec.ids))
 end
-problem = check.distinct(spec.ids, "ids", apikey.is_id, apikey.ID)
+problem = check.distinct(spec.ids, "ids", apikeys.is_id, apikeys.ID)
 if problem then
   return redis.error_reply(problem)
 end
-return apikey.touch(spec.ids)
+return apikeys.touch(spec.ids)

@@ -9,7 +9,7 @@
 -- @http   POST /job/{ids[0]}/track (on)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"
 
@@ -31,16 +31,16 @@ for i, id in ipairs(spec.ids) do
 end
 
 local is_tracked = spec.on ~= false or nil
-local found = {}
+local found_states = {}
 for i, id in ipairs(spec.ids) do
-  local of = job.read(id)
-  found[i] = of and states.name(of[job.STATE]) or false
-  local options = of and job.options(of)
+  local job = jobs.read(id)
+  found_states[i] = job and states.name(job[jobs.STATE]) or false
+  local options = job and jobs.options(job)
   if options and options.track ~= is_tracked then
     options.track = is_tracked
-    of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-    job.save(of)
+    job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+    jobs.save(job)
   end
 end
 transition.commit()
-return found
+return found_states

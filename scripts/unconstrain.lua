@@ -10,8 +10,8 @@
 -- @http   DELETE /constraint/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
-local ending = require "jqlua.limits.ending"
+local constraints = require "jqlua.limits.constraints"
+local constraint_removal = require "jqlua.limits.constraint_removal"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
@@ -21,11 +21,11 @@ if not spec then
 elseif not check.is_name(spec.id) then
   return redis.error_reply(check.problem("id", check.NAME, spec.id))
 end
-local definition = constraint.load(spec.id)
+local definition = constraints.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
-ending.remove(definition)
+constraint_removal.remove(definition)
 trail.note("unconstrain", spec.id, spec)
 transition.commit()
 return 1

@@ -11,9 +11,9 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.pick.departure"
-local others = require "jqlua.pick.others"
+local unregistered = require "jqlua.pick.unregistered"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 -- No worker holds more: max_jobs is at most that, and a worker that picks is bounded alike.
 local spec, problem = arguments.spec("worker")
@@ -23,10 +23,10 @@ end
 if not check.is_name(spec.worker) then
   return redis.error_reply(check.problem("worker", check.NAME, spec.worker))
 end
-if not worker.is_id(spec.worker) and others.load(spec.worker) then
-  others.forget(spec.worker)
+if not workers.is_id(spec.worker) and unregistered.load(spec.worker) then
+  unregistered.forget(spec.worker)
   return 0
-elseif not worker.is_registered(spec.worker) then
+elseif not workers.is_registered(spec.worker) then
   return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
 end
 local given_back = departure.jobs_back(spec.worker)

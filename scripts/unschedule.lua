@@ -10,7 +10,7 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
-local schedule = require "jqlua.schedules.schedule"
+local scheduling = require "jqlua.schedules.scheduling"
 local trail = require "jqlua.access.trail"
 
 local spec, problem = arguments.operators("id")
@@ -21,6 +21,6 @@ elseif not check.is_name(spec.id) then
 elseif redis.call("HEXISTS", keys.SCHEDULES, spec.id) == 0 then
   return redis.error_reply(check.missing("id", "schedule", spec.id))
 end
-schedule.delete(spec.id)
+scheduling.delete(spec.id)
 trail.note("unschedule", spec.id, spec)
 return 1

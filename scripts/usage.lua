@@ -11,12 +11,12 @@
 -- @http   GET /constraint/{id}/usage
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local LONGEST_PREFIX = constraint.LONGEST_VALUE
+local LONGEST_PREFIX = constraints.LONGEST_VALUE
 
 local spec, problem = arguments.spec("id prefix cursor count")
 if not spec then
@@ -31,7 +31,7 @@ problem = problem or constraintdoc.check_page(spec)
 if problem then
   return redis.error_reply(problem)
 end
-local definition = constraint.load(spec.id)
+local definition = constraints.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end

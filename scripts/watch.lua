@@ -10,21 +10,21 @@
 -- @param  timeout  seconds? 0..300 = 5  how long to wait, at most
 local awaited = require "jqlua.job.awaited"
 local arguments = require "jqlua.base.arguments"
-local batch = require "jqlua.base.writes"
-local job = require "jqlua.job.record"
+local batch = require "jqlua.base.batch"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 
 local problem = arguments.ids()
 if problem then
   return redis.error_reply(problem)
 end
-local found = {}
+local found_states = {}
 for i, id in ipairs(ARGV) do
-  local of = job.read(id)
-  found[i] = of and states.name(of[job.STATE]) or false
-  if of and states.is_of(of[job.STATE], states.UNENDED) then
-    awaited.note(of)
+  local job = jobs.read(id)
+  found_states[i] = job and states.name(job[jobs.STATE]) or false
+  if job and states.is_of(job[jobs.STATE], states.UNENDED) then
+    awaited.note(job)
   end
 end
 batch.flush()
-return found
+return found_states

@@ -14,7 +14,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local spec, problem = arguments.operators("worker request")
 if not spec then
@@ -25,12 +25,12 @@ if not check.is_name(spec.worker) then
 elseif spec.request ~= "quiet" and spec.request ~= "stop" and spec.request ~= "resume" then
   return redis.error_reply(check.problem("request", "quiet, stop or resume", spec.request))
 end
-local record = worker.is_id(spec.worker) and worker.load(spec.worker)
+local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 if not record then
   return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
     .. " is not registered, or was dropped as dead")
 end
-worker.ask(spec.worker, record, spec.request)
+workers.ask(spec.worker, record, spec.request)
 trail.note("worker", spec.worker, spec)
 transition.commit()
 return 1

@@ -15,11 +15,11 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local budget = require "jqlua.job.budget"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local page = require "jqlua.find.page"
 local check = require "jqlua.base.check"
-local others = require "jqlua.pick.others"
-local worker = require "jqlua.pick.worker"
+local unregistered = require "jqlua.pick.unregistered"
+local workers = require "jqlua.pick.workers"
 
 local MOST_SHOWN = 100
 local MOST_IDS = 20
@@ -36,7 +36,7 @@ end
 
 --- cmsgpack packs an empty table as a list, which is what these are.
 local function document(id)
-  local record = worker.load(id)
+  local record = workers.load(id)
   local held = redis.call("ZCARD", keys.HELD .. id)
   local state = "ready"
   if record.k then
@@ -49,15 +49,15 @@ local function document(id)
     state = "full"
   end
   return cmsgpack.pack({
-    id = id, name = record.n, queues = record.q, url = record.u and worker.shown_url(record.u), max_jobs = record.m,
+    id = id, name = record.n, queues = record.q, url = record.u and workers.shown_url(record.u), max_jobs = record.m,
     held = held, state = state, host = record.h, pid = record.i, version = record.v, knows = record.j,
     seen_ms = tonumber(redis.call("ZSCORE", keys.ALIVE, id)), refused = record.r,
-    since_ms = job.created_ms(id:sub(2)), lapsed = record.l or 0, running = running(id), request = record.k or "",
+    since_ms = jobs.created_ms(id:sub(2)), lapsed = record.l or 0, running = running(id), request = record.k or "",
   })
 end
 
 local function other(id)
-  local document_of = others.document(id)
+  local document_of = unregistered.document(id)
   return document_of and cmsgpack.pack(document_of)
 end
 
@@ -71,7 +71,7 @@ elseif spec.ids ~= nil and spec.others ~= nil then
   return redis.error_reply("INVALID ids: expected either ids, or others, cursor and count, got both")
 end
 local function any(id)
-  return worker.is_id(id) and worker.load(id) and document(id) or other(id)
+  return workers.is_id(id) and workers.load(id) and document(id) or other(id)
 end
 return page.listing(spec.others and keys.OTHER_IDS or keys.WORKER_IDS, spec,
   spec.ids and any or spec.others and other or document,

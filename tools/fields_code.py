@@ -45,7 +45,7 @@ def lua_told() -> str:
 
 
 def lua_check(field: Field) -> str:
-    """What `rare` of jqlua/job/spec.lua answers for a field."""
+    """What `rare` of jqlua/job/jobspec.lua answers for a field."""
     return filled(KINDS[field.kind].lua, field)
 
 

@@ -71,7 +71,7 @@ def copy_to(tree: Path) -> None:
 
 
 def build(tree: Path) -> None:
-    code = 'from jqmaster.engine.scripts import builtin; builtin(), builtin("settable")'
+    code = 'from jqmaster.bundle.built import builtin; builtin(), builtin("settable")'
     subprocess.run([tree / ".venv/bin/python", "-c", code], env=environment(tree), check=True)
 
 

@@ -27,7 +27,7 @@ BEGIN, END = "<!-- operations: written by make generate -->\n", "<!-- end of ope
 _HEAD = ("operation", "request", "script", "roles", "answer", "errors")
 
 # Codes that are HTTP's own, beside those of the scripts.
-_OWN_STATUS = {"TIMEOUT": 408, "UNAUTHORIZED": 401, "NOTACCEPTABLE": 406, "UNSUPPORTED": 501}
+_OWN_STATUS = {"TIMEOUT": 408, "UNAUTHORIZED": 401, "NOTACCEPTABLE": 406}
 _FAILURES = {
     400: "Invalid", 401: "Unauthorized", 404: "NotFound", 406: "NotAcceptable", 408: "Slow", 409: "NotPossible",
     413: "TooLarge", 415: "Unsupported", 429: "Full", 500: "Internal", 503: "Unavailable",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import keyword
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,7 +87,8 @@ def method(one: Operation, name: str, *, is_async: bool) -> str:
     text = ""
     for reply, given in several:
         text += "    @overload\n" if len(several) > 1 else ""
-        text += signature(one, reply, given, name, is_async) + f'        """{one.summary}"""\n'
+        text += signature(one, reply, given, name, is_async)
+        text += textwrap.indent(textwrap.fill(f'"""{one.summary}"""', 110), " " * 8) + "\n"
     return text
 
 

@@ -231,14 +231,14 @@ end
 ---@cold
 --- Checks the entries of a list: each as it should be, and none twice.
 ---@param is_one fun(entry: any): boolean
----@param one string what an entry is expected to be
+---@param expected string what an entry is expected to be
 ---@param noun? string what a second one is called in the error
 ---@return string? problem
-function M.distinct(list, path, is_one, one, noun)
+function M.distinct(list, path, is_one, expected, noun)
   local seen = {}
   for i, entry in ipairs(list) do
     if not is_one(entry) then
-      return M.problem(path .. "[" .. i - 1 .. "]", one, entry)
+      return M.problem(path .. "[" .. i - 1 .. "]", expected, entry)
     elseif seen[entry] then
       return "INVALID " .. path .. "[" .. i - 1 .. "]: " .. (noun or "") .. M.show(entry) .. " is there already"
     end

@@ -11,11 +11,11 @@ local LONGEST = 512
 ---@param known table bytes -> what is known of them, marked `---@kept`; [1] is their number
 ---@param bytes string
 ---@generic T
----@param found T not to be changed
----@return T found
-function M.keep(known, bytes, found)
+---@param value T not to be changed
+---@return T value
+function M.keep(known, bytes, value)
   if not M.LASTS then
-    known[bytes] = found
+    known[bytes] = value
   elseif #bytes <= LONGEST then
     local count = (known[1] or 0) + 1
     if count > MOST then
@@ -24,9 +24,9 @@ function M.keep(known, bytes, found)
         known[other] = nil
       end
     end
-    known[1], known[bytes] = count, found
+    known[1], known[bytes] = count, value
   end
-  return found
+  return value
 end
 
 return M

@@ -1,10 +1,11 @@
 -- Numbers that are given once in the life of a namespace: those that ids are made of. They are 1024 to the millisecond,
--- but never behind the last. A namespace whose name says a number (scripts/setup.lua) has that behind each, in two
--- digits more, so that no two of several give the same id.
-local batch = require "jqlua.base.writes"
+-- but never behind the last. A partition of a cluster (module base.partition) has its own number behind each, in two
+-- digits more, so that no two give the same id.
+local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local partition = require "jqlua.base.partition"
 local server = require "jqlua.base.server"
 
 local M = {}
@@ -45,7 +46,10 @@ end
 ---@param last string the last id that was given, or "" before the first
 ---@return string? problem
 function M.never_given(path, id, last)
-  if id > last or id:sub(M.DIGITS + 1) ~= last:sub(M.DIGITS + 1) then
+  local is_foreign = id:sub(M.DIGITS + 1) ~= last:sub(M.DIGITS + 1)
+  if is_foreign and partition.of(KEYS[1]) > 1 then
+    return "INVALID " .. path .. ": in another partition; give both the same route"
+  elseif is_foreign or id > last then
     return check.missing(path, "job", id)
   end
 end

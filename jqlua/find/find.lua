@@ -7,11 +7,11 @@ local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local job = require "jqlua.job.record"
-local queue = require "jqlua.queue.record"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
 local merging = require "jqlua.find.merging"
-local where_of = require "jqlua.find.where"
+local filter = require "jqlua.find.filter"
 
 local M = {}
 
@@ -102,9 +102,9 @@ local function look(search, members)
     search.looked = search.looked + 1
     local is_left = budget.pay(budget.LOOK + budget.of_bytes(raws[i] or ""))
     at[SCORE], at[ID] = member[1], member[2]
-    local of = where_of.fits_id(where, member[2]) and job.note(member[2], raws[i])
-    if of and search.letters:find(of[job.STATE], 1, true) and where_of.holds(where, of) then
-      search.take(of)
+    local job = filter.fits_id(where, member[2]) and jobs.note(member[2], raws[i])
+    if job and search.letters:find(job[jobs.STATE], 1, true) and filter.holds(where, job) then
+      search.take(job)
       search.count = search.count - 1
       is_left = search.count > 0 and budget.is_left()
     end
@@ -136,7 +136,7 @@ end
 --- Goes through one queue from the position on.
 ---@return boolean is_through
 local function go_through_queue(search, name)
-  local owner = queue.load(name)
+  local queue = queues.load(name)
   local at = search.at
   if at[QUEUE] ~= name then
     at[LETTERS], at[SCORE], at[ID], at[QUEUE] = ORDER[1], nil, "", name
@@ -146,7 +146,7 @@ local function go_through_queue(search, name)
     if is_wanted(search, entry) then
       set_keys[entry] = {}
       for letter in entry:gmatch(".") do
-        local key = queue.key(owner, letter)
+        local key = queues.key(queue, letter)
         table.insert(set_keys[entry], key)
         all[#all + 1] = key
       end

@@ -3,9 +3,9 @@
 -- newest what they are: names, queues, and values of their arguments that several have.
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local msgpack = require "jqlua.values.msgpack"
 local tally = require "jqlua.find.tally"
@@ -71,7 +71,7 @@ local function each_value(blob, visit)
   local pos, count, is_map = msgpack.open(blob, 1)
   local function tell(path, at)
     local value = msgpack.canonical(blob, at)
-    if value and #value <= constraint.LONGEST_VALUE + 1 then
+    if value and #value <= constraints.LONGEST_VALUE + 1 then
       visit(path, value)
     end
   end
@@ -86,7 +86,7 @@ local function each_value(blob, visit)
       return -- what is behind was not read
     end
     local text = name and name:match("^[si](.+)")
-    if text and #text <= constraint.LONGEST_VALUE then
+    if text and #text <= constraints.LONGEST_VALUE then
       tell("argument." .. text:gsub("[.\\]", "\\%0"), at)
     end
   end
@@ -102,10 +102,10 @@ local function put_sample(put, key, most)
   end
   local names, queues, values, looked = {}, {}, {}, 0
   for i, raw in ipairs(call("MGET", unpack(wanted))) do
-    local of = job.note(ids[i], raw)
-    if of then
-      tally.add(names, of[job.NAME])
-      tally.add(queues, of[job.QUEUE])
+    local job = jobs.note(ids[i], raw)
+    if job then
+      tally.add(names, job[jobs.NAME])
+      tally.add(queues, job[jobs.QUEUE])
       local blob = call("GET", keys.ARGUMENT .. ids[i]) or ""
       each_value(blob:sub(1, READ), function(path, value)
         tally.add(values, struct.pack(">I2", #path) .. path .. value)
@@ -121,9 +121,10 @@ local function put_sample(put, key, most)
     values[value] = times > 1 and times or nil
   end
   local shown = {}
-  for i, of in ipairs(tally.most(values, MOST_TOLD)) do
-    local size = struct.unpack(">I2", of[1])
-    shown[i] = "\147" .. pack(of[1]:sub(3, 2 + size)) .. constraintdoc.value_blob(of[1]:sub(3 + size)) .. pack(of[2])
+  for i, pair in ipairs(tally.most(values, MOST_TOLD)) do
+    local packed, times = pair[1], pair[2]
+    local size = struct.unpack(">I2", packed)
+    shown[i] = "\147" .. pack(packed:sub(3, 2 + size)) .. constraintdoc.value_blob(packed:sub(3 + size)) .. pack(times)
   end
   put("looked", pack(looked))
   put("names", pack(tally.most(names, MOST_TOLD)))

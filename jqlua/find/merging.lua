@@ -3,7 +3,7 @@
 -- then what waits, as it will go on.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
@@ -70,11 +70,11 @@ local function refill(source, at, is_reversed)
   source.members, source.place, source.is_over = members, 1, is_over
 end
 
-local function comes_before(one, other, is_reversed)
+local function comes_before(a, b, is_reversed)
   if is_reversed then
-    one, other = other, one
+    a, b = b, a
   end
-  return one[1] < other[1] or one[1] == other[1] and one[2] < other[2]
+  return a[1] < b[1] or a[1] == b[1] and a[2] < b[2]
 end
 
 --- Puts a source among others, which stand in order of their next members, the best at the end.
@@ -101,10 +101,10 @@ function M.open(entry, letters, names, from)
   local is_wanted = false
   for letter in entry:gmatch(".") do
     for _, name in ipairs(letters:find(letter, 1, true) and names or {}) do
-      local owner = queue.load(name)
+      local queue = queues.load(name)
       -- Its score is until when the result is kept. That tells when it ended, as long as nobody has read it.
-      local offset = letter == states.KEPT and math.floor(settings.at(settings.RESULT_TTL, owner) * 1000) or 0
-      local source = { key = queue.key(owner, letter), offset = offset }
+      local offset = letter == states.KEPT and math.floor(settings.at(settings.RESULT_TTL, queue) * 1000) or 0
+      local source = { key = queues.key(queue, letter), offset = offset }
       is_wanted = true
       refill(source, from, sources.is_reversed)
       if source.members[1] then

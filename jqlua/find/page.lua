@@ -33,9 +33,9 @@ function M.read(key, spec, ranges)
     if cursor ~= "" and (low == "-" or cursor >= low:sub(2)) then
       low = "(" .. cursor
     end
-    local found = redis.call("ZRANGEBYLEX", key, low, range[2], "LIMIT", 0, count - #names)
-    for i = 1, #found do
-      names[#names + 1] = found[i]
+    local members = redis.call("ZRANGEBYLEX", key, low, range[2], "LIMIT", 0, count - #names)
+    for i = 1, #members do
+      names[#names + 1] = members[i]
     end
     if #names == count then
       return names, names[count]
@@ -87,23 +87,23 @@ end
 --- What a listing answers: the documents of those that are named, or else a page of all.
 ---@param key string as of read
 ---@param document fun(name: string): string? nil to leave it out
----@param of? table {price?, most?, named?, what?}: price as of documents, most documents in a reply (1000), the spec's
---- field that may name some, and what those are
+---@param listing? table {price?, most?, named?, what?}: price as of documents, most documents in a reply (1000), the
+--- spec's field that may name some, and what those are
 ---@return table reply {cursor, document, ...}, or an error
-function M.listing(key, spec, document, of)
-  of = of or {}
-  local most, names = of.most or MOST, of.named and spec[of.named]
+function M.listing(key, spec, document, listing)
+  listing = listing or {}
+  local most, names = listing.most or MOST, listing.named and spec[listing.named]
   local problem
   if names == nil then
     problem = M.check(spec)
   else
-    problem = check_names(spec, of.named, of.what, most)
+    problem = check_names(spec, listing.named, listing.what, most)
   end
   if problem then
     return redis.error_reply(problem)
   elseif names == nil then
     local wanted = { cursor = spec.cursor, count = math.min(spec.count or COUNT, most) }
-    return M.documents(key, wanted, document, of.price)
+    return M.documents(key, wanted, document, listing.price)
   end
   local reply = { "" }
   for _, name in ipairs(names) do

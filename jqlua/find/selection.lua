@@ -2,8 +2,8 @@
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local find = require "jqlua.find.find"
-local job = require "jqlua.job.record"
-local where_of = require "jqlua.find.where"
+local jobs = require "jqlua.job.jobs"
+local filter = require "jqlua.find.filter"
 
 local M = {}
 
@@ -24,7 +24,7 @@ local function parse(spec)
   elseif spec.ids ~= nil then
     return nil, "INVALID ids: expected either ids or where, got both"
   end
-  local where, problem = where_of.parse(spec.where)
+  local where, problem = filter.parse(spec.where)
   local at
   if where then
     at, problem = find.parse(spec, where)
@@ -59,10 +59,10 @@ function M.each(selection, letters, change)
   if selection.ids then
     local answers = {}
     for i, id in ipairs(selection.ids) do
-      local of, is_changed = job.read(id), nil
+      local job, is_changed = jobs.read(id), nil
       answers[i] = "NOTFOUND"
-      if of then
-        answers[i], is_changed = change(of)
+      if job then
+        answers[i], is_changed = change(job)
       end
       changed = changed + (is_changed and 1 or 0)
     end
@@ -70,10 +70,10 @@ function M.each(selection, letters, change)
   end
   local cursor = find.page(selection.where, selection.at, {
     count = selection.count, letters = letters,
-    take = function(of)
-      local price = budget.of_job(of)
-      local _, is_changed = change(of)
-      budget.pay(2 * math.max(price, budget.of_job(of)))
+    take = function(job)
+      local price = budget.of_job(job)
+      local _, is_changed = change(job)
+      budget.pay(2 * math.max(price, budget.of_job(job)))
       if is_changed then
         changed = changed + 1
       end

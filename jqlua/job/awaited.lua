@@ -1,6 +1,6 @@
 ---@lazy
 -- Jobs whose ends others wait for.
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 
 local M = {}
@@ -16,16 +16,16 @@ function M.fetch(ids)
       names[#names + 1] = keys.JOB .. ids[i]
     end
     for i, raw in ipairs(redis.call("MGET", unpack(names))) do
-      job.note(ids[first + i - 1], raw)
+      jobs.note(ids[first + i - 1], raw)
     end
   end
 end
 
 --- Somebody waits for a job's end, or its result, from now on.
-function M.note(of)
-  if not job.has(of, job.AWAITED) then
-    job.set(of, job.AWAITED)
-    job.save(of)
+function M.note(job)
+  if not jobs.has(job, jobs.AWAITED) then
+    jobs.set(job, jobs.AWAITED)
+    jobs.save(job)
   end
 end
 

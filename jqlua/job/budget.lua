@@ -5,7 +5,7 @@
 --
 -- A unit is some ten microseconds of Redis. Prices are rounded up; what a call does besides, and the step that goes
 -- beyond, come on top.
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local meta = require "jqlua.base.meta"
 
 local M = {}
@@ -43,10 +43,10 @@ function M.is_left()
   return meta.state[meta.SPENT] < M.MOST
 end
 
----@param of table job
+---@param job table job
 ---@return number units
-function M.of_job(of)
-  return JOB + #of[job.OPTIONS] / OPTIONS_PER_UNIT + #of[job.UNITS] / UNITS_PER_UNIT
+function M.of_job(job)
+  return JOB + #job[jobs.OPTIONS] / OPTIONS_PER_UNIT + #job[jobs.UNITS] / UNITS_PER_UNIT
 end
 
 ---@param bytes string

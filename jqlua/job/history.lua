@@ -1,9 +1,9 @@
 ---@lazy
 -- What happened to a job, put together from its record and from what is kept of its attempts.
 local failure = require "jqlua.life.failure"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 
 local M = {}
 
@@ -21,22 +21,22 @@ end
 ---@param extra table of the job, as kept
 ---@param seen number the last attempt whose end is kept
 ---@return table? event
-local function last_event(of, extra, seen)
-  local state = of[job.STATE]
+local function last_event(job, extra, seen)
+  local state = job[jobs.STATE]
   if state == states.KEPT or state == states.DONE then
-    return { event = "done", time_ms = of[job.ENDED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER] }
+    return { event = "done", time_ms = job[jobs.ENDED_MS], attempt = job[jobs.ATTEMPT], worker_id = job[jobs.WORKER] }
   elseif not states.is_of(state, states.ENDED) then
     return nil
   end
-  local ended_ms = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
+  local ended_ms = tonumber(redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), job[jobs.ID]))
   if state == states.SKIPPED then
     return { event = "skipped", time_ms = ended_ms }
   elseif state == states.CANCELLED then
     -- An attempt that was cancelled may be followed by a retry, and that by a cancel while the job waits.
-    local is_running = of[job.HOW] == job.TAKEN and of[job.ATTEMPT] > seen
+    local is_running = job[jobs.HOW] == jobs.TAKEN and job[jobs.ATTEMPT] > seen
     return {
-      event = "cancelled", time_ms = ended_ms, attempt = is_running and of[job.ATTEMPT] or nil,
-      worker_id = is_running and of[job.WORKER] or nil,
+      event = "cancelled", time_ms = ended_ms, attempt = is_running and job[jobs.ATTEMPT] or nil,
+      worker_id = is_running and job[jobs.WORKER] or nil,
     }
   end
   if extra.r == "expired" or extra.r == "dependency" then
@@ -65,11 +65,11 @@ local function started(extra, number, started_ms, worker)
 end
 
 ---@return string document
-function M.encode(of)
-  local extra = failure.extra(of)
-  local events = { { event = "enqueued", time_ms = job.created_ms(of[job.ID]) } }
+function M.encode(job)
+  local extra = failure.extra(job)
+  local events = { { event = "enqueued", time_ms = jobs.created_ms(job[jobs.ID]) } }
   local ends, seen = extra.h or {}, last_attempt(extra)
-  local last = last_event(of, extra, seen)
+  local last = last_event(job, extra, seen)
   local forgotten = last and #ends == failure.MOST_ENDS and 1 or 0
   for i = forgotten + 1, #ends do
     local number, started_ms, ended_ms, how, worker, reason, group, message = unpack(ends[i])
@@ -83,27 +83,27 @@ function M.encode(of)
       events[#events + 1] = { event = ENDS[how], time_ms = ended_ms, message = text(message) }
     end
   end
-  if of[job.ATTEMPT] > seen then
-    events[#events + 1] = started(extra, of[job.ATTEMPT], of[job.STARTED_MS], of[job.WORKER])
+  if job[jobs.ATTEMPT] > seen then
+    events[#events + 1] = started(extra, job[jobs.ATTEMPT], job[jobs.STARTED_MS], job[jobs.WORKER])
   end
   events[#events + 1] = last
-  return cmsgpack.pack({ id = of[job.ID], events = events, forgotten = (extra.n or 0) + forgotten })
+  return cmsgpack.pack({ id = job[jobs.ID], events = events, forgotten = (extra.n or 0) + forgotten })
 end
 
 --- A job that ended is to run again: how it ended is kept, where that is not the end of an attempt that is kept.
-function M.keep_end(of)
-  local extra = failure.extra(of)
-  local event = last_event(of, extra, last_attempt(extra))
+function M.keep_end(job)
+  local extra = failure.extra(job)
+  local event = last_event(job, extra, last_attempt(extra))
   if not event then
     return
   end
   local how = event.event == "expired" and "x" or event.event == "dependency" and "p"
     or event.event == "skipped" and "n" or "c"
   failure.keep(extra, {
-    event.attempt or 0, event.attempt and of[job.STARTED_MS] or 0, event.time_ms, how, event.worker_id or "", "", "",
+    event.attempt or 0, event.attempt and job[jobs.STARTED_MS] or 0, event.time_ms, how, event.worker_id or "", "", "",
     event.message or "",
   })
-  failure.save_extra(of, extra)
+  failure.save_extra(job, extra)
 end
 
 return M

@@ -3,12 +3,12 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
-local failgroups = require "jqlua.job.failed"
-local job = require "jqlua.job.record"
+local batch = require "jqlua.base.batch"
+local failure_groups = require "jqlua.job.failure_groups"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
-local tagindex = require "jqlua.job.tags"
+local queues = require "jqlua.queue.queues"
+local tags = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
 local unique = require "jqlua.job.unique"
 
@@ -34,37 +34,37 @@ local function leave_indexes(letter, ids, first, last)
   local groups = {}
   for i, raw in ipairs(raws) do
     local id = ids[first + i - 1]
-    local of = job.note(id, raw)
-    if of and of[job.OPTIONS] ~= "" then
-      budget.pay(budget.of_job(of))
-      tagindex.leave(of)
-      unique.forget(of)
+    local job = jobs.note(id, raw)
+    if job and job[jobs.OPTIONS] ~= "" then
+      budget.pay(budget.of_job(job))
+      tags.leave(job)
+      unique.forget(job)
     end
     if letter == states.ERROR then
-      local group = failgroups.group_of(extras[i])
+      local group = failure_groups.group_of(extras[i])
       groups[group] = groups[group] or {}
       groups[group][#groups[group] + 1] = id
     end
   end
   for group, members in pairs(groups) do
-    failgroups.remove(group, members)
+    failure_groups.remove(group, members)
   end
 end
 
 --- Takes jobs that ended out of everything; the caller has that flushed.
----@param owner table the queue
+---@param queue table
 ---@param letter string their state
 ---@param ids string[]
 ---@param is_bounded? boolean whether to stop when the call's budget is spent
 ---@return number removed
-function M.remove(owner, letter, ids, is_bounded)
-  local key = queue.key(owner, letter)
+function M.remove(queue, letter, ids, is_bounded)
+  local key = queues.key(queue, letter)
   for first = 1, #ids, CHUNK do
     if is_bounded and not budget.is_left() then
       return first - 1
     end
     local last = math.min(first + CHUNK - 1, #ids)
-    if queue.has(owner, queue.INDEXED) then
+    if queues.has(queue, queues.INDEXED) then
       leave_indexes(letter, ids, first, last)
     end
     for i = first, last do
@@ -77,30 +77,30 @@ function M.remove(owner, letter, ids, is_bounded)
 end
 
 --- Jobs that do not run go, with their records: those that wait are cancelled before.
----@param jobs table[]
-function M.discard(jobs)
+---@param list table[]
+function M.discard(list)
   local now = meta.state[meta.NOW_MS]
-  local ids, owners, letters = {}, {}, {}
-  for _, of in ipairs(jobs) do
+  local ids, queue_of, letters = {}, {}, {}
+  for _, job in ipairs(list) do
     local has_record = true
-    if states.is_of(of[job.STATE], states.WAITING) then
-      of[job.ENDED_MS] = now
-      has_record = transition.move(of, states.CANCELLED, now)
+    if states.is_of(job[jobs.STATE], states.WAITING) then
+      job[jobs.ENDED_MS] = now
+      has_record = transition.move(job, states.CANCELLED, now)
     end
     if has_record then
-      local owner, letter = queue.load(of[job.QUEUE]), of[job.STATE]
-      local key = queue.key(owner, letter)
+      local queue, letter = queues.load(job[jobs.QUEUE]), job[jobs.STATE]
+      local key = queues.key(queue, letter)
       ids[key] = ids[key] or {}
-      owners[key], letters[key] = owner, letter
-      table.insert(ids[key], of[job.ID])
+      queue_of[key], letters[key] = queue, letter
+      table.insert(ids[key], job[jobs.ID])
     end
-    if of[job.OPTIONS] ~= "" then
-      unique.forget(of, true)
+    if job[jobs.OPTIONS] ~= "" then
+      unique.forget(job, true)
     end
   end
   batch.flush() -- who was cancelled must have come to where it is taken from
   for key, members in pairs(ids) do
-    M.remove(owners[key], letters[key], members)
+    M.remove(queue_of[key], letters[key], members)
   end
 end
 

@@ -3,7 +3,7 @@
 local M = {}
 
 M.QUEUED = "q" -- ready, in its queue's plain set, by priority: the next pick may take it
-M.IN_LANE = "w" -- ready, in a lane (module limits.lane), by priority: it starts when all its keys have room
+M.IN_LANE = "w" -- ready, in a lane (module limits.lanes), by priority: it starts when all its keys have room
 M.SCHEDULED = "s" -- waits for its time, which is its score
 M.BLOCKED = "b" -- waits for other jobs (module links.links)
 M.RUNNING = "r" -- held by a worker until its lease ends, which is its score

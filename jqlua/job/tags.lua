@@ -4,8 +4,8 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local bounds = require "jqlua.settings.bounds"
-local job = require "jqlua.job.record"
-local queue = require "jqlua.queue.record"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
 
 local M = {}
 
@@ -26,38 +26,38 @@ local function note(tag, id, has)
 end
 
 --- A job comes into a queue. Something may know of jobs of this queue from now on (retention looks at that).
----@param owner table the queue
----@param of table job
-function M.enter(owner, of)
-  local options = job.given(of)
+---@param queue table
+---@param job table job
+function M.enter(queue, job)
+  local options = jobs.given(job)
   local tags = options.tags or {}
   if tags[1] or options.unique_for then
-    queue.set(owner, queue.INDEXED)
+    queues.set(queue, queues.INDEXED)
   end
   for _, tag in ipairs(tags) do
-    note(tag, of[job.ID], true)
+    note(tag, job[jobs.ID], true)
   end
 end
 
 --- A job's record goes.
----@param of table job
-function M.leave(of)
-  for _, tag in ipairs(job.given(of).tags or {}) do
-    note(tag, of[job.ID], false)
+---@param job table job
+function M.leave(job)
+  for _, tag in ipairs(jobs.given(job).tags or {}) do
+    note(tag, job[jobs.ID], false)
   end
 end
 
 --- A job has other tags from now on; the caller puts them into its record.
----@param of table job
+---@param job table job
 ---@param old_tags string[]? those it had
 ---@param new_tags string[]?
-function M.replace(of, old_tags, new_tags)
+function M.replace(job, old_tags, new_tags)
   for _, tag in ipairs(old_tags or {}) do
-    note(tag, of[job.ID], false)
+    note(tag, job[jobs.ID], false)
   end
   for _, tag in ipairs(new_tags or {}) do
-    note(tag, of[job.ID], true)
-    queue.set(queue.load(of[job.QUEUE]), queue.INDEXED)
+    note(tag, job[jobs.ID], true)
+    queues.set(queues.load(job[jobs.QUEUE]), queues.INDEXED)
   end
 end
 

@@ -7,7 +7,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 
 local M = {}
 
@@ -26,7 +26,7 @@ function M.holder(key)
     return until_ms > meta.state[meta.NOW_MS] and ids or nil
   end
   for id in string.gmatch(ids, "%x+") do
-    if job.read(id) then -- a record that somebody deleted by hand must not hold its key for ever
+    if jobs.read(id) then -- a record that somebody deleted by hand must not hold its key for ever
       return id
     end
   end
@@ -60,18 +60,18 @@ function M.take(options, id, is_next)
 end
 
 --- A job that ended is to run again: it takes its key, if it has one.
----@param of table job
+---@param job table job
 ---@return boolean taken false when it is another's by now
-function M.claim(of)
-  local options = job.options(of)
+function M.claim(job)
+  local options = jobs.options(job)
   if not options.unique or options.unique_within then -- whose time counts from when it was enqueued
     return true
   end
   local holder = M.holder(options.unique)
-  if holder and holder ~= of[job.ID] then
+  if holder and holder ~= job[jobs.ID] then
     return false
   end
-  M.take(options, of[job.ID])
+  M.take(options, job[jobs.ID])
   return true
 end
 
@@ -97,12 +97,12 @@ function M.leave(options, id)
 end
 
 --- The record of a job that ended goes: a key that is kept for it is free.
----@param of table job
+---@param job table job
 ---@param is_discarded? boolean by hand, which ends the time of unique_within as well
-function M.forget(of, is_discarded)
-  local options = job.options(of)
+function M.forget(job, is_discarded)
+  local options = jobs.options(job)
   local is_kept = options.unique_for or is_discarded and options.unique_within
-  if is_kept and call("GET", keys.UNIQUE .. options.unique) == of[job.ID] then
+  if is_kept and call("GET", keys.UNIQUE .. options.unique) == job[jobs.ID] then
     drop(options.unique)
   end
 end
@@ -114,12 +114,12 @@ function M.free(key)
   local holder = M.holder(key)
   if holder then
     for id in string.gmatch(call("GET", keys.UNIQUE .. key), "%x+") do
-      local of = job.read(id)
-      if of then
-        local options = job.options(of)
+      local job = jobs.read(id)
+      if job then
+        local options = jobs.options(job)
         options.unique, options.unique_for, options.unique_within = nil, nil, nil
-        of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-        job.save(of)
+        job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+        jobs.save(job)
       end
     end
     drop(key)

@@ -4,13 +4,13 @@
 -- case, so that no job is lost.
 local bounds = require "jqlua.settings.bounds"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
-local job = require "jqlua.job.record"
+local constraints = require "jqlua.limits.constraints"
+local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
-local statistics = require "jqlua.statistics.buckets"
-local units = require "jqlua.limits.units"
+local buckets = require "jqlua.statistics.buckets"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -36,14 +36,14 @@ function M.begin()
   return { tags = {}, tag_count = false, pairs = {}, pair_count = false, full = nil }
 end
 
----@param asked table as begin gives it
+---@param admitted table as begin gives it
 ---@return string? problem
-function M.check_tags(asked, tags, path)
+function M.check_tags(admitted, tags, path)
   for i, tag in ipairs(tags) do
-    if not asked.tags[tag] and not call("ZSCORE", keys.TAGS, tag) then
-      asked.tag_count = (asked.tag_count or call("ZCARD", keys.TAGS)) + 1
-      asked.tags[tag] = true
-      if asked.tag_count > settings.value(bounds.TAGS) then
+    if not admitted.tags[tag] and not call("ZSCORE", keys.TAGS, tag) then
+      admitted.tag_count = (admitted.tag_count or call("ZCARD", keys.TAGS)) + 1
+      admitted.tags[tag] = true
+      if admitted.tag_count > settings.value(bounds.TAGS) then
         return refusal(path .. ".tags[" .. i - 1 .. "]", check.show(tag) .. " is new", bounds.TAGS, " tags")
       end
     end
@@ -51,27 +51,27 @@ function M.check_tags(asked, tags, path)
 end
 
 --- Pairs of queue and name that statistics know, those included that still stand in the log.
-local function count_pairs(asked)
-  asked.pair_count = call("ZCARD", keys.STATS_PAIRS)
-  for pair in pairs(statistics.cells(call("GET", keys.LOG))) do
-    if statistics.is_pair(pair) and not call("ZSCORE", keys.STATS_PAIRS, pair) then
-      asked.pairs[pair] = true
-      asked.pair_count = asked.pair_count + 1
+local function count_pairs(admitted)
+  admitted.pair_count = call("ZCARD", keys.STATS_PAIRS)
+  for pair in pairs(buckets.cells(call("GET", keys.LOG))) do
+    if buckets.is_pair(pair) and not call("ZSCORE", keys.STATS_PAIRS, pair) then
+      admitted.pairs[pair] = true
+      admitted.pair_count = admitted.pair_count + 1
     end
   end
 end
 
 --- A queue's jobs of its own name are taken whenever the queue is.
-local function name_problem(asked, new, path)
-  local queue_name, name = new[job.QUEUE], new[job.NAME]
+local function name_problem(admitted, new, path)
+  local queue_name, name = new[jobs.QUEUE], new[jobs.NAME]
   local pair = queue_name .. "\0" .. (name ~= queue_name and name or "")
-  if not asked.pair_count then
-    count_pairs(asked)
+  if not admitted.pair_count then
+    count_pairs(admitted)
   end
-  if not asked.pairs[pair] and not call("ZSCORE", keys.STATS_PAIRS, pair) then
-    asked.pairs[pair] = true
-    asked.pair_count = asked.pair_count + 1
-    if name ~= queue_name and asked.pair_count > settings.value(bounds.NAMES) then
+  if not admitted.pairs[pair] and not call("ZSCORE", keys.STATS_PAIRS, pair) then
+    admitted.pairs[pair] = true
+    admitted.pair_count = admitted.pair_count + 1
+    if name ~= queue_name and admitted.pair_count > settings.value(bounds.NAMES) then
       return refusal(path .. ".name", check.show(name) .. " is new in its queue", bounds.NAMES,
         " pairs of queue and name")
     end
@@ -107,18 +107,18 @@ local function unused(id)
 end
 
 --- A constraint without `by` has one key, which is always taken.
-local function key_problem(asked, new, argument, path)
-  if meta.state[meta.VERSION] == 0 or constraint.fixed(new[job.QUEUE], new[job.NAME], false) then
+local function key_problem(admitted, new, argument, path)
+  if meta.state[meta.VERSION] == 0 or constraints.fixed(new[jobs.QUEUE], new[jobs.NAME], false) then
     return
   end
-  if asked.full == nil then
-    asked.full = find_full()
+  if admitted.full == nil then
+    admitted.full = find_full()
   end
-  for _, entry in ipairs(asked.full and constraint.entries(new, constraint.facts(new, argument), false) or {}) do
-    local digits = entry[units.DIGITS]
-    if entry[units.VALUE] ~= "" and (asked.full.all or asked.full[digits])
-      and call("EXISTS", keys.KEY .. entry[units.NAME]) == 0 then
-      return full_problem(asked.full, digits, unused(constraint.load_number(entry[units.NUMBER]).i), path)
+  for _, entry in ipairs(admitted.full and constraints.entries(new, constraints.facts(new, argument), false) or {}) do
+    local digits = entry[job_units.DIGITS]
+    if entry[job_units.VALUE] ~= "" and (admitted.full.all or admitted.full[digits])
+      and call("EXISTS", keys.KEY .. entry[job_units.NAME]) == 0 then
+      return full_problem(admitted.full, digits, unused(constraints.load_number(entry[job_units.NUMBER]).i), path)
     end
   end
 end
@@ -130,7 +130,7 @@ end
 ---@return string? problem
 function M.check_keys(definition, path, value)
   if not meta.state[meta.CROWDED]
-    or value and call("EXISTS", keys.KEY .. units.key_name(definition.n, value)) == 1 then
+    or value and call("EXISTS", keys.KEY .. job_units.key_name(definition.n, value)) == 1 then
     return
   end
   local full, id = find_full(), definition.i
@@ -139,13 +139,13 @@ function M.check_keys(definition, path, value)
 end
 
 --- Whether a job that is to come brings nothing that is too much.
----@param asked table as begin gives it
----@param new table as module job.spec parses it
+---@param admitted table as begin gives it
+---@param new table as module job.jobspec parses it
 ---@return string? problem
-function M.check_job(asked, new, argument, path)
-  return meta.state[meta.COUNTED] and name_problem(asked, new, path)
-    or new[job.OPTIONS] ~= "" and M.check_tags(asked, job.given(new).tags or {}, path)
-    or key_problem(asked, new, argument, path)
+function M.check_job(admitted, new, argument, path)
+  return meta.state[meta.COUNTED] and name_problem(admitted, new, path)
+    or new[jobs.OPTIONS] ~= "" and M.check_tags(admitted, jobs.given(new).tags or {}, path)
+    or key_problem(admitted, new, argument, path)
 end
 
 return M

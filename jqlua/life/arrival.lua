@@ -3,16 +3,16 @@
 -- jobs that follow another, jobs of schedules.
 local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local change = require "jqlua.life.change"
-local coming = require "jqlua.life.coming"
+local enqueueing = require "jqlua.life.enqueueing"
 local dependents = require "jqlua.links.dependents"
 local events = require "jqlua.statistics.events"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
-local jobspec = require "jqlua.job.spec"
-local queue = require "jqlua.queue.record"
+local jobspec = require "jqlua.job.jobspec"
+local queues = require "jqlua.queue.queues"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
 local unique = require "jqlua.job.unique"
@@ -27,13 +27,13 @@ local MOST_LINKS = 100000
 --- Whether the queue takes another job that waits.
 ---@return boolean
 function M.has_room(new)
-  local owner = queue.load(new[job.QUEUE])
-  local max = owner[queue.MAX_WAITING]
+  local queue = queues.load(new[jobs.QUEUE])
+  local max = queue[queues.MAX_WAITING]
   if max == 0 then
     return true
   end
   batch.flush()
-  return queue.waiting(owner) < max
+  return queues.waiting(queue) < max
 end
 
 --- Checks that ids were ever given. Before any write.
@@ -54,10 +54,10 @@ end
 --- The same for what new jobs depend on.
 ---@param list string as errors name it
 ---@return string? problem
-function M.check(jobs, list)
+function M.check(new_jobs, list)
   local last, count = call("GET", keys.SEQ) or "", 0
-  for i, new in ipairs(jobs) do
-    local depends = new[jobspec.IS_LINKED] and job.options(new).depends
+  for i, new in ipairs(new_jobs) do
+    local depends = new[jobspec.IS_LINKED] and jobs.options(new).depends
     count = count + #(depends or {})
     if count > MOST_LINKS then
       return "INVALID " .. list .. "[" .. i - 1 .. "].depends: the jobs of one call depend on more than " .. MOST_LINKS
@@ -76,18 +76,18 @@ end
 ---@return boolean? is_next whether it comes after one that runs
 local function met(new, options, argument)
   local id = unique.holder(options.unique)
-  local of = id and job.read(id)
+  local job = id and jobs.read(id)
   local policy = options.if_exists or "keep"
-  if not of then
+  if not job then
     return id
-  elseif policy ~= "keep" and states.is_of(of[job.STATE], states.WAITING) then
+  elseif policy ~= "keep" and states.is_of(job[jobs.STATE], states.WAITING) then
     batch.flush()
-    change.replace(of, new, argument)
-  elseif policy == "latest" and of[job.STATE] == states.RUNNING and not job.options(of).unique_within then
+    change.replace(job, new, argument)
+  elseif policy == "latest" and job[jobs.STATE] == states.RUNNING and not jobs.options(job).unique_within then
     options.depends, options.if_failed = { id }, "run"
     return nil, true
   end
-  events.tell(of, "met")
+  events.tell(job, "met")
   return id
 end
 
@@ -124,14 +124,14 @@ local function link(id, options, made)
 end
 
 --- Creates a job, unless its unique key is another's.
----@param given table as jobspec gives it
+---@param parsed table as jobspec gives it
 ---@param argument string
 ---@param made? string[] ids of the jobs before it in its list
 ---@return string id
 ---@return number created 0 or 1
-function M.create(given, argument, made)
-  local new = { unpack(given) }
-  local options = job.options(new)
+function M.create(parsed, argument, made)
+  local new = { unpack(parsed) }
+  local options = jobs.options(new)
   local is_next
   if options.unique then
     local id
@@ -141,22 +141,22 @@ function M.create(given, argument, made)
     end
   end
   options.if_exists = nil
-  local owner = queue.load(new[job.QUEUE])
+  local queue = queues.load(new[jobs.QUEUE])
   local id = serial.next()
-  new[job.ID] = id
+  new[jobs.ID] = id
   local is_blocked = options.depends and link(id, options, made or {})
   local is_needless = options.if_failed == "only" and not is_blocked
-  new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-  local score = coming.place(new, owner, argument, is_blocked or is_needless)
+  new[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  local score = enqueueing.place(new, queue, argument, is_blocked or is_needless)
   if options.unique then
     unique.take(options, id, is_next)
   end
-  job.hold(new)
-  job.save(new)
+  jobs.hold(new)
+  jobs.save(new)
   local writes = batch.writes
   local n = #writes
   writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, argument
-  transition.enter(owner, new, score)
+  transition.enter(queue, new, score)
   if is_needless then
     batch.flush() -- it comes to the set that it leaves
     dependents.free(new)
@@ -168,9 +168,9 @@ end
 ---@param first number index in ARGV of the first argument; further ones are two behind each other
 ---@param reply table id, created, ... are appended to it
 ---@return table reply
-function M.create_all(jobs, first, reply)
+function M.create_all(new_jobs, first, reply)
   local made, n = {}, #reply
-  for i, new in ipairs(jobs) do
+  for i, new in ipairs(new_jobs) do
     local id, created = M.create(new, ARGV[first + 2 * i - 2], made)
     made[i] = id
     reply[n + 2 * i - 1], reply[n + 2 * i] = id, created

@@ -2,17 +2,17 @@
 -- Changes of jobs that are there already.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
-local job = require "jqlua.job.record"
+local constraints = require "jqlua.limits.constraints"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local jobspec = require "jqlua.job.spec"
-local lineup = require "jqlua.limits.placement"
+local jobspec = require "jqlua.job.jobspec"
+local placement = require "jqlua.limits.placement"
 local moving = require "jqlua.life.moving"
-local queue = require "jqlua.queue.record"
-local tagindex = require "jqlua.job.tags"
+local queues = require "jqlua.queue.queues"
+local tags = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -78,85 +78,85 @@ function M.parse(blob, i, has_argument)
   return change
 end
 
-local function save_options(of, options)
-  of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+local function save_options(job, options)
+  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
 --- When a job that waits may start.
 ---@param due_ms number
-local function set_time(of, due_ms)
-  local now, state = meta.state[meta.NOW_MS], of[job.STATE]
+local function set_time(job, due_ms)
+  local now, state = meta.state[meta.NOW_MS], job[jobs.STATE]
   if due_ms <= now and (state == states.QUEUED or state == states.IN_LANE) then
     return
   end
-  local owner = queue.load(of[job.QUEUE])
-  local options = job.options(of)
-  if of[job.ATTEMPT] == 0 or state == states.BLOCKED then
+  local queue = queues.load(job[jobs.QUEUE])
+  local options = jobs.options(job)
+  if job[jobs.ATTEMPT] == 0 or state == states.BLOCKED then
     -- One that is blocked has nothing else to wait for when its time has come.
     options.ready_ms = (due_ms > now or state ~= states.BLOCKED) and due_ms or nil
-    save_options(of, options)
+    save_options(job, options)
   end
   if state == states.BLOCKED then
     return
   elseif due_ms <= now then
     if state == states.SCHEDULED or state == states.RETRYING then
-      lineup.enter(of)
+      placement.enter(job)
     end
   elseif state == states.SCHEDULED or state == states.RETRYING then
-    batch.add(queue.key(owner, state), due_ms, of[job.ID])
-    queue.note_due(owner, queue.DUE_WAITING, due_ms)
+    batch.add(queues.key(queue, state), due_ms, job[jobs.ID])
+    queues.note_due(queue, queues.DUE_WAITING, due_ms)
   else
-    transition.move(of, states.SCHEDULED, due_ms)
+    transition.move(job, states.SCHEDULED, due_ms)
   end
 end
 
-local function set_tags(of, tags)
-  local options = job.options(of)
-  tagindex.replace(of, options.tags or {}, tags)
-  options.tags = tags[1] and tags or nil
-  save_options(of, options)
+local function set_tags(job, new_tags)
+  local options = jobs.options(job)
+  tags.replace(job, options.tags or {}, new_tags)
+  options.tags = new_tags[1] and new_tags or nil
+  save_options(job, options)
 end
 
 --- Changes a job that waits.
 ---@param changed table {queue?, priority?, due_ms?, max_retry?, timeout?, tags?}
 ---@param argument? string
-local function change_waiting(of, changed, argument)
+local function change_waiting(job, changed, argument)
   if argument then
     local writes = batch.writes
     local n = #writes
-    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. of[job.ID], argument
+    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. job[jobs.ID], argument
   end
-  of[job.MAX_RETRY] = changed.max_retry or of[job.MAX_RETRY]
-  of[job.TIMEOUT_MS] = changed.timeout and math.ceil(changed.timeout * 1000) or of[job.TIMEOUT_MS]
+  job[jobs.MAX_RETRY] = changed.max_retry or job[jobs.MAX_RETRY]
+  job[jobs.TIMEOUT_MS] = changed.timeout and math.ceil(changed.timeout * 1000) or job[jobs.TIMEOUT_MS]
   if changed.tags then
-    set_tags(of, changed.tags)
+    set_tags(job, changed.tags)
   end
-  local is_ready = of[job.STATE] == states.QUEUED or of[job.STATE] == states.IN_LANE
-  if changed.queue and changed.queue ~= of[job.QUEUE] then
-    moving.move(of, changed.queue, changed.priority or of[job.PRIORITY])
+  local is_ready = job[jobs.STATE] == states.QUEUED or job[jobs.STATE] == states.IN_LANE
+  if changed.queue and changed.queue ~= job[jobs.QUEUE] then
+    moving.move(job, changed.queue, changed.priority or job[jobs.PRIORITY])
   elseif is_ready and (argument or changed.priority or changed.tags) then
-    lineup.relocate(of, changed.priority or of[job.PRIORITY], argument)
+    placement.relocate(job, changed.priority or job[jobs.PRIORITY], argument)
     batch.flush() -- before it may go somewhere else
   else
-    of[job.PRIORITY] = changed.priority or of[job.PRIORITY]
+    job[jobs.PRIORITY] = changed.priority or job[jobs.PRIORITY]
     if argument then
       batch.flush() -- who places it reads it
     end
   end
   if changed.due_ms then
-    set_time(of, changed.due_ms)
+    set_time(job, changed.due_ms)
   end
-  job.save(of)
+  jobs.save(job)
 end
 
 --- Of a job that does not wait, only tags can be changed.
----@param of table? job
+---@param job table? job
 ---@param argument? string
 ---@return string? answer why it is not
-function M.why_not(of, change, argument)
-  if not of then
+function M.why_not(job, change, argument)
+  if not job then
     return "NOTFOUND"
-  elseif not states.is_of(of[job.STATE], states.WAITING) then
+  elseif not states.is_of(job[jobs.STATE], states.WAITING) then
     for field in pairs(change) do
       if argument or field ~= "id" and field ~= "tags" then
         return "CONFLICT"
@@ -166,23 +166,23 @@ function M.why_not(of, change, argument)
 end
 
 --- Carries a change out.
----@param of table? job
+---@param job table? job
 ---@param argument? string
 ---@return string answer
-function M.apply(of, change, argument)
-  local why_not = M.why_not(of, change, argument)
+function M.apply(job, change, argument)
+  local why_not = M.why_not(job, change, argument)
   if why_not then
     return why_not
-  elseif not states.is_of(of[job.STATE], states.WAITING) then
-    set_tags(of, change.tags)
-    job.save(of)
-    return states.name(of[job.STATE])
+  elseif not states.is_of(job[jobs.STATE], states.WAITING) then
+    set_tags(job, change.tags)
+    jobs.save(job)
+    return states.name(job[jobs.STATE])
   end
   local now = meta.state[meta.NOW_MS]
   change.due_ms = change.delay and now + math.ceil(change.delay * 1000)
     or change.run_at and math.max(now, math.ceil(change.run_at * 1000))
-  change_waiting(of, change, argument)
-  return states.name(of[job.STATE])
+  change_waiting(job, change, argument)
+  return states.name(job[jobs.STATE])
 end
 
 --- Whether the namespace has room for the queues and tags that jobs are to have, and the call for the matching that
@@ -190,36 +190,36 @@ end
 ---@param changes table[]
 ---@return string? problem
 function M.check(changes)
-  local asked, waiting, is_crowded = admission.begin(), {}, meta.state[meta.CROWDED]
+  local admitted, waiting, is_crowded = admission.begin(), {}, meta.state[meta.CROWDED]
   local new_queues, new_count = {}, 0
   for i, change in ipairs(changes) do
-    local of, argument = job.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
-    if not M.why_not(of, change, argument) then
+    local job, argument = jobs.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
+    if not M.why_not(job, change, argument) then
       local problem = is_crowded and change.tags
-        and admission.check_tags(asked, change.tags, "jobs[" .. i - 1 .. "]")
+        and admission.check_tags(admitted, change.tags, "jobs[" .. i - 1 .. "]")
       local name = change.queue
-      if name and not new_queues[name] and queue.load(name)[queue.IS_NEW] then
+      if name and not new_queues[name] and queues.load(name)[queues.IS_NEW] then
         new_queues[name], new_count = true, new_count + 1
         problem = problem or admission.check_queues(name, new_count, "jobs[" .. i - 1 .. "].queue")
       end
       if problem then
         return problem
       end
-      if states.is_of(of[job.STATE], states.WAITING) then
-        waiting[#waiting + 1] = name and { [job.QUEUE] = name, [job.NAME] = of[job.NAME] } or of
+      if states.is_of(job[jobs.STATE], states.WAITING) then
+        waiting[#waiting + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = job[jobs.NAME] } or job
       end
     end
   end
-  return constraint.check_asked(waiting, "jobs")
+  return constraints.check_asked(waiting, "jobs")
 end
 
 --- A job that waits gets what another with its unique key brought.
 ---@param new table as jobspec gives it
-function M.replace(of, new, argument)
+function M.replace(job, new, argument)
   local now = meta.state[meta.NOW_MS]
   local due_ms = new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
     or new[jobspec.RUN_AT_MS] and math.max(now, new[jobspec.RUN_AT_MS])
-  change_waiting(of, { priority = new[jobspec.GIVEN_PRIORITY] or nil, due_ms = due_ms or nil }, argument)
+  change_waiting(job, { priority = new[jobspec.GIVEN_PRIORITY] or nil, due_ms = due_ms or nil }, argument)
 end
 
 return M

@@ -1,14 +1,14 @@
 -- What follows an attempt that failed: a retry after a backoff, or the end.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local failgroups = require "jqlua.job.failed"
+local failure_groups = require "jqlua.job.failure_groups"
 local settings = require "jqlua.settings.settings"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local notices = require "jqlua.webhooks.notices"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -21,36 +21,36 @@ local LONGEST_NOTE = 200
 --- The rarely needed facts: {r reason, m message, g group, f finished_at as given, p progress, t its message,
 --- h how the last attempts ended (see note_attempt), n how many before them are forgotten, l lapses that were counted
 --- apart from failures, b the attempt of the last of them, k {constraint, until_ms} what held its first start}.
-function M.extra(of)
-  if job.has(of, job.HAS_EXTRA) then
-    local raw = call("GET", keys.EXTRA .. of[job.ID])
+function M.extra(job)
+  if jobs.has(job, jobs.HAS_EXTRA) then
+    local raw = call("GET", keys.EXTRA .. job[jobs.ID])
     return raw and cmsgpack.unpack(raw) or {}
   end
   return {}
 end
 
-function M.save_extra(of, extra)
-  call("SET", keys.EXTRA .. of[job.ID], cmsgpack.pack(extra))
-  job.set(of, job.HAS_EXTRA)
+function M.save_extra(job, extra)
+  call("SET", keys.EXTRA .. job[jobs.ID], cmsgpack.pack(extra))
+  jobs.set(job, jobs.HAS_EXTRA)
 end
 
 -- math.random repeats itself after a restart; a digest of what is unique about the attempt does not.
-local function random(of)
+local function random(job)
   local now = string.format("%.0f", meta.state[meta.NOW_MS])
-  local digest = redis.sha1hex(of[job.ID] .. ":" .. of[job.ATTEMPT] .. ":" .. now)
+  local digest = redis.sha1hex(job[jobs.ID] .. ":" .. job[jobs.ATTEMPT] .. ":" .. now)
   return tonumber(digest:sub(1, 8), 16) / 4294967296
 end
 
 ---@param count number how many failures, or lapses, there were
 ---@return number ms to wait before the next attempt
-local function backoff_ms(of, count)
-  local base, cap, jitter = settings.retry(queue.load(of[job.QUEUE]))
-  local options = job.options(of)
+local function backoff_ms(job, count)
+  local base, cap, jitter = settings.retry(queues.load(job[jobs.QUEUE]))
+  local options = jobs.options(job)
   base, cap, jitter = options.retry_base or base, options.retry_cap or cap, options.retry_jitter or jitter
   if base == 0 then
     return 0 -- 0 times an infinite power would be no number
   end
-  local ms = 1000 * math.min(cap, base * 2 ^ (count - 1)) * (1 - jitter * random(of))
+  local ms = 1000 * math.min(cap, base * 2 ^ (count - 1)) * (1 - jitter * random(job))
   return ms - ms % 1
 end
 
@@ -80,131 +80,131 @@ end
 
 ---@cold
 --- Keeps how the attempt that is over ended.
-function M.note_attempt(extra, of, reason, group, message)
+function M.note_attempt(extra, job, reason, group, message)
   M.keep(extra, {
-    of[job.ATTEMPT], of[job.STARTED_MS], meta.state[meta.NOW_MS], of[job.HOW], of[job.WORKER], reason or "",
+    job[jobs.ATTEMPT], job[jobs.STARTED_MS], meta.state[meta.NOW_MS], job[jobs.HOW], job[jobs.WORKER], reason or "",
     group or "", note(message or ""),
   })
 end
 
 ---@cold
 --- Keeps that the job leaves its queue for another, without having run.
-function M.note_move(of)
-  local extra = M.extra(of)
-  M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], job.MOVED_ON, "", "", "", note("from " .. of[job.QUEUE]) })
-  M.save_extra(of, extra)
+function M.note_move(job)
+  local extra = M.extra(job)
+  M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], jobs.MOVED_ON, "", "", "", note("from " .. job[jobs.QUEUE]) })
+  M.save_extra(job, extra)
 end
 
 ---@cold
 --- The job fails for good.
 ---@param is_popped? boolean whether it is out of its queue already
 ---@return boolean kept
-local function give_up(of, reason, message, group, is_popped)
+local function give_up(job, reason, message, group, is_popped)
   notices.explain(reason, note(message), group or reason)
-  return transition.move(of, states.ERROR, meta.state[meta.NOW_MS], is_popped)
+  return transition.move(job, states.ERROR, meta.state[meta.NOW_MS], is_popped)
 end
 
 ---@param attempt_is_over boolean
-local function record(of, extra, attempt_is_over, reason, group, message, error_blob, finished_at)
+local function record(job, extra, attempt_is_over, reason, group, message, error_blob, finished_at)
   extra.r, extra.m, extra.g = reason, message, group
   if attempt_is_over then
     extra.f = finished_at
-    M.note_attempt(extra, of, reason, group, message)
+    M.note_attempt(extra, job, reason, group, message)
   end
-  M.save_extra(of, extra)
-  if of[job.STATE] == states.ERROR then
-    failgroups.enter(of, group or reason, meta.state[meta.NOW_MS])
+  M.save_extra(job, extra)
+  if job[jobs.STATE] == states.ERROR then
+    failure_groups.enter(job, group or reason, meta.state[meta.NOW_MS])
   end
   if error_blob then
-    call("SET", keys.OUTCOME .. of[job.ID], error_blob)
-    job.set(of, job.HAS_OUTCOME)
-  elseif job.has(of, job.HAS_OUTCOME) then
-    call("DEL", keys.OUTCOME .. of[job.ID])
-    job.clear(of, job.HAS_OUTCOME)
+    call("SET", keys.OUTCOME .. job[jobs.ID], error_blob)
+    jobs.set(job, jobs.HAS_OUTCOME)
+  elseif jobs.has(job, jobs.HAS_OUTCOME) then
+    call("DEL", keys.OUTCOME .. job[jobs.ID])
+    jobs.clear(job, jobs.HAS_OUTCOME)
   end
-  job.save(of)
+  jobs.save(job)
 end
 
 ---@cold
 --- Whether the running attempt ran for as long as it may.
-local function is_overrun(of)
-  local most_s = of[job.OPTIONS] ~= "" and job.given(of).max_runtime
-  return most_s and meta.state[meta.NOW_MS] - of[job.STARTED_MS] >= most_s * 1000
+local function is_overrun(job)
+  local most_s = job[jobs.OPTIONS] ~= "" and jobs.given(job).max_runtime
+  return most_s and meta.state[meta.NOW_MS] - job[jobs.STARTED_MS] >= most_s * 1000
 end
 
 ---@cold
 --- The running attempt failed.
----@param how string job.FAILED or job.LAPSED
----@param said table what is said of it, as an outcome of type failure does
+---@param how string jobs.FAILED or jobs.LAPSED
+---@param outcome table what is said of it, as an outcome of type failure does
 ---@param error_blob? string
 ---@return string state
-function M.fail(of, how, said, error_blob)
-  local now, extra = meta.state[meta.NOW_MS], M.extra(of)
-  local reason, message = said.reason or "other", said.message or ""
-  if reason == "timeout" and job.has(of, job.HELD) then
-    worker.lapsed(of[job.WORKER])
+function M.fail(job, how, outcome, error_blob)
+  local now, extra = meta.state[meta.NOW_MS], M.extra(job)
+  local reason, message = outcome.reason or "other", outcome.message or ""
+  if reason == "timeout" and jobs.has(job, jobs.HELD) then
+    workers.lapsed(job[jobs.WORKER])
   end
-  of[job.HOW] = how
-  of[job.ENDED_MS] = now
-  local most_lapses = how == job.LAPSED and not is_overrun(of) and job.given(of).max_lapses
+  job[jobs.HOW] = how
+  job[jobs.ENDED_MS] = now
+  local most_lapses = how == jobs.LAPSED and not is_overrun(job) and jobs.given(job).max_lapses
   local is_left, count
   if most_lapses then
     count = (extra.l or 0) + 1
-    extra.l, extra.b = count, of[job.ATTEMPT]
+    extra.l, extra.b = count, job[jobs.ATTEMPT]
     is_left = count <= most_lapses
     if not is_left then
       reason, message = "lapses", message .. ", and that more than max_lapses times"
     end
   else
-    count = of[job.FAILURES] + 1
-    of[job.FAILURES] = count
-    is_left = said.should_retry ~= false and count <= of[job.MAX_RETRY]
+    count = job[jobs.FAILURES] + 1
+    job[jobs.FAILURES] = count
+    is_left = outcome.should_retry ~= false and count <= job[jobs.MAX_RETRY]
   end
   local state = "retrying"
   local kept
   if is_left then
-    kept = transition.move(of, states.RETRYING,
-      now + (said.retry_in and math.ceil(said.retry_in * 1000) or backoff_ms(of, count)))
+    kept = transition.move(job, states.RETRYING,
+      now + (outcome.retry_in and math.ceil(outcome.retry_in * 1000) or backoff_ms(job, count)))
   else
     state = "error"
-    kept = give_up(of, reason, message, said.group)
+    kept = give_up(job, reason, message, outcome.group)
   end
   if kept then
-    record(of, extra, true, reason, said.group, message, error_blob, said.finished_at)
+    record(job, extra, true, reason, outcome.group, message, error_blob, outcome.finished_at)
   end
   return state
 end
 
 ---@cold
 --- The running attempt's lease ran out, or it ran for as long as it may.
-function M.lapse(of)
-  local why = is_overrun(of) and "it ran for max_runtime" or "the lease ran out"
-  M.fail(of, job.LAPSED, { reason = "timeout", message = why })
+function M.lapse(job)
+  local why = is_overrun(job) and "it ran for max_runtime" or "the lease ran out"
+  M.fail(job, jobs.LAPSED, { reason = "timeout", message = why })
 end
 
 ---@cold
 --- A lapse that was counted did not matter.
 ---@param attempt number
 ---@return boolean # false when the job had failed by it
-function M.forgive_lapse(of, attempt)
-  local extra = M.extra(of)
+function M.forgive_lapse(job, attempt)
+  local extra = M.extra(job)
   if extra.b ~= attempt then
     return false
   end
   extra.l, extra.b = extra.l > 1 and extra.l - 1 or nil, nil
-  M.save_extra(of, extra)
+  M.save_extra(job, extra)
   return true
 end
 
 ---@cold
 --- The job begins anew: it has not failed, nor lapsed, yet. Attempts go on counting.
-function M.begin_anew(of)
-  of[job.FAILURES] = 0
-  if of[job.OPTIONS] ~= "" and job.given(of).max_lapses then
-    local extra = M.extra(of)
+function M.begin_anew(job)
+  job[jobs.FAILURES] = 0
+  if job[jobs.OPTIONS] ~= "" and jobs.given(job).max_lapses then
+    local extra = M.extra(job)
     if extra.l then
       extra.l, extra.b = nil, nil
-      M.save_extra(of, extra)
+      M.save_extra(job, extra)
     end
   end
 end
@@ -212,21 +212,21 @@ end
 ---@cold
 --- The job did not start in time.
 ---@param is_popped? boolean whether it is out of its queue already
-function M.expire(of, is_popped)
+function M.expire(job, is_popped)
   local message = "not started within expires_in"
-  if give_up(of, "expired", message, nil, is_popped) then
-    record(of, M.extra(of), false, "expired", nil, message)
+  if give_up(job, "expired", message, nil, is_popped) then
+    record(job, M.extra(job), false, "expired", nil, message)
   end
 end
 
 ---@cold
 --- What the job waits for failed, or was cancelled.
 ---@param what string
-function M.depend(of, other_id, what)
-  of[job.ENDED_MS] = meta.state[meta.NOW_MS]
+function M.depend(job, other_id, what)
+  job[jobs.ENDED_MS] = meta.state[meta.NOW_MS]
   local message = "job " .. other_id .. ", on which it depends, " .. what
-  if give_up(of, "dependency", message) then
-    record(of, M.extra(of), false, "dependency", nil, message)
+  if give_up(job, "dependency", message) then
+    record(job, M.extra(job), false, "dependency", nil, message)
   end
 end
 

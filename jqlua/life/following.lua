@@ -3,23 +3,23 @@
 -- step.
 local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local dependents = require "jqlua.links.dependents"
 local failure = require "jqlua.life.failure"
 local glob = require "jqlua.base.glob"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local jobspec = require "jqlua.job.spec"
+local jobspec = require "jqlua.job.jobspec"
 local keys = require "jqlua.base.keys"
-local lineup = require "jqlua.limits.placement"
+local placement = require "jqlua.limits.placement"
 local links = require "jqlua.links.links"
 local moving = require "jqlua.life.moving"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
 local taking = require "jqlua.limits.taking"
-local statlog = require "jqlua.statistics.log"
+local statlog = require "jqlua.statistics.statlog"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -62,19 +62,19 @@ function M.check_move(move, path)
 end
 
 --- Checks an outcome's `resume`.
----@param said table outcome, perhaps with other mistakes
+---@param outcome table outcome, perhaps with other mistakes
 ---@param path string
 ---@return string? problem
-function M.check_resume(said, path)
-  local resume = said.resume
+function M.check_resume(outcome, path)
+  local resume = outcome.resume
   if type(resume) ~= "table" then
     return check.problem(path, "a map", resume)
-  elseif said.move ~= nil then
+  elseif outcome.move ~= nil then
     return "INVALID " .. path .. ": expected either move or resume, got both"
   elseif resume.checkpoint ~= nil and type(resume.checkpoint) ~= "boolean" then
     return check.problem(path .. ".checkpoint", "true or false", resume.checkpoint)
   end
-  local count = check.is_integer(said.enqueue, 1, 1000) and said.enqueue or 0
+  local count = check.is_integer(outcome.enqueue, 1, 1000) and outcome.enqueue or 0
   return check.unknown_field(resume, RESUME_FIELDS, path)
     or jobspec.check_depends(resume.depends, path .. ".depends", count)
     or resume.if_failed ~= nil and jobspec.check_choice("if_failed", resume.if_failed, path .. ".if_failed")
@@ -83,78 +83,78 @@ function M.check_resume(said, path)
 end
 
 --- Takes the jobs behind an outcome apart.
----@param said table outcome
+---@param outcome table outcome
 ---@param i number its index, for errors
 ---@param first number index in ARGV of the first spec
 ---@return string? problem
-function M.parse(said, i, first)
+function M.parse(outcome, i, first)
   local list = "outcomes[" .. i .. "].enqueue"
-  if first + 2 * said.enqueue - 1 > #ARGV then
-    return "INVALID " .. list .. ": expected " .. said.enqueue
+  if first + 2 * outcome.enqueue - 1 > #ARGV then
+    return "INVALID " .. list .. ": expected " .. outcome.enqueue
       .. " specs, each with its argument, behind the outcome's blob"
   end
-  said.jobs, said.first = {}, first + 1
-  for j = 1, said.enqueue do
+  outcome.jobs, outcome.first = {}, first + 1
+  for j = 1, outcome.enqueue do
     local new, problem = jobspec.parse(ARGV[first + 2 * j - 2], j - 1, list)
     if problem then
       return problem
     elseif ARGV[first + 2 * j - 1] == "" then
       return "INVALID " .. list .. "[" .. j - 1 .. "].argument: expected one MessagePack value, got no bytes"
     end
-    said.jobs[j] = new
+    outcome.jobs[j] = new
   end
 end
 
 --- Checks what takes a look at the namespace.
 ---@return string? problem
-function M.check(said, i)
+function M.check(outcome, i)
   local path = "outcomes[" .. i .. "]"
-  local problem = said.resume and arrival.check_given(said.resume.depends, path .. ".resume.depends")
-  if problem or not said.jobs then
+  local problem = outcome.resume and arrival.check_given(outcome.resume.depends, path .. ".resume.depends")
+  if problem or not outcome.jobs then
     return problem
   end
   local list = path .. ".enqueue"
-  return constraint.check_asked(said.jobs, list) or arrival.check(said.jobs, list)
+  return constraints.check_asked(outcome.jobs, list) or arrival.check(outcome.jobs, list)
 end
 
 --- Enqueues the jobs behind an outcome.
 ---@return table answer {state, id, created, id, created, ...}
-function M.enqueue(said, state)
-  local answer = arrival.create_all(said.jobs, said.first, { state })
+function M.enqueue(outcome, state)
+  local answer = arrival.create_all(outcome.jobs, outcome.first, { state })
   batch.flush() -- they may have changed jobs that a pick of this call reads and starts
   return answer
 end
 
 --- The running attempt is over, the job goes on somewhere else.
----@param said table outcome
+---@param outcome table outcome
 ---@param argument string
-function M.move(of, said, argument)
-  local move = said.move
+function M.move(job, outcome, argument)
+  local move = outcome.move
   local now = meta.state[meta.NOW_MS]
-  of[job.HOW] = job.MOVED_ON
+  job[jobs.HOW] = jobs.MOVED_ON
   if meta.state[meta.COUNTED] then
-    statlog.left(of, states.RUNNING, states.QUEUED)
+    statlog.left(job, states.RUNNING, states.QUEUED)
   end
-  local extra = failure.extra(of)
-  failure.note_attempt(extra, of)
-  extra.f = said.finished_at
-  failure.save_extra(of, extra)
-  failure.begin_anew(of)
+  local extra = failure.extra(job)
+  failure.note_attempt(extra, job)
+  extra.f = outcome.finished_at
+  failure.save_extra(job, extra)
+  failure.begin_anew(job)
   -- Room, and the place among what runs, belong to the queue that it leaves; transition.move sees to the new one.
-  taking.leave(of, false)
-  batch.remove(queue.key(queue.load(of[job.QUEUE]), states.RUNNING), of[job.ID])
-  of[job.ENDED_MS] = now
-  of[job.NAME] = move.name or of[job.NAME]
-  of[job.QUEUE] = move.queue or of[job.NAME]
-  of[job.PRIORITY] = move.priority or of[job.PRIORITY]
-  local owner = moving.admit(of)
-  redis.call("SET", keys.ARGUMENT .. of[job.ID], argument)
+  taking.leave(job, false)
+  batch.remove(queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING), job[jobs.ID])
+  job[jobs.ENDED_MS] = now
+  job[jobs.NAME] = move.name or job[jobs.NAME]
+  job[jobs.QUEUE] = move.queue or job[jobs.NAME]
+  job[jobs.PRIORITY] = move.priority or job[jobs.PRIORITY]
+  local queue = moving.admit(job)
+  redis.call("SET", keys.ARGUMENT .. job[jobs.ID], argument)
   if move.delay and move.delay > 0 then
-    transition.move(of, states.SCHEDULED, now + math.ceil(move.delay * 1000), true)
+    transition.move(job, states.SCHEDULED, now + math.ceil(move.delay * 1000), true)
   else
-    transition.move(of, lineup.place(of, owner, argument), of[job.PRIORITY], true)
+    transition.move(job, placement.place(job, queue, argument), job[jobs.PRIORITY], true)
   end
-  job.save(of)
+  jobs.save(job)
 end
 
 --- Of jobs, those that another would have to wait for.
@@ -162,12 +162,12 @@ end
 local function others_of(id, depends, if_failed)
   local others, blocked = {}, {}
   for _, other_id in ipairs(depends) do
-    local other = job.read(other_id)
+    local other = jobs.read(other_id)
     if other_id == id then
       return nil
     elseif dependents.must_wait(other_id, if_failed) then
       others[#others + 1] = other_id
-      blocked[#blocked + 1] = other and other[job.STATE] == states.BLOCKED and other_id or nil
+      blocked[#blocked + 1] = other and other[jobs.STATE] == states.BLOCKED and other_id or nil
     end
   end
   -- Only of a job that somebody waits for, and that waits for one that waits, there can be a circle.
@@ -180,8 +180,8 @@ local function others_of(id, depends, if_failed)
 end
 
 --- Has the job's record say what it depends on now, instead of what it did before.
-local function depend_on(of, depends, if_failed, ready_ms)
-  local id, options, stays, gone = of[job.ID], job.options(of), {}, {}
+local function depend_on(job, depends, if_failed, ready_ms)
+  local id, options, stays, gone = job[jobs.ID], jobs.options(job), {}, {}
   for _, other_id in ipairs(depends) do
     stays[other_id] = true
   end
@@ -191,47 +191,47 @@ local function depend_on(of, depends, if_failed, ready_ms)
   readers.enter(id, depends)
   readers.leave(id, gone)
   options.depends, options.if_failed, options.ready_ms = depends, if_failed, ready_ms
-  of[job.OPTIONS] = cmsgpack.pack(options)
+  job[jobs.OPTIONS] = cmsgpack.pack(options)
 end
 
 --- The running attempt is over; the job runs again when others have ended, which may be enqueued here.
----@param said table outcome
+---@param outcome table outcome
 ---@param blob string its argument from then on, if the outcome says so
 ---@return string|table answer state; with enqueue {state, id, created, ...}
-function M.resume(of, said, blob)
-  local resume, owner = said.resume, queue.load(of[job.QUEUE])
-  local answer, made = said.jobs and M.enqueue(said, "") or { "" }, {}
+function M.resume(job, outcome, blob)
+  local resume, queue = outcome.resume, queues.load(job[jobs.QUEUE])
+  local answer, made = outcome.jobs and M.enqueue(outcome, "") or { "" }, {}
   for i = 2, #answer, 2 do
     made[i / 2] = answer[i]
   end
   local depends = arrival.ids(resume.depends, made)
-  local others = others_of(of[job.ID], depends, resume.if_failed)
+  local others = others_of(job[jobs.ID], depends, resume.if_failed)
   if not others then
-    answer[1] = failure.fail(of, job.FAILED,
-      { message = "it would wait for itself", should_retry = false, finished_at = said.finished_at })
-    return said.jobs and answer or answer[1]
+    answer[1] = failure.fail(job, jobs.FAILED,
+      { message = "it would wait for itself", should_retry = false, finished_at = outcome.finished_at })
+    return outcome.jobs and answer or answer[1]
   end
-  of[job.HOW] = job.WAITS
-  local extra = failure.extra(of)
-  failure.note_attempt(extra, of)
-  extra.f = said.finished_at
-  failure.save_extra(of, extra)
+  job[jobs.HOW] = jobs.WAITS
+  local extra = failure.extra(job)
+  failure.note_attempt(extra, job)
+  extra.f = outcome.finished_at
+  failure.save_extra(job, extra)
   if resume.checkpoint then
-    redis.call("SET", keys.ARGUMENT .. of[job.ID], blob)
+    redis.call("SET", keys.ARGUMENT .. job[jobs.ID], blob)
   end
-  taking.leave(of, false) -- what it keeps in strict order, too: the others may need it
+  taking.leave(job, false) -- what it keeps in strict order, too: the others may need it
   if others[1] then
-    transition.move(of, states.BLOCKED, 0)
+    transition.move(job, states.BLOCKED, 0)
   else
-    of[job.ENDED_MS] = meta.state[meta.NOW_MS] -- since when it waits
-    transition.move(of, lineup.place(of, owner), of[job.PRIORITY])
+    job[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- since when it waits
+    transition.move(job, placement.place(job, queue), job[jobs.PRIORITY])
   end
-  dependents.link_all(of[job.ID], others)
-  depend_on(of, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
-  job.save(of)
+  dependents.link_all(job[jobs.ID], others)
+  depend_on(job, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
+  jobs.save(job)
   batch.flush() -- it may have changed jobs that a pick of this call reads and starts
-  answer[1] = states.name(of[job.STATE])
-  return said.jobs and answer or answer[1]
+  answer[1] = states.name(job[jobs.STATE])
+  return outcome.jobs and answer or answer[1]
 end
 
 return M

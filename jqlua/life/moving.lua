@@ -3,19 +3,19 @@
 -- under which it waits are found anew there.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local events = require "jqlua.statistics.events"
 local failure = require "jqlua.life.failure"
 local glob = require "jqlua.base.glob"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lane = require "jqlua.limits.lane"
-local lineup = require "jqlua.limits.placement"
-local queue = require "jqlua.queue.record"
-local statlog = require "jqlua.statistics.log"
-local tagindex = require "jqlua.job.tags"
+local lanes = require "jqlua.limits.lanes"
+local placement = require "jqlua.limits.placement"
+local queues = require "jqlua.queue.queues"
+local statlog = require "jqlua.statistics.statlog"
+local tags = require "jqlua.job.tags"
 local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
 
@@ -28,62 +28,62 @@ function M.check_queue(name)
 end
 
 --- A job comes to a queue that may be new. The caller has it put into a set there.
----@return table owner the queue
-function M.admit(of)
-  local owner = queue.load(of[job.QUEUE])
-  lineup.admit(of, owner)
-  tagindex.enter(owner, of)
-  owner[queue.CHANGED] = owner[queue.CHANGED] or owner[queue.IS_NEW]
-  return owner
+---@return table queue
+function M.admit(job)
+  local queue = queues.load(job[jobs.QUEUE])
+  placement.admit(job, queue)
+  tags.enter(queue, job)
+  queue[queues.CHANGED] = queue[queues.CHANGED] or queue[queues.IS_NEW]
+  return queue
 end
 
-local function note(of)
+local function note(job)
   if meta.state[meta.COUNTED] then
-    statlog.moved(of)
+    statlog.moved(job)
   end
-  failure.note_move(of)
+  failure.note_move(job)
   budget.pay(budget.STEP)
 end
 
 --- A job is in no set of its queue any more, and belongs to another. Nothing of it may be unsent.
 ---@param name string of the other queue
----@return table owner that queue
-function M.leave(of, name)
-  local owner, id, state = queue.load(of[job.QUEUE]), of[job.ID], of[job.STATE]
+---@return table queue that one
+function M.leave(job, name)
+  local queue, id, state = queues.load(job[jobs.QUEUE]), job[jobs.ID], job[jobs.STATE]
   if state == states.IN_LANE then
-    lane.leave(owner, of)
+    lanes.leave(queue, job)
   end
-  taking.leave(of, false)
-  batch.remove(queue.key(owner, state), id)
-  note(of)
-  of[job.QUEUE] = name
-  local new = M.admit(of)
-  local expires_ms = of[job.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and job.given(of).expires_ms
+  taking.leave(job, false)
+  batch.remove(queues.key(queue, state), id)
+  note(job)
+  job[jobs.QUEUE] = name
+  local new = M.admit(job)
+  local expires_ms = job[jobs.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and jobs.given(job).expires_ms
   if expires_ms then
-    batch.remove(keys.EXPIRING .. owner[queue.NAME], id)
+    batch.remove(keys.EXPIRING .. queue[queues.NAME], id)
     batch.add(keys.EXPIRING .. name, expires_ms, id)
-    queue.note_due(new, queue.DUE_WAITING, expires_ms)
+    queues.note_due(new, queues.DUE_WAITING, expires_ms)
   end
   return new
 end
 
 --- A job that waits does so in another queue from now on; the caller has its record written.
 ---@param priority number that it has from now on
-function M.move(of, name, priority)
+function M.move(job, name, priority)
   batch.flush()
-  local state, id = of[job.STATE], of[job.ID]
-  local score = redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), id)
-  local owner = M.leave(of, name)
-  of[job.PRIORITY] = priority
+  local state, id = job[jobs.STATE], job[jobs.ID]
+  local score = redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), id)
+  local queue = M.leave(job, name)
+  job[jobs.PRIORITY] = priority
   if state == states.QUEUED or state == states.IN_LANE then
-    transition.move(of, lineup.place(of, owner), priority, true)
+    transition.move(job, placement.place(job, queue), priority, true)
   else
-    batch.add(queue.key(owner, state), tonumber(score), id)
+    batch.add(queues.key(queue, state), tonumber(score), id)
     if state ~= states.BLOCKED then
-      queue.note_due(owner, queue.DUE_WAITING, tonumber(score))
+      queues.note_due(queue, queues.DUE_WAITING, tonumber(score))
     end
   end
-  events.tell(of, "moved")
+  events.tell(job, "moved")
   batch.flush() -- before it may go somewhere else
 end
 

@@ -5,16 +5,16 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 local bounds = require "jqlua.settings.bounds"
 local failure = require "jqlua.life.failure"
-local job = require "jqlua.job.record"
-local queue = require "jqlua.queue.record"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -43,11 +43,11 @@ end
 --- Whether a registered worker was last seen at or after one moment, and before another, by its own doing: what an
 --- excuse gave it proves nothing the next time, or who died would be excused at every gap between calls.
 local function is_seen_between(from_ms, to_ms)
-  local found = call("ZRANGEBYSCORE", keys.ALIVE, from_ms, "(" .. string.format("%.0f", to_ms), "WITHSCORES",
+  local alive = call("ZRANGEBYSCORE", keys.ALIVE, from_ms, "(" .. string.format("%.0f", to_ms), "WITHSCORES",
     "LIMIT", 0, MOST)
-  for i = 1, #found, 2 do
-    local record = worker.load(found[i])
-    if record and record.e ~= tonumber(found[i + 1]) then
+  for i = 1, #alive, 2 do
+    local record = workers.load(alive[i])
+    if record and record.e ~= tonumber(alive[i + 1]) then
       return true
     end
     budget.pay(budget.LOOK)
@@ -62,16 +62,16 @@ local function is_over_between(from_ms, to_ms)
   local members = call("ZRANGEBYSCORE", keys.DUE, "-inf", to_ms, "LIMIT", 0, MOST)
   for _, member in ipairs(members) do
     local kind, name = member:sub(1, 1), member:sub(2)
-    local found
+    local is_over
     if kind == due.LEASES then
-      local owner = queue.load(name)
-      local grace_ms = settings.at(settings.LEASE_GRACE, owner) * 1000
-      found = has_between(queue.key(owner, states.RUNNING), from_ms, to_ms - grace_ms)
+      local queue = queues.load(name)
+      local grace_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
+      is_over = has_between(queues.key(queue, states.RUNNING), from_ms, to_ms - grace_ms)
     elseif kind == due.WORKERS then
       local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
-      found = is_seen_between(from_ms - ttl_ms, to_ms - ttl_ms)
+      is_over = is_seen_between(from_ms - ttl_ms, to_ms - ttl_ms)
     end
-    if found then
+    if is_over then
       return true
     end
     budget.pay(budget.LOOK)
@@ -83,14 +83,14 @@ end
 --- Workers that were alive then have been seen so much later, but before this call.
 local function excuse_workers(from_ms, to_ms)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
-  local found = call("ZRANGEBYSCORE", keys.ALIVE, from_ms - ttl_ms, to_ms, "WITHSCORES", "LIMIT", 0, MOST)
-  for i = 1, #found, 2 do
-    local id, seen_ms = found[i], tonumber(found[i + 1])
+  local alive = call("ZRANGEBYSCORE", keys.ALIVE, from_ms - ttl_ms, to_ms, "WITHSCORES", "LIMIT", 0, MOST)
+  for i = 1, #alive, 2 do
+    local id, seen_ms = alive[i], tonumber(alive[i + 1])
     local later_ms = math.min(seen_ms + to_ms - from_ms, to_ms - 1)
-    local record = later_ms > seen_ms and worker.load(id)
+    local record = later_ms > seen_ms and workers.load(id)
     if record then
       record.e = later_ms
-      worker.save(id, record)
+      workers.save(id, record)
       call("ZADD", keys.ALIVE, later_ms, id)
     end
   end
@@ -117,25 +117,25 @@ end
 --- Gives a lease that is over the time that its holder had no chance in.
 ---@param key string set of the queue's running jobs
 ---@return boolean # whether it is not over then
-function M.excuses(of, key)
+function M.excuses(job, key)
   local _, _, from_ms, to_ms = meta.pulse()
   if to_ms == 0 then
     return false
   end
-  local end_ms = tonumber(call("ZSCORE", key, of[job.ID]))
+  local end_ms = tonumber(call("ZSCORE", key, job[jobs.ID]))
   -- One that was renewed since began later.
-  if end_ms < from_ms or end_ms - of[job.TIMEOUT_MS] >= to_ms then
+  if end_ms < from_ms or end_ms - job[jobs.TIMEOUT_MS] >= to_ms then
     return false
   end
-  local extra = failure.extra(of)
-  local later_ms = math.min(end_ms + to_ms - from_ms, of[job.STARTED_MS] + attempt.most_ms(of))
+  local extra = failure.extra(job)
+  local later_ms = math.min(end_ms + to_ms - from_ms, job[jobs.STARTED_MS] + attempts.most_ms(job))
   if extra.z == end_ms or later_ms <= end_ms then
     return false
   end
   extra.z = later_ms
-  failure.save_extra(of, extra)
-  job.save(of)
-  batch.add(key, later_ms, of[job.ID])
+  failure.save_extra(job, extra)
+  jobs.save(job)
+  batch.add(key, later_ms, job[jobs.ID])
   return true
 end
 

@@ -1,17 +1,17 @@
 -- Jobs that failed, were cancelled or skipped, once more from the beginning.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
 local history = require "jqlua.job.history"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lineup = require "jqlua.limits.placement"
+local placement = require "jqlua.limits.placement"
 local moving = require "jqlua.life.moving"
 local readers = require "jqlua.links.readers"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local unique = require "jqlua.job.unique"
 
 local M = {}
@@ -25,61 +25,61 @@ M.UNASKED = "tec" -- what is retried where no state is named: what was not neede
 ---@param name? string of the queue, where that is another
 ---@return string? problem
 function M.check(ids, name)
-  local problem = name and queue.load(name)[queue.IS_NEW] and admission.check_queues(name, 1, "queue")
+  local problem = name and queues.load(name)[queues.IS_NEW] and admission.check_queues(name, 1, "queue")
   if problem then
     return problem
   end
-  local jobs = {}
+  local list = {}
   for _, id in ipairs(meta.state[meta.VERSION] > 0 and ids or {}) do
-    local of = job.read(id)
-    if of and states.is_of(of[job.STATE], M.STATES) then
-      jobs[#jobs + 1] = name and { [job.QUEUE] = name, [job.NAME] = of[job.NAME] } or of
+    local job = jobs.read(id)
+    if job and states.is_of(job[jobs.STATE], M.STATES) then
+      list[#list + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = job[jobs.NAME] } or job
     end
   end
-  return constraint.check_asked(jobs, "ids")
+  return constraints.check_asked(list, "ids")
 end
 
 --- Of a job that never started: a moment to start by that is still to come holds, one that has passed does not. It is
 --- ready from now on.
-local function renew_times(of)
-  local options, now = job.options(of), meta.state[meta.NOW_MS]
+local function renew_times(job)
+  local options, now = jobs.options(job), meta.state[meta.NOW_MS]
   if options.expires_ms and options.expires_ms > now then
-    local owner = queue.load(of[job.QUEUE])
-    batch.add(keys.EXPIRING .. of[job.QUEUE], options.expires_ms, of[job.ID])
-    queue.note_due(owner, queue.DUE_WAITING, options.expires_ms)
+    local queue = queues.load(job[jobs.QUEUE])
+    batch.add(keys.EXPIRING .. job[jobs.QUEUE], options.expires_ms, job[jobs.ID])
+    queues.note_due(queue, queues.DUE_WAITING, options.expires_ms)
   else
     options.expires_ms = nil
   end
   options.ready_ms = now
-  of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
 --- The job is queued, as if it had not failed yet. Attempts go on counting; what is known of the last failure stays.
 ---@param name? string the queue in which it is to wait, where that is another
 ---@return string answer
 ---@return boolean? changed
-function M.retry(of, name)
-  local state = of[job.STATE]
+function M.retry(job, name)
+  local state = job[jobs.STATE]
   if not states.is_of(state, M.STATES)
-    or of[job.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(of) then
+    or job[jobs.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(job) then
     return "CONFLICT"
   end
   if state ~= states.RETRYING then
-    history.keep_end(of)
-    if of[job.OPTIONS] ~= "" then
-      readers.enter(of[job.ID], job.given(of).depends or {})
+    history.keep_end(job)
+    if job[jobs.OPTIONS] ~= "" then
+      readers.enter(job[jobs.ID], jobs.given(job).depends or {})
     end
   end
-  failure.begin_anew(of)
-  local is_moved = name and name ~= of[job.QUEUE]
+  failure.begin_anew(job)
+  local is_moved = name and name ~= job[jobs.QUEUE]
   if is_moved then
-    moving.leave(of, name)
+    moving.leave(job, name)
   end
-  lineup.enter(of, is_moved)
-  if of[job.ATTEMPT] == 0 then
-    renew_times(of)
+  placement.enter(job, is_moved)
+  if job[jobs.ATTEMPT] == 0 then
+    renew_times(job)
   end
-  job.save(of)
+  jobs.save(job)
   return "queued", true
 end
 

@@ -1,8 +1,8 @@
 ---@lazy
 -- What a request that starts jobs started. Who repeats it never got the answer.
 local meta = require "jqlua.base.meta"
-local attempt = require "jqlua.life.attempt"
-local job = require "jqlua.job.record"
+local attempts = require "jqlua.life.attempts"
+local jobs = require "jqlua.job.jobs"
 local request = require "jqlua.life.request"
 local transition = require "jqlua.life.transition"
 
@@ -37,15 +37,15 @@ function M.recall(operation, token)
   while at <= #remembered do
     local id, number
     id, number, at = struct.unpack(ENTRY, remembered, at)
-    local of = job.read(id)
-    if of and attempt.is_of(of, number, digits) then
-      if attempt.renew(of) > 0 then
-        running[#running + 1] = of
+    local job = jobs.read(id)
+    if job and attempts.is_of(job, number, digits) then
+      if attempts.renew(job) > 0 then
+        running[#running + 1] = job
       else
-        attempt.give_back(of, 0) -- it may not run any longer
+        attempts.give_back(job, 0) -- it may not run any longer
       end
-    elseif of then
-      attempt.forgive(of, number, digits)
+    elseif job then
+      attempts.forgive(job, number, digits)
     end
   end
   transition.commit()

@@ -5,24 +5,24 @@ local settings = require "jqlua.settings.settings"
 local dependents = require "jqlua.links.dependents"
 local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
-local batch = require "jqlua.base.writes"
-local changes = require "jqlua.limits.rollout"
-local ending = require "jqlua.limits.ending"
-local job = require "jqlua.job.record"
+local batch = require "jqlua.base.batch"
+local rollout = require "jqlua.limits.rollout"
+local constraint_removal = require "jqlua.limits.constraint_removal"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lineup = require "jqlua.limits.placement"
+local placement = require "jqlua.limits.placement"
 local removal = require "jqlua.job.removal"
 local readers = require "jqlua.links.readers"
 local parking = require "jqlua.limits.parking"
-local queue = require "jqlua.queue.record"
-local schedule = require "jqlua.schedules.schedule"
+local queues = require "jqlua.queue.queues"
+local scheduling = require "jqlua.schedules.scheduling"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
 local pulse = require "jqlua.life.pulse"
 local departure = require "jqlua.pick.departure"
-local others = require "jqlua.pick.others"
+local unregistered = require "jqlua.pick.unregistered"
 local unique = require "jqlua.job.unique"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -42,7 +42,7 @@ end
 local function each_due(key, limit, what, late_ms)
   local ids = due_ids(key, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
   for i, id in ipairs(ids) do
-    local ripe = job.read(id)
+    local ripe = jobs.read(id)
     local price = budget.LOOK
     if ripe then
       price = budget.of_job(ripe)
@@ -59,37 +59,37 @@ local function each_due(key, limit, what, late_ms)
 end
 
 local function lapse(lapsed)
-  if not pulse.excuses(lapsed, queue.key(queue.load(lapsed[job.QUEUE]), states.RUNNING)) then
+  if not pulse.excuses(lapsed, queues.key(queues.load(lapsed[jobs.QUEUE]), states.RUNNING)) then
     failure.lapse(lapsed)
   end
 end
 
-local function grace_ms(owner)
-  return settings.at(settings.LEASE_GRACE, owner) * 1000
+local function grace_ms(queue)
+  return settings.at(settings.LEASE_GRACE, queue) * 1000
 end
 
 --- When to look at a queue's leases again: at their end, and if that is over when the grace is.
-local function lapses_ms(owner)
-  local end_ms = first_score(queue.key(owner, states.RUNNING))
-  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(owner) or end_ms
+local function lapses_ms(queue)
+  local end_ms = first_score(queues.key(queue, states.RUNNING))
+  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
 end
 
 local function make_ready(ripe)
-  lineup.enter(ripe)
-  job.save(ripe)
+  placement.enter(ripe)
+  jobs.save(ripe)
 end
 
 ---@cold
 --- A kept result goes; its job is an ordinary done job from now on. One that somebody still needs is held.
-function M.drop_result(of)
-  if readers.any(of) then
-    batch.add(queue.key(queue.load(of[job.QUEUE]), states.KEPT), readers.HELD, of[job.ID])
+function M.drop_result(job)
+  if readers.any(job) then
+    batch.add(queues.key(queues.load(job[jobs.QUEUE]), states.KEPT), readers.HELD, job[jobs.ID])
     return
   end
-  call("DEL", keys.OUTCOME .. of[job.ID])
-  job.clear(of, job.HAS_OUTCOME)
-  if transition.move(of, states.DONE, of[job.ENDED_MS]) then
-    job.save(of)
+  call("DEL", keys.OUTCOME .. job[jobs.ID])
+  jobs.clear(job, jobs.HAS_OUTCOME)
+  if transition.move(job, states.DONE, job[jobs.ENDED_MS]) then
+    jobs.save(job)
   end
 end
 
@@ -97,16 +97,16 @@ end
 local REMOVALS = 2
 
 --- Old records of one ended state: by age, then by number.
-local function forget(owner, letter, steps)
+local function forget(queue, letter, steps)
   local limit = steps * REMOVALS
-  local key = queue.key(owner, letter)
-  local ttl_s, max = settings.retention(letter, owner)
+  local key = queues.key(queue, letter)
+  local ttl_s, max = settings.retention(letter, queue)
   local old = due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
   local count = math.min(math.max(#old, call("ZCARD", key) - max), limit)
   if count > #old then
     old = call("ZRANGE", key, 0, count - 1)
   end
-  return math.ceil(removal.remove(owner, letter, old, true) / REMOVALS)
+  return math.ceil(removal.remove(queue, letter, old, true) / REMOVALS)
 end
 
 local function earliest(...)
@@ -120,13 +120,13 @@ local function earliest(...)
   return least
 end
 
-local function ended_due(owner, letter)
-  local key = queue.key(owner, letter)
+local function ended_due(queue, letter)
+  local key = queues.key(queue, letter)
   local at_ms = first_score(key)
   if not at_ms then
     return nil
   end
-  local ttl_s, max = settings.retention(letter, owner)
+  local ttl_s, max = settings.retention(letter, queue)
   return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
 end
 
@@ -134,50 +134,50 @@ local WAITING_FOR_TIME = "st" -- scheduled, retrying
 local KEPT_FOR_READERS = "decn" -- done, error, cancelled, skipped
 
 -- Where a queue's record has the bound of a kind.
-local FIELDS = { r = queue.DUE_RUNNING, w = queue.DUE_WAITING, e = queue.DUE_ENDED }
+local FIELDS = { r = queues.DUE_RUNNING, w = queues.DUE_WAITING, e = queues.DUE_ENDED }
 
 --- One kind of thing of one queue.
 ---@return number steps taken
 local function sweep_queue(kind, name, limit)
-  local owner = queue.load(name)
+  local queue = queues.load(name)
   local moved
   budget.pay(budget.RECORD)
   if kind == due.LEASES then
-    moved = each_due(queue.key(owner, states.RUNNING), limit, lapse, grace_ms(owner))
+    moved = each_due(queues.key(queue, states.RUNNING), limit, lapse, grace_ms(queue))
   elseif kind == due.WAITING then
     moved = each_due(keys.EXPIRING .. name, limit, failure.expire)
     -- An expired job must have left its set before the others are looked at.
     batch.flush()
     for state in WAITING_FOR_TIME:gmatch(".") do
       if moved < limit and budget.is_left() then
-        moved = moved + each_due(queue.key(owner, state), limit - moved, make_ready)
+        moved = moved + each_due(queues.key(queue, state), limit - moved, make_ready)
       end
     end
   else
-    moved = each_due(queue.key(owner, states.KEPT), limit, M.drop_result)
+    moved = each_due(queues.key(queue, states.KEPT), limit, M.drop_result)
     batch.flush()
     for state in KEPT_FOR_READERS:gmatch(".") do
       if moved < limit and budget.is_left() then
-        moved = moved + forget(owner, state, limit - moved)
+        moved = moved + forget(queue, state, limit - moved)
       end
     end
   end
   batch.flush()
   local next_ms
   if kind == due.LEASES then
-    next_ms = lapses_ms(owner)
+    next_ms = lapses_ms(queue)
   elseif kind == due.WAITING then
-    next_ms = earliest(first_score(queue.key(owner, states.SCHEDULED)),
-      first_score(queue.key(owner, states.RETRYING)), first_score(keys.EXPIRING .. name))
+    next_ms = earliest(first_score(queues.key(queue, states.SCHEDULED)),
+      first_score(queues.key(queue, states.RETRYING)), first_score(keys.EXPIRING .. name))
   else
-    local kept_ms = first_score(queue.key(owner, states.KEPT))
-    next_ms = earliest(kept_ms ~= readers.HELD and kept_ms, ended_due(owner, states.DONE),
-      ended_due(owner, states.ERROR), ended_due(owner, states.CANCELLED),
-      ended_due(owner, states.SKIPPED))
+    local kept_ms = first_score(queues.key(queue, states.KEPT))
+    next_ms = earliest(kept_ms ~= readers.HELD and kept_ms, ended_due(queue, states.DONE),
+      ended_due(queue, states.ERROR), ended_due(queue, states.CANCELLED),
+      ended_due(queue, states.SKIPPED))
   end
-  owner[FIELDS[kind]] = next_ms or meta.NONE
-  owner[queue.CHANGED] = true
-  due.set(kind .. name, owner[FIELDS[kind]])
+  queue[FIELDS[kind]] = next_ms or meta.NONE
+  queue[queues.CHANGED] = true
+  due.set(kind .. name, queue[FIELDS[kind]])
   return moved
 end
 
@@ -185,17 +185,17 @@ local function sweep_workers(limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local moved = 0
   for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
-    local record = worker.load(id)
+    local record = workers.load(id)
     if record then
-      record.x = call("ZSCORE", keys.RESTING, id) and record.x or others.lost(id)
+      record.x = call("ZSCORE", keys.RESTING, id) and record.x or unregistered.lost(id)
       -- Nothing more for it, also when its jobs take more than this call to move.
-      worker.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
+      workers.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
     end
     local failed = departure.jobs_fail(id, "the worker gave no sign of life", limit - moved)
     moved = moved + math.max(failed, 1)
     if call("EXISTS", keys.HELD .. id) == 0 then
       if record then
-        others.died(id, worker.load(id))
+        unregistered.died(id, workers.load(id))
       end
       departure.forget(id)
     end
@@ -213,9 +213,9 @@ local function sweep_resting(limit)
   local moved = 0
   for _, id in ipairs(ids) do
     call("ZREM", keys.RESTING, id)
-    local record = worker.load(id)
+    local record = workers.load(id)
     if record then
-      worker.place(id, record)
+      workers.place(id, record)
     end
     moved = moved + 1
     if not budget.pay(budget.RECORD) then
@@ -232,7 +232,7 @@ local function review(limit)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)
   local looked = 0
   for _, name in ipairs(names) do
-    queue.look_again(queue.load(name))
+    queues.look_again(queues.load(name))
     looked = looked + 1
     if not budget.pay(budget.RECORD) then
       break
@@ -249,7 +249,7 @@ end
 
 --- Jobs that wait in a queue are looked at under a new set of constraints.
 local function walk(name, limit)
-  local looked = lineup.walk(queue.load(name), limit)
+  local looked = placement.walk(queues.load(name), limit)
   if call("EXISTS", keys.WALK .. name) == 0 then
     due.set(due.PLACING .. name, meta.NONE)
   end
@@ -278,9 +278,9 @@ local function step(kind, name, limit)
   elseif kind == due.UNIQUE then
     return unique.sweep(limit)
   elseif kind == due.SCHEDULE then
-    return schedule.fire(name, limit)
+    return scheduling.fire(name, limit)
   elseif kind == due.EXPIRY then
-    return ending.sweep(name)
+    return constraint_removal.sweep(name)
   end
   return sweep_queue(kind, name, limit)
 end
@@ -294,7 +294,7 @@ function M.run(limit)
   budget.pay(budget.RESERVE)
   if state[meta.PENDING] ~= 0 then
     moved = limit -- what is due may belong to what is pending
-    changes.carry_out()
+    rollout.carry_out()
   end
   while moved < limit and budget.pay(budget.LOOK) do
     local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")

@@ -4,24 +4,24 @@
 -- A job is a member of exactly one sorted set, that of its queue and state, so counts are set sizes and cannot drift.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local events = require "jqlua.statistics.events"
-local failgroups = require "jqlua.job.failed"
-local job = require "jqlua.job.record"
+local failure_groups = require "jqlua.job.failure_groups"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lane = require "jqlua.limits.lane"
+local lanes = require "jqlua.limits.lanes"
 local links = require "jqlua.links.links"
 local notices = require "jqlua.webhooks.notices"
 local readers = require "jqlua.links.readers"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local room = require "jqlua.limits.room"
 local settings = require "jqlua.settings.settings"
 local sleepers = require "jqlua.pick.sleepers"
-local statistics = require "jqlua.statistics.buckets"
-local statlog = require "jqlua.statistics.log"
-local tagindex = require "jqlua.job.tags"
+local buckets = require "jqlua.statistics.buckets"
+local statlog = require "jqlua.statistics.statlog"
+local tags = require "jqlua.job.tags"
 local unique = require "jqlua.job.unique"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -43,37 +43,37 @@ M.REVIEW_MS = 5000
 ---@cold
 --- What few jobs have: a time to start by, which is over when it started or ended, and a key that is free when it
 --- ended.
-local function leave_options(moved, from, to)
-  local options = job.given(moved)
+local function leave_options(job, from, to)
+  local options = jobs.given(job)
   local is_end = states.is_of(to, states.ENDED) and from ~= states.KEPT
-  if options.expires_ms and moved[job.ATTEMPT] == 0 and (to == states.RUNNING or is_end) then
-    batch.remove(keys.EXPIRING .. moved[job.QUEUE], moved[job.ID])
+  if options.expires_ms and job[jobs.ATTEMPT] == 0 and (to == states.RUNNING or is_end) then
+    batch.remove(keys.EXPIRING .. job[jobs.QUEUE], job[jobs.ID])
   end
   if is_end and options.unique then
-    unique.leave(options, moved[job.ID])
+    unique.leave(options, job[jobs.ID])
   end
   if is_end and options.depends then
-    readers.leave(moved[job.ID], options.depends)
+    readers.leave(job[jobs.ID], options.depends)
   end
 end
 
 ---@cold
 --- The worker that had a job learns that it was taken away.
-function M.tell_worker(moved, what)
-  redis.call("SPUBLISH", keys.TOLD .. moved[job.WORKER],
-    what .. " " .. moved[job.ID] .. " " .. string.format("%.0f", moved[job.ATTEMPT]))
+function M.tell_worker(job, what)
+  redis.call("SPUBLISH", keys.TOLD .. job[jobs.WORKER],
+    what .. " " .. job[jobs.ID] .. " " .. string.format("%.0f", job[jobs.ATTEMPT]))
 end
 
 ---@cold
-local function leave_worker(moved)
-  worker.free(moved[job.WORKER], moved[job.ID])
-  job.clear(moved, job.HELD)
+local function leave_worker(job)
+  workers.free(job[jobs.WORKER], job[jobs.ID])
+  jobs.clear(job, jobs.HELD)
 end
 
 ---@cold
-local function tell_watchers(moved, to)
-  redis.call("SPUBLISH", keys.ENDED, moved[job.ID] .. " " .. states.name(to))
-  links.note_end(moved[job.ID], to)
+local function tell_watchers(job, to)
+  redis.call("SPUBLISH", keys.ENDED, job[jobs.ID] .. " " .. states.name(to))
+  links.note_end(job[jobs.ID], to)
 end
 
 --- Takes the records of a job away; it is in no set any more.
@@ -91,173 +91,173 @@ end
 ---@cold
 --- Who listens learns of a change of state.
 ---@param from? string nil for a new job
-local function note_event(moved, from, to)
-  if meta.state[meta.EVENTS] or string.find(moved[job.OPTIONS], "\165track", 1, true) then
-    events.note(moved, from, to)
+local function note_event(job, from, to)
+  if meta.state[meta.EVENTS] or string.find(job[jobs.OPTIONS], "\165track", 1, true) then
+    events.note(job, from, to)
   end
 end
 
 --- A job runs.
 ---@param until_ms number end of its lease
-function M.run(owner, id, until_ms)
-  if until_ms < owner[queue.DUE_RUNNING] then
-    queue.note_due(owner, queue.DUE_RUNNING, until_ms)
+function M.run(queue, id, until_ms)
+  if until_ms < queue[queues.DUE_RUNNING] then
+    queues.note_due(queue, queues.DUE_RUNNING, until_ms)
   end
-  batch.add(queue.key(owner, states.RUNNING), until_ms, id)
+  batch.add(queues.key(queue, states.RUNNING), until_ms, id)
 end
 
-local function note_end(owner)
+local function note_end(queue)
   local at_ms = meta.state[meta.NOW_MS] + M.REVIEW_MS
-  if at_ms < owner[queue.DUE_ENDED] then
-    queue.note_due(owner, queue.DUE_ENDED, at_ms)
+  if at_ms < queue[queues.DUE_ENDED] then
+    queues.note_due(queue, queues.DUE_ENDED, at_ms)
   end
 end
 
 --- A job that has nothing rare, and whose record is kept, is done.
-function M.finish(owner, id)
-  batch.remove(queue.key(owner, states.RUNNING), id)
-  note_end(owner)
-  batch.add(queue.key(owner, states.DONE), meta.state[meta.NOW_MS], id)
+function M.finish(queue, id)
+  batch.remove(queues.key(queue, states.RUNNING), id)
+  note_end(queue)
+  batch.add(queues.key(queue, states.DONE), meta.state[meta.NOW_MS], id)
 end
 
 --- A new job's first state, which its record has.
----@param owner table the queue
+---@param queue table
 ---@param score number in the set of that state
-function M.enter(owner, new, score)
-  local id, to, state = new[job.ID], new[job.STATE], meta.state
+function M.enter(queue, new, score)
+  local id, to, state = new[jobs.ID], new[jobs.STATE], meta.state
   if to == states.QUEUED then
-    if owner[queue.HEAD_PRIORITY] > score then -- of equals the newest is not the best
-      queue.note_head(owner, score, id)
+    if queue[queues.HEAD_PRIORITY] > score then -- of equals the newest is not the best
+      queues.note_head(queue, score, id)
     end
-    owner[queue.REOPENED] = true
+    queue[queues.REOPENED] = true
   end
-  if new[job.OPTIONS] ~= "" then
-    tagindex.enter(owner, new)
+  if new[jobs.OPTIONS] ~= "" then
+    tags.enter(queue, new)
   end
-  if new[job.OPTIONS] ~= "" or state[meta.EVENTS] then
+  if new[jobs.OPTIONS] ~= "" or state[meta.EVENTS] then
     note_event(new, nil, to)
   end
   if state[meta.COUNTED] then
     statlog.entered(new)
   end
-  batch.add(queue.key(owner, to), score, id)
+  batch.add(queues.key(queue, to), score, id)
 end
 
 ---@cold
 --- Notifications of an end come into being.
-local function notify(moved, to)
-  for _, new in ipairs(notices.of(moved, to)) do
-    M.enter(queue.load(new[job.QUEUE]), new, meta.state[meta.NOW_MS])
+local function notify(job, to)
+  for _, new in ipairs(notices.of(job, to)) do
+    M.enter(queues.load(new[jobs.QUEUE]), new, meta.state[meta.NOW_MS])
   end
 end
 
 ---@cold
 --- Those who know of a job learn that it changes. It is still in its old state.
-local function leave_ties(moved, from, to, is_popped, owner)
-  if job.has(moved, job.LANED) or meta.state[meta.PENDING] ~= 0 then
-    lane.moved(owner, moved, to, is_popped)
+local function leave_ties(job, from, to, is_popped, queue)
+  if jobs.has(job, jobs.LANED) or meta.state[meta.PENDING] ~= 0 then
+    lanes.moved(queue, job, to, is_popped)
   end
-  if from == states.RUNNING and job.has(moved, job.HELD) then
-    leave_worker(moved)
+  if from == states.RUNNING and jobs.has(job, jobs.HELD) then
+    leave_worker(job)
   end
-  if moved[job.OPTIONS] ~= "" then
+  if job[jobs.OPTIONS] ~= "" then
     if to ~= states.QUEUED and to ~= states.IN_LANE then
-      leave_options(moved, from, to)
+      leave_options(job, from, to)
     end
   end
-  moved[job.STATE] = to
-  note_event(moved, from, to)
+  job[jobs.STATE] = to
+  note_event(job, from, to)
   if from ~= states.KEPT and states.is_of(to, states.ENDED) then
-    if job.has(moved, job.AWAITED) then
-      tell_watchers(moved, to)
+    if jobs.has(job, jobs.AWAITED) then
+      tell_watchers(job, to)
     end
-    if moved[job.OPTIONS] ~= "" or meta.has(meta.HAS_WEBHOOKS) then
-      notify(moved, to)
+    if job[jobs.OPTIONS] ~= "" or meta.has(meta.HAS_WEBHOOKS) then
+      notify(job, to)
     end
   end
 end
 
 --- Whether this change is one that the statistics count.
-local function is_counted(moved, from, to)
+local function is_counted(job, from, to)
   if from == states.RUNNING then
-    return moved[job.HOW] ~= job.MOVED_ON -- it was counted where it was (module life.following)
+    return job[jobs.HOW] ~= jobs.MOVED_ON -- it was counted where it was (module life.following)
   end
   return to == states.ERROR or to == states.CANCELLED or to == states.SKIPPED
 end
 
 --- What leaving a state takes, whatever comes next.
-local function leave(moved, from, to)
+local function leave(job, from, to)
   if from == states.ERROR then
-    failgroups.leave(moved)
+    failure_groups.leave(job)
   elseif from == states.BLOCKED then
-    links.leave(moved[job.ID])
+    links.leave(job[jobs.ID])
   elseif from == states.RUNNING and to == states.CANCELLED then
-    M.tell_worker(moved, "cancelled")
+    M.tell_worker(job, "cancelled")
   end
 end
 
 ---@cold
 --- A job leaves nothing behind.
-local function vanish(moved, from)
-  M.forget(moved[job.ID], job.has(moved, job.HAS_OUTCOME) or job.has(moved, job.HAS_EXTRA))
-  if moved[job.OPTIONS] ~= "" then
-    tagindex.leave(moved)
+local function vanish(job, from)
+  M.forget(job[jobs.ID], jobs.has(job, jobs.HAS_OUTCOME) or jobs.has(job, jobs.HAS_EXTRA))
+  if job[jobs.OPTIONS] ~= "" then
+    tags.leave(job)
     if from == states.KEPT then -- it had a record since it ended
-      unique.forget(moved)
+      unique.forget(job)
     end
   end
 end
 
 --- Whether a job that ends so leaves no record.
-local function is_dropped(owner, to)
-  return (meta.state[meta.DROPPED] > 0 or owner[queue.FLAGS] >= queue.OWN) and settings.is_dropped(to, owner)
+local function is_dropped(queue, to)
+  return (meta.state[meta.DROPPED] > 0 or queue[queues.FLAGS] >= queues.OWN) and settings.is_dropped(to, queue)
 end
 
---- Moves a job to another state, in memory and in the sets; the caller has the record written (job.save).
----@param moved table the job
+--- Moves a job to another state, in memory and in the sets; the caller has the record written (jobs.save).
+---@param job table
 ---@param to string module job.states
 ---@param score number in the new set
 ---@param is_popped? boolean whether it is out of its old set already
 ---@return boolean kept false when there is no record any more
-function M.move(moved, to, score, is_popped)
-  local from, id, state = moved[job.STATE], moved[job.ID], meta.state
+function M.move(job, to, score, is_popped)
+  local from, id, state = job[jobs.STATE], job[jobs.ID], meta.state
   if not allowed[from .. to] then
     check(from .. to, id)
   end
-  if state[meta.COUNTED] and is_counted(moved, from, to) then
-    statlog.left(moved, from, to)
+  if state[meta.COUNTED] and is_counted(job, from, to) then
+    statlog.left(job, from, to)
   end
-  local owner = queue.load(moved[job.QUEUE])
+  local queue = queues.load(job[jobs.QUEUE])
   if not is_popped then
-    batch.remove(queue.key(owner, from), id)
+    batch.remove(queues.key(queue, from), id)
   end
-  if job.has_ties(moved) or state[meta.NOTICED] or state[meta.PENDING] ~= 0 then
-    leave_ties(moved, from, to, is_popped, owner)
+  if jobs.has_ties(job) or state[meta.NOTICED] or state[meta.PENDING] ~= 0 then
+    leave_ties(job, from, to, is_popped, queue)
   end
-  leave(moved, from, to)
-  moved[job.STATE] = to
+  leave(job, from, to)
+  job[jobs.STATE] = to
   if to == states.RUNNING then
-    M.run(owner, id, score)
+    M.run(queue, id, score)
     return true
   elseif to == states.QUEUED then
-    if owner[queue.HEAD_PRIORITY] >= score then
-      queue.note_head(owner, score, id)
+    if queue[queues.HEAD_PRIORITY] >= score then
+      queues.note_head(queue, score, id)
     end
-    owner[queue.REOPENED] = true
+    queue[queues.REOPENED] = true
   elseif to == states.IN_LANE then
-    lane.join(owner, moved)
+    lanes.join(queue, job)
   elseif to == states.SCHEDULED or to == states.RETRYING then
-    queue.note_due(owner, queue.DUE_WAITING, score)
+    queues.note_due(queue, queues.DUE_WAITING, score)
   elseif to == states.KEPT then
-    note_end(owner)
+    note_end(queue)
   elseif to ~= states.BLOCKED then
-    if is_dropped(owner, to) then
-      vanish(moved, from)
+    if is_dropped(queue, to) then
+      vanish(job, from)
       return false
     end
-    note_end(owner)
+    note_end(queue)
   end
-  batch.add(queue.key(owner, to), score, id)
+  batch.add(queues.key(queue, to), score, id)
   return true
 end
 
@@ -270,9 +270,9 @@ function M.commit()
   batch.flush()
   if state[meta.TAGGED] then
     meta.set(meta.TAGGED, false)
-    tagindex.flush()
+    tags.flush()
   end
-  queue.save_all()
+  queues.save_all()
   if state[meta.DUE_CHANGED] then
     meta.save()
   end
@@ -280,7 +280,7 @@ function M.commit()
     events.flush()
   end
   if statlog.gathered[1] and statlog.write() then
-    statistics.fold()
+    buckets.fold()
   end
   if state[meta.SLEEPERS] > 0 then
     M.wake_sleepers()
@@ -290,9 +290,9 @@ end
 ---@cold
 --- Who sleeps may have to know what this call did.
 function M.wake_sleepers()
-  queue.each_reopened(function(owner, is_behind)
-    if owner[queue.PAUSED] == 0 then
-      sleepers.wake(owner[queue.NAME], is_behind)
+  queues.each_reopened(function(queue, is_behind)
+    if queue[queues.PAUSED] == 0 then
+      sleepers.wake(queue[queues.NAME], is_behind)
     end
   end)
   if meta.state[meta.TIMER_MOVED] then

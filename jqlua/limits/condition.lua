@@ -4,11 +4,11 @@
 --
 -- A program is a list of nodes, all of which must be true. A node is a group, {ALL | ANY | NOT, size, node, ...}, or
 --   {NAME | QUEUE | PRIORITY + operator, operand}
---   {ARGUMENT + operator, path, operand}, the path as jqlua/values/path.lua looks it up
+--   {ARGUMENT + operator, path, operand}, the path as jqlua/values/jobpath.lua looks it up
 --   {TAGS, size, text that no tag may equal or false, operator, operand, ...}: one tag must fulfil them all
 -- Values and operands are scalars as jqlua/values/msgpack.lua reads them: exact where those of cmsgpack are not.
-local order = require "jqlua.values.compare"
-local jobpath = require "jqlua.values.path"
+local ordering = require "jqlua.values.ordering"
+local jobpath = require "jqlua.values.jobpath"
 local glob = require "jqlua.base.glob"
 
 local M = {}
@@ -86,7 +86,7 @@ function M.holds(operator, operand, value)
     if type(operand) == "number" and type(value) == "number" then
       sign = value < operand and -1 or value == operand and 0 or 1
     else
-      sign = order.compare(value, operand)
+      sign = ordering.compare(value, operand)
     end
     if sign == 0 then
       return operator == M.LE or operator == M.GE

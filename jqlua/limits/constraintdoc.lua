@@ -4,9 +4,9 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local msgpack = require "jqlua.values.msgpack"
-local ready = require "jqlua.limits.lane_index"
+local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
@@ -97,7 +97,7 @@ function M.by_blob(definition, value)
     return M.value_blob(value)
   end
   local parts = { string.char(0x90 + #definition.b) }
-  for _, single in ipairs(constraint.split(value, #definition.b)) do
+  for _, single in ipairs(constraints.split(value, #definition.b)) do
     parts[#parts + 1] = M.value_blob(single)
   end
   return table.concat(parts)
@@ -111,11 +111,11 @@ function M.held_by(key, queues, most)
   most = most or MOST_LANES
   local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
   for _, place in ipairs(key[keyrecord.PLACES]) do
-    local found = { lanes = 0, jobs = 0, first = held.first }
-    left = left > 0 and ready.count(parking.index(key[keyrecord.NAME], place), "", left, found) or 0
-    held.lanes, held.jobs, held.first = held.lanes + found.lanes, held.jobs + found.jobs, found.first
-    if queues and found.jobs > 0 then
-      tally.add(queues, parking.queue_of(place), found.jobs)
+    local counted = { lanes = 0, jobs = 0, first = held.first }
+    left = left > 0 and lane_index.count(parking.index(key[keyrecord.NAME], place), "", left, counted) or 0
+    held.lanes, held.jobs, held.first = held.lanes + counted.lanes, held.jobs + counted.jobs, counted.first
+    if queues and counted.jobs > 0 then
+      tally.add(queues, parking.queue_of(place), counted.jobs)
     end
   end
   budget.pay((most - left) * budget.LOOK)
@@ -149,7 +149,7 @@ local function put_use(put, definition, limit, key, queues)
     put("more", true)
   end
   if held.first then
-    put("next", call("ZRANGE", ready.jobs_key(held.first), 0, 0)[1])
+    put("next", call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1])
   end
 end
 
@@ -195,7 +195,7 @@ function M.ranges(definition, prefix)
   if not definition.b[2] then
     add("")
   else
-    for size = 1 + #prefix, constraint.LONGEST_VALUE + 1 do -- each of several has its size before it
+    for size = 1 + #prefix, constraints.LONGEST_VALUE + 1 do -- each of several has its size before it
       add(string.char(size))
     end
   end
@@ -245,9 +245,9 @@ local function sum_up(definition, limit, most, queues, may_pay)
   local concurrency, is_rated = limit[limitrecord.CONCURRENCY], limit[limitrecord.RATE] > 0
   while meta.state[meta.SPENT] < ends and budget.is_left() do
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
-    local found = values[1] and keyrecord.look_through(definition.n, values) or {}
-    for i = 1, #found do
-      local key, jobs = found[i], 0
+    local busy_keys = values[1] and keyrecord.look_through(definition.n, values) or {}
+    for i = 1, #busy_keys do
+      local key, jobs = busy_keys[i], 0
       if is_rated and type(key) == "number" then
         key = keyrecord.load(definition.n, values[i])
       end
@@ -291,16 +291,19 @@ function M.encode(definition, busiest, is_only)
     put("by", definition.bg)
   end
   if definition.c then
-    put("concurrency", definition.c)
+    put("concurrency", definition.tc or definition.c)
   end
   if definition.l then
-    put("rate", { limit = definition.l, period = definition.p, smooth = definition.s })
+    put("rate", { limit = definition.tl or definition.l, period = definition.p, smooth = definition.s })
   end
   if definition.kg then
     put("cost", definition.kg)
   end
   if definition.o then
     put("order", "strict")
+  end
+  if definition.tc or definition.tl then
+    put("shared", true)
   end
   if definition.x then
     put("expires_ms", definition.x)

@@ -4,10 +4,11 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 local meta = require "jqlua.base.meta"
+local partition = require "jqlua.base.partition"
 
 local M = {}
 
-local FIELDS = "id by concurrency rate cost order expires_in declared actor"
+local FIELDS = "id by concurrency rate cost order expires_in declared shared actor"
 local MOST_PATHS = 4
 
 ---@return table? paths
@@ -69,6 +70,19 @@ local function parse_cost(new, cost)
   end
 end
 
+--- Has a partition allow its part of what all together may.
+---@return string? problem
+local function take_share(new)
+  new.tc, new.tl = new.c, new.l
+  new.c, new.l = new.c and partition.share(new.c), new.l and partition.share(new.l)
+  local short = new.c == 0 and "concurrency" or new.l == 0 and "rate.limit"
+  if short then
+    local count = partition.of(KEYS[1])
+    return string.format("INVALID %s: expected at least %d, one for each partition; or have match name queues whose "
+      .. "route is in by, so that each partition has its keys alone", short, count)
+  end
+end
+
 --- Takes the call's arguments: a spec and a matcher.
 ---@return table? new definition, without its number (module constraint)
 ---@return string? problem
@@ -99,6 +113,13 @@ function M.parse()
     return nil, problem
   elseif not new.c and not new.l then
     return nil, "INVALID concurrency: expected concurrency, rate or both, got neither"
+  end
+  if spec.shared ~= nil and type(spec.shared) ~= "boolean" then
+    return nil, check.problem("shared", "true or false", spec.shared)
+  end
+  problem = spec.shared and take_share(new)
+  if problem then
+    return nil, problem
   end
   if spec.by ~= nil then
     new.b, problem = M.parse_by(spec.by)

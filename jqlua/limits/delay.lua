@@ -1,11 +1,11 @@
 ---@lazy
 -- What held a job before its first start: of the keys that it needs the one that was the last to have no room.
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local keyrecord = require "jqlua.limits.keyrecord"
-local opened = require "jqlua.limits.opened"
-local units = require "jqlua.limits.units"
+local loaded = require "jqlua.limits.loaded"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -13,40 +13,41 @@ local M = {}
 local SHORTEST_MS = 1000
 
 ---@cold
-local function keep(of, entry, until_ms)
-  local definition = constraint.load_number(entry[units.NUMBER])
+local function keep(job, entry, until_ms)
+  local definition = constraints.load_number(entry[job_units.NUMBER])
   if definition then
-    local extra = failure.extra(of)
+    local extra = failure.extra(job)
     extra.k = { definition.i, until_ms }
-    failure.save_extra(of, extra)
+    failure.save_extra(job, extra)
   end
 end
 
 ---@cold
-local function look(of, entries)
+local function look(job, entries)
   local last_ms, last = 0, nil
   for i = 1, #entries do
     local entry = entries[i]
-    local until_ms = opened.limits[entry[units.NUMBER]] and keyrecord.closed_before(opened.keys[entry[units.NAME]])
+    local key = loaded.limits[entry[job_units.NUMBER]] and loaded.keys[entry[job_units.NAME]]
+    local until_ms = key and keyrecord.closed_before(key)
     if until_ms and until_ms > last_ms then
       last_ms, last = until_ms, entry
     end
   end
   if last then
-    local ready_ms = of[job.OPTIONS] ~= "" and job.given(of).ready_ms or job.created_ms(of[job.ID])
+    local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.given(job).ready_ms or jobs.created_ms(job[jobs.ID])
     if last_ms - ready_ms >= SHORTEST_MS then
-      keep(of, last, last_ms)
+      keep(job, last, last_ms)
     end
   end
 end
 
 --- A job starts for the first time.
 ---@param entries table[] of units, fetched, all with room
-function M.note(of, entries)
+function M.note(job, entries)
   for i = 1, #entries do
-    local key = opened.keys[entries[i][units.NAME]]
+    local key = loaded.keys[entries[i][job_units.NAME]]
     if key[keyrecord.CLOSED_MS] + key[keyrecord.HOLD_MS] + key[keyrecord.OPENS_MS] > 0 then
-      return look(of, entries)
+      return look(job, entries)
     end
   end
 end

@@ -2,19 +2,19 @@
 -- Why a job waits.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lineup = require "jqlua.limits.placement"
-local queue = require "jqlua.queue.record"
+local placement = require "jqlua.limits.placement"
+local queues = require "jqlua.queue.queues"
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
 local rate = require "jqlua.limits.rate"
-local ready = require "jqlua.limits.lane_index"
+local lane_index = require "jqlua.limits.lane_index"
 local room = require "jqlua.limits.room"
 local served = require "jqlua.queue.served"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -28,16 +28,16 @@ local pack = cmsgpack.pack
 ---@return number opens_ms when it is not closed by time any more
 ---@return boolean is_full whether it also takes another job to end
 local function outlook(limit, key, entry)
-  local opens_ms = room.opens_at(limit, key, rate.cost(limit, entry[units.COST])) or 0
-  local is_full = not entry[units.IS_TAKEN] and room.is_full(limit, key)
+  local opens_ms = room.opens_at(limit, key, rate.cost(limit, entry[job_units.COST])) or 0
+  local is_full = not entry[job_units.IS_TAKEN] and room.is_full(limit, key)
   return not is_full and opens_ms <= meta.state[meta.NOW_MS], opens_ms, is_full
 end
 
 local function encode_entry(definition, entry)
-  local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[units.NAME], definition.n)
+  local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[job_units.NAME], definition.n)
   local is_open, opens_ms, is_full = outlook(limit, key, entry)
   local parts = { pack("id", definition.i), pack("running", key[keyrecord.IN_USE]), pack("open", is_open) }
-  local by = constraintdoc.by_blob(definition, entry[units.VALUE])
+  local by = constraintdoc.by_blob(definition, entry[job_units.VALUE])
   if by then
     parts[#parts + 1] = pack("by") .. by
   end
@@ -50,7 +50,7 @@ local function encode_entry(definition, entry)
       parts[#parts + 1] = pack("starts", rate.starts_in(limit, key))
     end
     if definition.kg then
-      parts[#parts + 1] = pack("cost", rate.cost(limit, entry[units.COST]))
+      parts[#parts + 1] = pack("cost", rate.cost(limit, entry[job_units.COST]))
     end
   end
   if opens_ms > meta.state[meta.NOW_MS] then
@@ -63,24 +63,24 @@ local function encode_entry(definition, entry)
 end
 
 --- How many jobs come before one.
-local function count_ahead(of, owner, own)
-  local state, id = of[job.STATE], of[job.ID]
-  local key = state == states.IN_LANE and ready.jobs_key(own[units.LANE]) or queue.key(owner, state)
+local function count_ahead(job, queue, units)
+  local state, id = job[jobs.STATE], job[jobs.ID]
+  local key = state == states.IN_LANE and lane_index.jobs_key(units[job_units.LANE]) or queues.key(queue, state)
   return call("ZRANK", key, id) or 0
 end
 
 --- The constraints that have no room for a job that is ready.
----@param of table job
+---@param job table job
 ---@return string[] ids
-function M.holders(of, owner)
+function M.holders(job, queue)
   local ids = {}
   if meta.state[meta.VERSION] == 0 then
     return ids
   end
-  for _, entry in ipairs(lineup.units(of, owner, nil, false)[units.ENTRIES]) do
-    local definition = constraint.load_number(entry[units.NUMBER])
+  for _, entry in ipairs(placement.units(job, queue, nil, false)[job_units.ENTRIES]) do
+    local definition = constraints.load_number(entry[job_units.NUMBER])
     if definition then
-      local key = keyrecord.load_named(entry[units.NAME], definition.n)
+      local key = keyrecord.load_named(entry[job_units.NAME], definition.n)
       if not outlook(limitrecord.load(definition.n), key, entry) then
         ids[#ids + 1] = definition.i
       end
@@ -89,28 +89,28 @@ function M.holders(of, owner)
   return ids
 end
 
----@param of table job
+---@param job table job
 ---@return string map
-function M.encode(of)
+function M.encode(job)
   local parts = {
-    pack("id", of[job.ID]), pack("status", states.name(of[job.STATE])), pack("queue", of[job.QUEUE]),
-    pack("name", of[job.NAME]),
+    pack("id", job[jobs.ID]), pack("status", states.name(job[jobs.STATE])), pack("queue", job[jobs.QUEUE]),
+    pack("name", job[jobs.NAME]),
   }
-  if states.is_of(of[job.STATE], states.WAITING) then
+  if states.is_of(job[jobs.STATE], states.WAITING) then
     local now = meta.state[meta.NOW_MS]
-    local owner = queue.load(of[job.QUEUE])
-    local is_paused = owner[queue.PAUSED] ~= 0
-    local own = lineup.units(of, owner, nil, false)
+    local queue = queues.load(job[jobs.QUEUE])
+    local is_paused = queue[queues.PAUSED] ~= 0
+    local units = placement.units(job, queue, nil, false)
     local start_ms = now
-    if of[job.STATE] == states.SCHEDULED or of[job.STATE] == states.RETRYING then
-      start_ms = math.max(now, tonumber(call("ZSCORE", queue.key(owner, of[job.STATE]), of[job.ID])))
+    if job[jobs.STATE] == states.SCHEDULED or job[jobs.STATE] == states.RETRYING then
+      start_ms = math.max(now, tonumber(call("ZSCORE", queues.key(queue, job[jobs.STATE]), job[jobs.ID])))
     end
     local is_held = false
-    local entries = own[units.ENTRIES]
+    local entries = units[job_units.ENTRIES]
     local shown = { struct.pack(">BI2", 0xDC, 0) }
     local count = 0
     for _, entry in ipairs(entries) do
-      local definition = constraint.load_number(entry[units.NUMBER])
+      local definition = constraints.load_number(entry[job_units.NUMBER])
       if definition then
         count = count + 1
         local is_open, opens_ms
@@ -123,14 +123,14 @@ function M.encode(of)
     parts[#parts + 1] = pack("paused", is_paused)
     parts[#parts + 1] = pack("constraints") .. table.concat(shown)
     parts[#parts + 1] = pack("held", is_held)
-    parts[#parts + 1] = pack("ahead", count_ahead(of, owner, units.of(of)))
-    local workers, channels = served.by(of[job.QUEUE])
+    parts[#parts + 1] = pack("ahead", count_ahead(job, queue, job_units.of(job)))
+    local workers, channels = served.by(job[jobs.QUEUE])
     parts[#parts + 1] = pack("workers", workers)
     parts[#parts + 1] = pack("waiting", channels)
-    parts[#parts + 1] = served.is_unknown(of[job.QUEUE], of[job.NAME]) and pack("unknown", true) or nil
-    parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, states.RUNNING)))
-    if of[job.STATE] == states.BLOCKED then
-      local others = call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1)
+    parts[#parts + 1] = served.is_unknown(job[jobs.QUEUE], job[jobs.NAME]) and pack("unknown", true) or nil
+    parts[#parts + 1] = pack("running", call("ZCARD", queues.key(queue, states.RUNNING)))
+    if job[jobs.STATE] == states.BLOCKED then
+      local others = call("ZRANGE", keys.WAITS_FOR .. job[jobs.ID], 0, MOST_WAITED_FOR - 1)
       parts[#parts + 1] = pack("waits_for", others)
       start_ms = nil
     end

@@ -2,11 +2,11 @@
 -- Keys that a worker closes when it gives jobs back.
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
+local constraints = require "jqlua.limits.constraints"
 local msgpack = require "jqlua.values.msgpack"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -38,7 +38,7 @@ function M.parse(hold)
     if not check.is_number(seconds, 0, M.LONGEST_S) then
       return nil, check.problem(path, M.SECONDS, seconds)
     end
-    local definition = id ~= ALL and constraint.load(id)
+    local definition = id ~= ALL and constraints.load(id)
     if not definition and id ~= ALL then
       return nil, check.missing(path, "constraint", id)
     end
@@ -90,18 +90,18 @@ function M.value(definition)
       return nil, "INVALID by: expected " .. expected_value(definition)
         .. (type(definition.bg) == "string" and ": " or ", each ") .. "nil, a boolean, a number, text or binary data"
     end
-    values[i] = constraint.shorten(values[i])
+    values[i] = constraints.shorten(values[i])
   end
-  return constraint.join(values)
+  return constraints.join(values)
 end
 
 --- Closes the keys that a running job has under these constraints.
-function M.close(of, holds)
-  local own = units.of(of)
-  for _, entry in ipairs(own and own[units.ENTRIES] or {}) do
-    local until_ms = math.max(holds[entry[units.NUMBER]] or 0, holds[ALL] or 0)
+function M.close(job, holds)
+  local units = job_units.of(job)
+  for _, entry in ipairs(units and units[job_units.ENTRIES] or {}) do
+    local until_ms = math.max(holds[entry[job_units.NUMBER]] or 0, holds[ALL] or 0)
     if until_ms > 0 then
-      local key = keyrecord.load_named(entry[units.NAME], entry[units.NUMBER])
+      local key = keyrecord.load_named(entry[job_units.NAME], entry[job_units.NUMBER])
       parking.hold(key, math.max(until_ms, key[keyrecord.HOLD_MS]))
     end
   end

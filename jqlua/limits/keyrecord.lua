@@ -2,13 +2,13 @@
 -- Keys of constraints: what each has in use, until when it is closed, and where it holds lanes.
 --
 -- In a script a key is a list of the fields below.
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
 local limitrecord = require "jqlua.limits.limitrecord"
 local meta = require "jqlua.base.meta"
-local opened = require "jqlua.limits.opened"
-local units = require "jqlua.limits.units"
+local loaded = require "jqlua.limits.loaded"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -55,21 +55,21 @@ local function decode(name, number, record, raw)
   else
     key = { 0, 0, 0, 0, 0, 0, {}, name, number, false, true, record, 0 }
   end
-  opened.keys[name] = key
+  loaded.keys[name] = key
   return key
 end
 
 --- Reads the keys of a job's entries, and their limits, in one command.
 ---@param entries table[] of units
 function M.fetch(entries)
-  local records, limits, n = opened.keys, opened.limits, 0
+  local records, limits, n = loaded.keys, loaded.limits, 0
   local wanted
   for i = 1, #entries do
     local entry = entries[i]
-    local name = entry[units.NAME]
-    if not records[name] or limits[entry[units.NUMBER]] == nil then
+    local name = entry[job_units.NAME]
+    if not records[name] or limits[entry[job_units.NUMBER]] == nil then
       wanted = wanted or { false, false }
-      wanted[n + 1], wanted[n + 2] = keys.KEY .. name, keys.LIMIT .. entry[units.DIGITS]
+      wanted[n + 1], wanted[n + 2] = keys.KEY .. name, keys.LIMIT .. entry[job_units.DIGITS]
       n = n + 2
     end
   end
@@ -80,7 +80,7 @@ function M.fetch(entries)
   n = 0
   for i = 1, #entries do
     local entry = entries[i]
-    local number, name = entry[units.NUMBER], entry[units.NAME]
+    local number, name = entry[job_units.NUMBER], entry[job_units.NAME]
     local is_known = records[name]
     if not is_known or limits[number] == nil then
       n = n + 2
@@ -98,17 +98,17 @@ end
 ---@param value string
 ---@return table key
 function M.load(number, value)
-  return M.load_named(units.key_name(number, value), number)
+  return M.load_named(job_units.key_name(number, value), number)
 end
 
 ---@param name string
 ---@param number? number of its constraint
 ---@return table key
 function M.load_named(name, number)
-  local key = opened.keys[name]
+  local key = loaded.keys[name]
   if not key then
     local record = keys.KEY .. name
-    key = decode(name, number or units.split_name(name), record, call("GET", record))
+    key = decode(name, number or job_units.split_name(name), record, call("GET", record))
   end
   return key
 end
@@ -118,11 +118,11 @@ end
 ---@return (number|table)[] found in the same order; of one that is not closed by time and holds nothing only what it
 --- has in use, as a table for each would cost several times as much
 function M.look_through(number, values)
-  local prefix, wanted = keys.KEY .. units.key_name(number, ""), {}
+  local prefix, wanted = keys.KEY .. job_units.key_name(number, ""), {}
   for i = 1, #values do
     wanted[i] = prefix .. values[i]
   end
-  local found, raws = {}, call("MGET", unpack(wanted))
+  local in_use_keys, raws = {}, call("MGET", unpack(wanted))
   for i = 1, #values do
     local raw = raws[i]
     local in_use, hold_ms, opens_ms = 0, 0, 0
@@ -131,14 +131,14 @@ function M.look_through(number, values)
     end
     local is_plain = hold_ms == 0 and opens_ms == 0
       and (not raw or #raw == HEADER or #raw == HEADER + CLOSED_SIZE and raw:sub(HEADER + 3, HEADER + 3) == CLOSED)
-    found[i] = is_plain and in_use or M.load(number, values[i])
+    in_use_keys[i] = is_plain and in_use or M.load(number, values[i])
   end
-  return found
+  return in_use_keys
 end
 
 ---@return string the value a key stands for
 function M.value_of(key)
-  local _, value = units.split_name(key[M.NAME])
+  local _, value = job_units.split_name(key[M.NAME])
   return value
 end
 

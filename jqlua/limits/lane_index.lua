@@ -11,10 +11,10 @@
 --
 -- Members: start (8 bytes, 0 for lanes), number in the id (14, a lower bound), kind, digest of the lane or group (20).
 local keys = require "jqlua.base.keys"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
-local queue = require "jqlua.queue.record"
-local units = require "jqlua.limits.units"
+local queues = require "jqlua.queue.queues"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -28,12 +28,13 @@ local FORGET_TURNS_S = 86400
 
 --- The key of an index, or of what it holds at a path of groups.
 function M.node(index, path)
-  return path == "" and index or keys.GROUP .. path:sub(-units.DIGEST) .. ":" .. index
+  return path == "" and index or keys.GROUP .. path:sub(-job_units.DIGEST) .. ":" .. index
 end
 
 -- Clock and finishes of the groups at a path, for each priority of its own.
 local function turns_key(name, path, priority)
-  return keys.TURNS .. string.format("%d:", priority) .. (path == "" and "q" .. name or "g" .. path:sub(-units.DIGEST))
+  local group = path ~= "" and "g" .. path:sub(-job_units.DIGEST)
+  return keys.TURNS .. string.format("%d:", priority) .. (group or "q" .. name)
 end
 
 ---@return number virtual start of a group's next job
@@ -63,10 +64,10 @@ end
 --- Puts the entries of groups, from the innermost on.
 local function add_groups(index, name, priority, id, path, last)
   while last > 0 do
-    local parent, group = path:sub(1, last - units.DIGEST), path:sub(last - units.DIGEST + 1, last)
+    local parent, group = path:sub(1, last - job_units.DIGEST), path:sub(last - job_units.DIGEST + 1, last)
     local start = struct.pack(">d", start_of(turns_key(name, parent, priority), group))
     call("ZADD", M.node(index, parent), "LT", priority, start .. id .. GROUP .. group)
-    last = last - units.DIGEST
+    last = last - job_units.DIGEST
   end
 end
 
@@ -74,10 +75,10 @@ end
 ---@param name string the queue
 ---@param rest string the lane's digest and the path of its groups
 function M.put(index, name, priority, id, rest)
-  id = queue.bound(id)
-  local path = rest:sub(units.DIGEST + 1)
+  id = queues.bound(id)
+  local path = rest:sub(job_units.DIGEST + 1)
   -- A lane that was parked comes back under the priority that its head had then.
-  call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. LANE .. rest:sub(1, units.DIGEST))
+  call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. LANE .. rest:sub(1, job_units.DIGEST))
   if path ~= "" then
     add_groups(index, name, priority, id, path, #path)
   end
@@ -89,25 +90,25 @@ end
 function M.bound(name)
   local first = call("ZRANGE", M.of_queue(name), 0, 0, "WITHSCORES")
   if first[1] then
-    return tonumber(first[2]), first[1]:sub(#NO_START + 1, #NO_START + #queue.LEAST_ID)
+    return tonumber(first[2]), first[1]:sub(#NO_START + 1, #NO_START + #queues.LEAST_ID)
   end
 end
 
 --- A lane may start, as far as is known.
----@param owner table the queue
-function M.add(owner, priority, id, rest)
-  M.put(M.of_queue(owner[queue.NAME]), owner[queue.NAME], priority, id, rest)
-  queue.set(owner, queue.LANED)
-  queue.note_head(owner, priority, id)
+---@param queue table
+function M.add(queue, priority, id, rest)
+  M.put(M.of_queue(queue[queues.NAME]), queue[queues.NAME], priority, id, rest)
+  queues.set(queue, queues.LANED)
+  queues.note_head(queue, priority, id)
 end
 
 --- What comes next in the inner of several groups may be another value's job now. The outer ones may have stood by an
 --- id that is greater than its.
 local function unsettle(index, name, priority, path)
-  if #path > units.DIGEST then
-    add_groups(index, name, priority, queue.LEAST_ID, path, #path - units.DIGEST)
+  if #path > job_units.DIGEST then
+    add_groups(index, name, priority, queues.LEAST_ID, path, #path - job_units.DIGEST)
     if index == M.of_queue(name) then
-      queue.note_head(queue.load(name), priority, queue.LEAST_ID)
+      queues.note_head(queues.load(name), priority, queues.LEAST_ID)
     end
   end
 end
@@ -121,10 +122,10 @@ end
 
 --- The head of a lane goes, and with it the lane's entry among those that may start.
 ---@return boolean # whether it stood there
-function M.withdraw(owner, priority, id, lane, path)
-  local name = owner[queue.NAME]
+function M.withdraw(queue, priority, id, lane, path)
+  local name = queue[queues.NAME]
   local index = M.of_queue(name)
-  if call("ZREM", M.node(index, path), NO_START .. queue.bound(id) .. LANE .. lane) == 0 then
+  if call("ZREM", M.node(index, path), NO_START .. queues.bound(id) .. LANE .. lane) == 0 then
     return false
   end
   unsettle(index, name, priority, path)
@@ -185,7 +186,7 @@ end
 function M.rival(place)
   local member = place.rival
   if member then
-    local id = member:sub(23, 23) == LANE and member:sub(9, 22) or queue.LEAST_ID
+    local id = member:sub(23, 23) == LANE and member:sub(9, 22) or queues.LEAST_ID
     return tonumber(place.rival_priority), id, member:sub(24)
   end
 end
@@ -198,12 +199,12 @@ end
 
 --- A job of this lane starts: its groups have had their turn.
 ---@param groups string[] values
-function M.serve(owner, place, groups)
-  local path, priority, name = place.path, place.priority, owner[queue.NAME]
-  for level = 1, #path / units.DIGEST do
-    local last = level * units.DIGEST
-    local turns = turns_key(name, path:sub(1, last - units.DIGEST), priority)
-    local group = path:sub(last - units.DIGEST + 1, last)
+function M.serve(queue, place, groups)
+  local path, priority, name = place.path, place.priority, queue[queues.NAME]
+  for level = 1, #path / job_units.DIGEST do
+    local last = level * job_units.DIGEST
+    local turns = turns_key(name, path:sub(1, last - job_units.DIGEST), priority)
+    local group = path:sub(last - job_units.DIGEST + 1, last)
     local start = start_of(turns, group)
     call("ZADD", turns, start, "clock", start + 1 / weight_of(name, level, groups[level]), group)
     -- Who is behind the clock starts at the clock.
@@ -212,21 +213,21 @@ function M.serve(owner, place, groups)
   end
   if path ~= "" then
     -- What comes next may have a lesser id than what came now.
-    queue.note_head(owner, priority, queue.LEAST_ID)
+    queues.note_head(queue, priority, queues.LEAST_ID)
   end
 end
 
 --- A lower bound of the queue's lanes.
 ---@return number? priority
-function M.least_priority(owner)
-  return tonumber(call("ZRANGE", M.of_queue(owner[queue.NAME]), 0, 0, "WITHSCORES")[2])
+function M.least_priority(queue)
+  return tonumber(call("ZRANGE", M.of_queue(queue[queues.NAME]), 0, 0, "WITHSCORES")[2])
 end
 
 --- How many jobs the lanes of an index have.
----@param found table is filled: {lanes, jobs, first: digest of the first lane or false, digest -> true}
+---@param counted table is filled: {lanes, jobs, first: digest of the first lane or false, digest -> true}
 ---@param most number of entries that are looked at
 ---@return number left of them
-function M.count(index, path, most, found)
+function M.count(index, path, most, counted)
   for _, member in ipairs(call("ZRANGE", M.node(index, path), 0, most - 1)) do
     if most <= 0 then
       break
@@ -235,14 +236,14 @@ function M.count(index, path, most, found)
     local digest = member:sub(24)
     local is_group = member:sub(23, 23) == GROUP
     local what = is_group and path .. digest or digest
-    if not found[what] and is_group then -- it may stand at places of jobs that were first before
-      found[what] = true
-      most = M.count(index, what, most, found)
-    elseif not found[what] then
-      found[what] = true
+    if not counted[what] and is_group then -- it may stand at places of jobs that were first before
+      counted[what] = true
+      most = M.count(index, what, most, counted)
+    elseif not counted[what] then
+      counted[what] = true
       local jobs = call("ZCARD", M.jobs_key(digest))
       if jobs > 0 then -- what is empty stands there until somebody looks
-        found.lanes, found.jobs, found.first = found.lanes + 1, found.jobs + jobs, found.first or digest
+        counted.lanes, counted.jobs, counted.first = counted.lanes + 1, counted.jobs + jobs, counted.first or digest
       end
     end
   end
@@ -255,7 +256,7 @@ end
 function M.path_of(queue_name, generation, values)
   local path, before = "", queue_name .. "\0" .. generation
   for _, value in ipairs(values) do
-    before = redis.sha1hex(before .. "\0" .. #value .. ":" .. value):sub(1, units.DIGEST)
+    before = redis.sha1hex(before .. "\0" .. #value .. ":" .. value):sub(1, job_units.DIGEST)
     path = path .. before
   end
   return path

@@ -1,23 +1,23 @@
 ---@lazy
 -- The best job of a queue that has lanes, or whose waiting jobs have to be looked at anew.
 local meta = require "jqlua.base.meta"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
-local changes = require "jqlua.limits.rollout"
+local batch = require "jqlua.base.batch"
+local rollout = require "jqlua.limits.rollout"
 local failure = require "jqlua.life.failure"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lane = require "jqlua.limits.lane"
-local lineup = require "jqlua.limits.placement"
-local queue = require "jqlua.queue.record"
-local ready = require "jqlua.limits.lane_index"
+local lanes = require "jqlua.limits.lanes"
+local placement = require "jqlua.limits.placement"
+local queues = require "jqlua.queue.queues"
+local lane_index = require "jqlua.limits.lane_index"
 local keys = require "jqlua.base.keys"
-local opened = require "jqlua.limits.opened"
+local loaded = require "jqlua.limits.loaded"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
 local room = require "jqlua.limits.room"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -26,84 +26,84 @@ local call = redis.call
 local STEPS = 100
 -- Plain jobs that are looked at anew in one go.
 local PAGE = 8
--- Notes in opened.found that a head was read.
+-- Notes in loaded.found that a head was read.
 local LOOKED = ""
 
-local function moved(of, owner)
-  local is_moved = lineup.review(of, owner)
+local function moved(job, queue)
+  local is_moved = placement.review(job, queue)
   batch.flush()
   return is_moved
 end
 
 --- Whether another lane may come before the head of one whose entry is of a job that went away.
----@param place table of the lane, as ready.first gave it
+---@param place table of the lane, as lane_index.first gave it
 ---@param entries table[] of units of the head, fetched
 local function is_overtaken(place, priority, id, entries)
   if place.path ~= "" or priority ~= place.priority or parking.holds_any(entries) then
     return true
   end
-  local rival_priority, rival_id, rival_lane = ready.rival(place)
-  return rival_lane and (rival_lane == place.lane or ready.is_before(rival_priority, rival_id, priority, id))
+  local rival_priority, rival_id, rival_lane = lane_index.rival(place)
+  return rival_lane and (rival_lane == place.lane or lane_index.is_before(rival_priority, rival_id, priority, id))
 end
 
 --- Puts the entry of a lane where its head is. What was cancelled may have been all that held others back.
-local function move_entry(owner, index, place, of, entries)
-  ready.remove(index, owner[queue.NAME], place)
-  ready.add(owner, of[job.PRIORITY], of[job.ID], place.lane .. place.path)
-  parking.pass_on(owner, entries)
+local function move_entry(queue, index, place, job, entries)
+  lane_index.remove(index, queue[queues.NAME], place)
+  lane_index.add(queue, job[jobs.PRIORITY], job[jobs.ID], place.lane .. place.path)
+  parking.pass_on(queue, entries)
 end
 
 --- Reads the head of a lane: the first that a call looks at, which is likely to start, with its argument.
 local function read_head(place, id)
-  if opened.found[LOOKED] then
-    return job.read(id)
+  if loaded.found[LOOKED] then
+    return jobs.read(id)
   end
-  opened.found[LOOKED] = true
+  loaded.found[LOOKED] = true
   local raws = call("MGET", keys.JOB .. id, keys.ARGUMENT .. id)
   place.argument = raws[2]
-  return job.note(id, raws[1])
+  return jobs.note(id, raws[1])
 end
 
 --- The best lane of a queue whose head may start now. Those that may not are parked on the way.
----@return table? place as ready.first gives it, with job and units
+---@return table? place as lane_index.first gives it, with job and units
 ---@return boolean? is_more when the looks allowed were used up
-local function best_lane(owner, is_settled)
-  local name = owner[queue.NAME]
-  local index = ready.of_queue(name)
+local function best_lane(queue, is_settled)
+  local name = queue[queues.NAME]
+  local index = lane_index.of_queue(name)
   while true do
-    local place, is_more = ready.first(index, name)
+    local place, is_more = lane_index.first(index, name)
     if not place then
       return nil, is_more
     elseif not budget.pay(budget.LOOK) then
       return nil, true
     end
-    local priority, id = lane.head(place.lane)
-    local of = id and read_head(place, id)
-    local own = of and units.of(of)
-    local entries = own and own[units.ENTRIES]
-    if own then
+    local priority, id = lanes.head(place.lane)
+    local job = id and read_head(place, id)
+    local units = job and job_units.of(job)
+    local entries = units and units[job_units.ENTRIES]
+    if units then
       keyrecord.fetch(entries)
     end
-    if not own then
-      ready.remove(index, name, place)
-    elseif (queue.bound(id) ~= place.id or priority ~= place.priority)
+    if not units then
+      lane_index.remove(index, name, place)
+    elseif (queues.bound(id) ~= place.id or priority ~= place.priority)
       and is_overtaken(place, priority, id, entries) then
-      move_entry(owner, index, place, of, entries)
-    elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
-      failure.expire(of)
+      move_entry(queue, index, place, job, entries)
+    elseif job[jobs.OPTIONS] ~= "" and attempts.has_expired(job) then
+      failure.expire(job)
       batch.flush()
-      budget.pay(budget.of_job(of))
-    elseif is_settled or not moved(of, owner) then
+      budget.pay(budget.of_job(job))
+    elseif is_settled or not moved(job, queue) then
       local lacking = room.lacking(entries)
       if not lacking then
-        place.id, place.job, place.units = id, of, own
+        place.id, place.job, place.units = id, job, units
         return place
       end
-      ready.remove(index, name, place)
+      lane_index.remove(index, name, place)
       place.id = id
-      parking.park(owner, lacking, place)
+      parking.park(queue, lacking, place)
       budget.pay(budget.STEP)
-      parking.pass_on(owner, entries, lacking)
+      parking.pass_on(queue, entries, lacking)
     end
   end
 end
@@ -111,42 +111,42 @@ end
 --- The first plain job of a queue.
 ---@return number? priority
 ---@return string? id
-local function first_plain(owner)
-  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
+local function first_plain(queue)
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
   return tonumber(first[2]), first[1]
 end
 
 local function is_first(place, priority, id)
-  return place and (not id or ready.is_before(place.priority, place.id, priority, id))
+  return place and (not id or lane_index.is_before(place.priority, place.id, priority, id))
 end
 
 --- The better of the best lane and the first plain job.
-local function head_of(owner, place, priority, id)
+local function head_of(queue, place, priority, id)
   if is_first(place, priority, id) then
     return {
-      queue = owner, priority = place.priority, id = place.id, place = place, plain_priority = priority, plain_id = id,
+      queue = queue, priority = place.priority, id = place.id, place = place, plain_priority = priority, plain_id = id,
     }
   elseif id then
-    return { queue = owner, priority = priority, id = id, is_single = true }
+    return { queue = queue, priority = priority, id = id, is_single = true }
   end
 end
 
 --- The best job of a queue in which jobs may stand where they do not belong: as few of them as will do are looked at.
 ---@return table? head
 ---@return boolean? is_more when the looks allowed were used up
-local function best_unsettled(owner)
+local function best_unsettled(queue)
   while true do
-    local place, is_more = best_lane(owner, false)
+    local place, is_more = best_lane(queue, false)
     if is_more then
       return nil, true
     end
-    local members = call("ZRANGE", queue.key(owner, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
+    local members = call("ZRANGE", queues.key(queue, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
     local priority, id = tonumber(members[2]), members[1]
     if not id or is_first(place, priority, id) then
-      return head_of(owner, place, priority, id)
+      return head_of(queue, place, priority, id)
     end
-    if lineup.review_all(owner, members, true) == id then
-      return head_of(owner, place, priority, id)
+    if placement.review_all(queue, members, true) == id then
+      return head_of(queue, place, priority, id)
     elseif not budget.is_left() then
       return nil, true
     end
@@ -158,7 +158,7 @@ end
 ---@return boolean
 function M.is_behind()
   local state = meta.state
-  if state[meta.PENDING] ~= 0 and not changes.carry_out() then
+  if state[meta.PENDING] ~= 0 and not rollout.carry_out() then
     return true
   end
   return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, parking.sweep(STEPS))
@@ -166,69 +166,69 @@ end
 
 --- Whether the best job of a queue is found without sending what the call did before.
 ---@return boolean
-function M.sees_all(owner)
-  return meta.state[meta.PENDING] == 0 and owner[queue.VERSION] >= meta.state[meta.ADDED]
-    and not queue.has(owner, queue.UNSORTED) and not batch.adds[queue.key(owner, states.IN_LANE)]
-    and not batch.removals[queue.key(owner, states.QUEUED)]
+function M.sees_all(queue)
+  return meta.state[meta.PENDING] == 0 and queue[queues.VERSION] >= meta.state[meta.ADDED]
+    and not queues.has(queue, queues.UNSORTED) and not batch.adds[queues.key(queue, states.IN_LANE)]
+    and not batch.removals[queues.key(queue, states.QUEUED)]
 end
 
 ---@return table? head as of heads.of_queue
 ---@return boolean? is_more
-function M.best(owner)
+function M.best(queue)
   if M.is_behind() then
     return nil, true
   end
-  local is_settled = lineup.is_settled(owner)
-  if not is_settled and queue.has(owner, queue.UNSORTED) then
-    lineup.walk(owner)
-    if queue.has(owner, queue.UNSORTED) then
+  local is_settled = placement.is_settled(queue)
+  if not is_settled and queues.has(queue, queues.UNSORTED) then
+    placement.walk(queue)
+    if queues.has(queue, queues.UNSORTED) then
       return nil, true
     end
-    is_settled = lineup.is_settled(owner)
+    is_settled = placement.is_settled(queue)
   end
   if not is_settled then
-    return best_unsettled(owner)
+    return best_unsettled(queue)
   end
-  local priority, id = first_plain(owner)
-  local place, is_more = best_lane(owner, true)
+  local priority, id = first_plain(queue)
+  local place, is_more = best_lane(queue, true)
   if is_more then
     return nil, true
   end
-  return head_of(owner, place, priority, id)
+  return head_of(queue, place, priority, id)
 end
 
 --- The best job that may start and is accepted, among the first of each set of a queue that has lanes, whose best is
 --- not accepted. Groups of a fair queue are not asked whose turn it is.
 ---@param accepts fun(of: table?): boolean
 ---@return table? head
-function M.find(owner, most, accepts)
-  local is_settled = lineup.is_settled(owner)
+function M.find(queue, most, accepts)
+  local is_settled = placement.is_settled(queue)
   local best
   for _, state in ipairs({ states.QUEUED, states.IN_LANE }) do
-    local waiting = call("ZRANGE", queue.key(owner, state), 0, most - 1, "WITHSCORES")
+    local waiting = call("ZRANGE", queues.key(queue, state), 0, most - 1, "WITHSCORES")
     for i = 1, #waiting, 2 do
       local id, priority = waiting[i], tonumber(waiting[i + 1])
-      local of = job.read(id)
-      if best and not ready.is_before(priority, id, best.priority, best.id) then
+      local job = jobs.read(id)
+      if best and not lane_index.is_before(priority, id, best.priority, best.id) then
         break
       end
-      if accepts(of) then
+      if accepts(job) then
         if not is_settled then
-          moved(of, owner)
+          moved(job, queue)
         end
-        local own = units.of(of)
+        local units = job_units.of(job)
         local lacking
-        if own then
-          keyrecord.fetch(own[units.ENTRIES])
-          lacking = room.lacking(own[units.ENTRIES])
+        if units then
+          keyrecord.fetch(units[job_units.ENTRIES])
+          lacking = room.lacking(units[job_units.ENTRIES])
         end
         if lacking then
           parking.note_opening(lacking)
         else
-          best = { queue = owner, priority = priority, id = id, is_single = true }
-          best.place = own and {
-            priority = priority, id = id, member = "", lane = own[units.LANE], path = own[units.PATH], job = of,
-            units = own,
+          best = { queue = queue, priority = priority, id = id, is_single = true }
+          best.place = units and {
+            priority = priority, id = id, member = "", lane = units[job_units.LANE], path = units[job_units.PATH],
+            job = job, units = units,
           }
           break
         end
@@ -242,7 +242,7 @@ end
 ---@param head table of a lane
 ---@return boolean
 function M.may_start(head)
-  return not room.lacking(head.place.units[units.ENTRIES])
+  return not room.lacking(head.place.units[job_units.ENTRIES])
 end
 
 return M

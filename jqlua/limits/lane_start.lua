@@ -1,21 +1,21 @@
 -- Heads that were found leave where they wait: those of lanes take their units, and what stands behind them may start
 -- next.
-local attempt = require "jqlua.life.attempt"
-local batch = require "jqlua.base.writes"
+local attempts = require "jqlua.life.attempts"
+local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local delay = require "jqlua.limits.delay"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"
-local lane = require "jqlua.limits.lane"
-local lineup = require "jqlua.limits.placement"
-local opened = require "jqlua.limits.opened"
+local lanes = require "jqlua.limits.lanes"
+local placement = require "jqlua.limits.placement"
+local loaded = require "jqlua.limits.loaded"
 local parking = require "jqlua.limits.parking"
-local queue = require "jqlua.queue.record"
-local ready = require "jqlua.limits.lane_index"
+local queues = require "jqlua.queue.queues"
+local lane_index = require "jqlua.limits.lane_index"
 local room = require "jqlua.limits.room"
 local taking = require "jqlua.limits.taking"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -30,11 +30,11 @@ local MOST_AT_ONCE = 100
 ---@return string id
 local function bound_of(head)
   local priority, id = head.bound_priority, head.bound_id
-  if head.plain_id and ready.is_before(head.plain_priority, head.plain_id, priority, id) then
+  if head.plain_id and lane_index.is_before(head.plain_priority, head.plain_id, priority, id) then
     priority, id = head.plain_priority, head.plain_id
   end
-  local other_priority, other_id = ready.rival(head.place)
-  if other_priority and ready.is_before(other_priority, other_id, priority, id) then
+  local other_priority, other_id = lane_index.rival(head.place)
+  if other_priority and lane_index.is_before(other_priority, other_id, priority, id) then
     return other_priority, other_id
   end
   return priority, id
@@ -46,47 +46,47 @@ end
 ---@return table[] jobs
 local function followers(head, most)
   local place = head.place
-  local waiting = call("ZRANGE", ready.jobs_key(place.lane), 1, math.min(most, MOST_AT_ONCE), "WITHSCORES")
+  local waiting = call("ZRANGE", lane_index.jobs_key(place.lane), 1, math.min(most, MOST_AT_ONCE), "WITHSCORES")
   local priority, id = bound_of(head)
-  local wanted, found = {}, {}
+  local wanted, following = {}, {}
   for i = 1, #waiting, 2 do
-    if not ready.is_before(tonumber(waiting[i + 1]), waiting[i], priority, id) then
+    if not lane_index.is_before(tonumber(waiting[i + 1]), waiting[i], priority, id) then
       break
     end
     wanted[#wanted + 1] = keys.JOB .. waiting[i]
   end
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
   for i, raw in ipairs(raws) do
-    local of = job.note(waiting[2 * i - 1], raw)
-    local own = of and of[job.STATE] == states.IN_LANE and units.of(of)
-    if not own or own[units.LANE] ~= place.lane or of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
+    local job = jobs.note(waiting[2 * i - 1], raw)
+    local units = job and job[jobs.STATE] == states.IN_LANE and job_units.of(job)
+    if not units or units[job_units.LANE] ~= place.lane or job[jobs.OPTIONS] ~= "" and attempts.has_expired(job) then
       break
     end
-    found[i] = of
+    following[i] = job
   end
-  return found
+  return following
 end
 
 ---@cold
 --- A job of a lane takes its units, and is none of those that wait any more.
-local function start(owner, of, own)
-  budget.pay(budget.of_job(of))
-  batch.remove(queue.key(owner, states.IN_LANE), of[job.ID])
-  if of[job.ATTEMPT] == 0 then
-    delay.note(of, own[units.ENTRIES])
+local function start(queue, job, units)
+  budget.pay(budget.of_job(job))
+  batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
+  if job[jobs.ATTEMPT] == 0 then
+    delay.note(job, units[job_units.ENTRIES])
   end
-  taking.take(of, own)
+  taking.take(job, units)
 end
 
 ---@cold
 --- A lane's groups have had their turn.
-local function take_turn(owner, place)
-  local name = owner[queue.NAME]
-  ready.remove(ready.of_queue(name), name, place)
-  ready.serve(owner, place, place.units[units.GROUPS])
-  local priority, id = lane.head(place.lane)
+local function take_turn(queue, place)
+  local name = queue[queues.NAME]
+  lane_index.remove(lane_index.of_queue(name), name, place)
+  lane_index.serve(queue, place, place.units[job_units.GROUPS])
+  local priority, id = lanes.head(place.lane)
   if id then
-    ready.add(owner, priority, id, place.lane .. place.path)
+    lane_index.add(queue, priority, id, place.lane .. place.path)
   end
 end
 
@@ -95,30 +95,30 @@ end
 ---@param most number
 ---@return table[] jobs
 local function start_lane(head, most)
-  local owner, place = head.queue, head.place
-  local own = place.units
-  local entries = own[units.ENTRIES]
+  local queue, place = head.queue, head.place
+  local units = place.units
+  local entries = units[job_units.ENTRIES]
   local started, ids = { place.job }, { place.id }
   -- Lanes that keys hold, and groups that have their turn, have to be looked at behind each start.
   local behind = most > 1 and head.bound_id and place.path == "" and not parking.holds_any(entries)
-    and lineup.is_settled(owner) and followers(head, most - 1) or {}
-  start(owner, place.job, own)
-  for i, of in ipairs(behind) do
-    local its = units.of(of)
-    if not budget.is_left() or room.lacking(its[units.ENTRIES]) then
+    and placement.is_settled(queue) and followers(head, most - 1) or {}
+  start(queue, place.job, units)
+  for i, job in ipairs(behind) do
+    local units_of_job = job_units.of(job)
+    if not budget.is_left() or room.lacking(units_of_job[job_units.ENTRIES]) then
       break
     end
-    start(owner, of, its)
-    started[i + 1], ids[i + 1] = of, of[job.ID]
+    start(queue, job, units_of_job)
+    started[i + 1], ids[i + 1] = job, job[jobs.ID]
   end
-  opened.found[place.lane] = nil
-  call("ZREM", ready.jobs_key(place.lane), unpack(ids))
+  loaded.found[place.lane] = nil
+  call("ZREM", lane_index.jobs_key(place.lane), unpack(ids))
   if place.path ~= "" then
-    take_turn(owner, place)
+    take_turn(queue, place)
   end
-  parking.pass_on(owner, entries)
+  parking.pass_on(queue, entries)
   if place.path ~= "" then
-    parking.send_more(owner)
+    parking.send_more(queue)
   end
   return started
 end
@@ -131,8 +131,8 @@ function M.take(head, most)
   if head.place then
     return start_lane(head, most)
   end
-  call("ZREM", queue.key(head.queue, states.QUEUED), head.id)
-  return { job.read(head.id) }
+  call("ZREM", queues.key(head.queue, states.QUEUED), head.id)
+  return { jobs.read(head.id) }
 end
 
 return M

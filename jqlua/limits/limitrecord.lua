@@ -2,9 +2,9 @@
 -- Limits: the part of a constraint that every start needs, and how many jobs have a unit of it.
 --
 -- In a script limits are a list of the fields below.
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
-local opened = require "jqlua.limits.opened"
+local loaded = require "jqlua.limits.loaded"
 
 local M = {}
 
@@ -29,13 +29,13 @@ function M.decode(number, record, raw)
     local concurrency, rate, period_ms, smooth, running = struct.unpack(FORMAT, raw)
     limit = { concurrency, rate, period_ms, smooth, running, number, record, false }
   end
-  opened.limits[number] = limit
+  loaded.limits[number] = limit
   return limit or nil
 end
 
 ---@return table? limit nil when there is no such constraint any more
 function M.load(number)
-  local limit = opened.limits[number]
+  local limit = loaded.limits[number]
   if limit ~= nil then
     return limit or nil
   end
@@ -45,7 +45,7 @@ end
 
 --- Puts limits in force.
 function M.set(number, concurrency, rate, period_ms, is_smooth, running)
-  opened.limits[number] = {
+  loaded.limits[number] = {
     concurrency, rate, period_ms, is_smooth and 1 or 0, running, number,
     keys.LIMIT .. string.format("%d", number), true,
   }
@@ -53,7 +53,7 @@ end
 
 --- The constraint is gone.
 function M.delete(number)
-  opened.limits[number] = false
+  loaded.limits[number] = false
   call("UNLINK", keys.LIMIT .. string.format("%d", number))
 end
 
@@ -67,7 +67,7 @@ end
 --- Has those that changed written at the next flush.
 function M.save_all()
   local writes = batch.writes
-  for _, limit in next, opened.limits do
+  for _, limit in next, loaded.limits do
     if limit and limit[CHANGED] then
       limit[CHANGED] = false
       local n = #writes

@@ -6,7 +6,7 @@
 -- deeper than 16 as nil.
 local condition = require "jqlua.limits.condition"
 local matcherspec = require "jqlua.limits.matcherspec"
-local jobpath = require "jqlua.values.path"
+local jobpath = require "jqlua.values.jobpath"
 
 local M = {}
 

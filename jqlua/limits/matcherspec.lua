@@ -3,9 +3,9 @@
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"
 local condition = require "jqlua.limits.condition"
-local order = require "jqlua.values.compare"
-local leaf = require "jqlua.limits.leaf"
-local jobpath = require "jqlua.values.path"
+local ordering = require "jqlua.values.ordering"
+local leaves = require "jqlua.limits.leaves"
+local jobpath = require "jqlua.values.jobpath"
 
 local M = {}
 
@@ -58,7 +58,7 @@ end
 ---@return string? problem
 local function read_key(reader, pos, place, known)
   local text = msgpack.scalar(reader.blob, pos)
-  if not order.is_text(text) then
+  if not ordering.is_text(text) then
     return nil, refusal(place, "a map with text as keys", reader.blob, pos)
   end
   local key = text:sub(2)
@@ -78,7 +78,7 @@ local function read_scalar(reader, kind, use, pos, place)
     return nil, "INVALID match: expected at most " .. MOST_OPERANDS .. " operands, got more"
   end
   local scalar = msgpack.scalar(reader.blob, pos)
-  local expected = leaf.expected(kind, use, scalar)
+  local expected = leaves.expected(kind, use, scalar)
   if expected then
     return nil, refusal(place, expected, reader.blob, pos)
   end
@@ -91,7 +91,7 @@ end
 local function is_pattern(reader, kind, pos)
   if kind == condition.NAME or kind == condition.QUEUE then
     local scalar = msgpack.scalar(reader.blob, pos)
-    return order.is_text(scalar) and scalar:find("*", 1, true)
+    return ordering.is_text(scalar) and scalar:find("*", 1, true)
   end
 end
 
@@ -123,29 +123,29 @@ end
 
 --- Reads an operator's operand into what the condition says.
 ---@return string? problem
-local function read_operator(reader, said, name, pos, inside)
+local function read_operator(reader, leaf, name, pos, inside)
   local code = name == "eq" and condition.EQ or name == "ne" and condition.NE or name == "lt" and condition.LT
     or name == "le" and condition.LE or name == "gt" and condition.GT or name == "ge" and condition.GE
     or name == "glob" and condition.GLOB
   if code then
     local use = name == "eq" and "equal" or name == "ne" and "unequal" or name == "glob" and "glob" or "bound"
-    local operand, problem = read_scalar(reader, said.kind, use, pos, inside)
+    local operand, problem = read_scalar(reader, leaf.kind, use, pos, inside)
     if not operand then
       return problem
-    elseif said.kind == condition.TAGS and name == "ne" then
-      said.unwanted = operand
+    elseif leaf.kind == condition.TAGS and name == "ne" then
+      leaf.unwanted = operand
     else
-      local size = #said.operators
-      said.operators[size + 1] = code
-      said.operators[size + 2] = name == "glob" and operand:sub(2) or operand
+      local size = #leaf.operators
+      leaf.operators[size + 1] = code
+      leaf.operators[size + 2] = name == "glob" and operand:sub(2) or operand
     end
   elseif name == "in" then
-    local scalars, problem = read_list(reader, said.kind, pos, inside, false)
-    said.list = scalars
+    local scalars, problem = read_list(reader, leaf.kind, pos, inside, false)
+    leaf.list = scalars
     return not scalars and problem or nil
   elseif name == "exists" then
     local text = msgpack.canonical(reader.blob, pos)
-    said.exists = text == "t"
+    leaf.exists = text == "t"
     return text ~= "t" and text ~= "f" and refusal(inside, "true or false", reader.blob, pos) or nil
   else
     -- They are too short to guess which one was meant.
@@ -156,7 +156,7 @@ end
 --- Reads a map of operators.
 ---@return table? node
 ---@return string? problem
-local function read_operators(reader, said, pos, place)
+local function read_operators(reader, leaf, pos, place)
   local first, count = msgpack.open(reader.blob, pos)
   if count == 0 then
     return nil, refusal(place, "at least one of the operators " .. OPERATORS, reader.blob, pos)
@@ -165,63 +165,63 @@ local function read_operators(reader, said, pos, place)
   for _ = 1, count do
     local name, problem = read_key(reader, first, place, known)
     local operand = msgpack.skip(reader.blob, first)
-    problem = problem or read_operator(reader, said, name, operand, place .. "." .. shown_key(name))
+    problem = problem or read_operator(reader, leaf, name, operand, place .. "." .. shown_key(name))
     if problem then
       return nil, problem
     end
     first = msgpack.skip(reader.blob, operand)
   end
-  local node = leaf.all_of(said)
+  local node = leaves.all_of(leaf)
   return node, not node and "INVALID " .. place .. M.CONTRADICTION or nil
 end
 
 --- Reads one condition: a scalar, a list or a map of operators.
 ---@return table? node
 ---@return string? problem
-local function read_condition(reader, said, pos, place)
+local function read_condition(reader, leaf, pos, place)
   local first, _, is_map = msgpack.open(reader.blob, pos)
   if first and is_map then
-    return read_operators(reader, said, pos, place)
+    return read_operators(reader, leaf, pos, place)
   elseif first then
-    local scalars, patterns = read_list(reader, said.kind, pos, place, true)
+    local scalars, patterns = read_list(reader, leaf.kind, pos, place, true)
     if not scalars then
       return nil, patterns
     end
-    return leaf.one_of(said, scalars, patterns)
+    return leaves.one_of(leaf, scalars, patterns)
   end
-  local use = is_pattern(reader, said.kind, pos) and "glob" or "equal"
-  local scalar, problem = read_scalar(reader, said.kind, use, pos, place)
+  local use = is_pattern(reader, leaf.kind, pos) and "glob" or "equal"
+  local scalar, problem = read_scalar(reader, leaf.kind, use, pos, place)
   if not scalar then
     return nil, problem
   elseif use == "glob" then
-    return leaf.one_of(said, {}, { scalar:sub(2) })
+    return leaves.one_of(leaf, {}, { scalar:sub(2) })
   end
-  return leaf.one_of(said, { scalar }, {})
+  return leaves.one_of(leaf, { scalar }, {})
 end
 
 --- What a condition is about, from its key.
----@return table? said see jqlua/limits/leaf.lua
+---@return table? said see jqlua/limits/leaves.lua
 ---@return string? problem
 local function subject_of(key, place)
-  local said = { kind = condition.ARGUMENT, is_always_there = true, path = false, operators = {} }
+  local leaf = { kind = condition.ARGUMENT, is_always_there = true, path = false, operators = {} }
   if key == "name" then
-    said.kind = condition.NAME
+    leaf.kind = condition.NAME
   elseif key == "queue" then
-    said.kind = condition.QUEUE
+    leaf.kind = condition.QUEUE
   elseif key == "priority" then
-    said.kind = condition.PRIORITY
+    leaf.kind = condition.PRIORITY
   elseif key == "tags" then
-    said.kind, said.is_always_there = condition.TAGS, false
+    leaf.kind, leaf.is_always_there = condition.TAGS, false
   elseif key:sub(1, 9) == "argument." then
     local segments, expected = jobpath.split(key)
     if not segments then
       return nil, "INVALID " .. place .. "." .. shown_key(key) .. ": expected " .. expected
     end
-    said.path, said.is_always_there = jobpath.compile(segments), false
+    leaf.path, leaf.is_always_there = jobpath.compile(segments), false
   elseif key ~= "argument" then
     return nil, check.unknown(place, key, SUBJECTS)
   end
-  return said
+  return leaf
 end
 
 local function read_leaf(reader, key, pos, place)
@@ -229,14 +229,14 @@ local function read_leaf(reader, key, pos, place)
   if reader.conditions > MOST_CONDITIONS then
     return nil, "INVALID match: expected at most " .. MOST_CONDITIONS .. " conditions, got more"
   end
-  local said, problem = subject_of(key, place)
-  if not said then
+  local leaf, problem = subject_of(key, place)
+  if not leaf then
     return nil, problem
   end
   local node
-  node, problem = read_condition(reader, said, pos, place .. "." .. shown_key(key))
+  node, problem = read_condition(reader, leaf, pos, place .. "." .. shown_key(key))
   if node then
-    node.is_costly = said.kind == condition.ARGUMENT
+    node.is_costly = leaf.kind == condition.ARGUMENT
   end
   return node, problem
 end

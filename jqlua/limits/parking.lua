@@ -10,13 +10,13 @@
 local budget = require "jqlua.job.budget"
 local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
-local ready = require "jqlua.limits.lane_index"
+local lane_index = require "jqlua.limits.lane_index"
 local limitrecord = require "jqlua.limits.limitrecord"
 local meta = require "jqlua.base.meta"
-local opened = require "jqlua.limits.opened"
-local queue = require "jqlua.queue.record"
+local loaded = require "jqlua.limits.loaded"
+local queues = require "jqlua.queue.queues"
 local room = require "jqlua.limits.room"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -32,7 +32,7 @@ local HAS_NONE = "-"
 ---@param name string
 ---@return string place
 function M.place_of(entry, name)
-  return (entry[units.IS_TAKEN] and HAS_UNIT or HAS_NONE) .. name
+  return (entry[job_units.IS_TAKEN] and HAS_UNIT or HAS_NONE) .. name
 end
 
 --- The index of the lanes that a key holds in a place.
@@ -77,18 +77,18 @@ local function send(key, place)
   local index = M.index(key[keyrecord.NAME], place)
   local first, is_more
   repeat
-    first, is_more = ready.first(index, name)
+    first, is_more = lane_index.first(index, name)
     if is_more or not budget.pay(budget.LOOK) then
       return keyrecord.look_at(key, meta.state[meta.NOW_MS]) -- the next call goes on
     elseif not first then
       return forget_place(key, place)
     end
-    ready.remove(index, name, first)
+    lane_index.remove(index, name, first)
     -- Lanes that lost their last job while they were held are of no use.
-  until ready.has_jobs(first.lane)
-  local owner = queue.load(name)
-  ready.add(owner, first.priority, first.id, first.lane .. first.path)
-  owner[queue.REOPENED] = true
+  until lane_index.has_jobs(first.lane)
+  local queue = queues.load(name)
+  lane_index.add(queue, first.priority, first.id, first.lane .. first.path)
+  queue[queues.REOPENED] = true
   if first.path ~= "" then
     call("SADD", keys.SENT .. name, key[keyrecord.NAME])
   end
@@ -126,20 +126,20 @@ end
 --- lanes may take.
 ---@param entries table[] of units, fetched
 ---@param except? table entry
-function M.pass_on(owner, entries, except)
+function M.pass_on(queue, entries, except)
   for i = 1, #entries do
     local entry = entries[i]
-    local key = opened.keys[entry[units.NAME]]
+    local key = loaded.keys[entry[job_units.NAME]]
     if entry ~= except and key[keyrecord.PLACES][1] then
-      send_to(key, opened.limits[entry[units.NUMBER]], owner[queue.NAME])
+      send_to(key, loaded.limits[entry[job_units.NUMBER]], queue[queues.NAME])
     end
   end
 end
 
 --- A group of a fair queue had its turn, so that all its lanes are worse than they were: what keys sent before may
 --- not be their best lane any more.
-function M.send_more(owner)
-  local name = owner[queue.NAME]
+function M.send_more(queue)
+  local name = queue[queues.NAME]
   for _, key_name in ipairs(call("SRANDMEMBER", keys.SENT .. name, MOST_SENT)) do
     local key = keyrecord.load_named(key_name)
     if not send_to(key, limitrecord.load(key[keyrecord.OF]), name) then
@@ -152,7 +152,7 @@ end
 ---@param entries table[] of units, fetched
 function M.holds_any(entries)
   for i = 1, #entries do
-    if opened.keys[entries[i][units.NAME]][keyrecord.PLACES][1] then
+    if loaded.keys[entries[i][job_units.NAME]][keyrecord.PLACES][1] then
       return true
     end
   end
@@ -162,20 +162,20 @@ end
 --- Has a key that lacks room looked at when it opens, though no lane is parked there.
 ---@param entry table that has no room
 function M.note_opening(entry)
-  local key = opened.keys[entry[units.NAME]]
-  if entry[units.IS_TAKEN] or not room.is_full(opened.limits[entry[units.NUMBER]], key) then
+  local key = loaded.keys[entry[job_units.NAME]]
+  if entry[job_units.IS_TAKEN] or not room.is_full(loaded.limits[entry[job_units.NUMBER]], key) then
     keyrecord.look_at(key, room.closed_until(key))
   end
 end
 
 --- A lane waits until a key opens.
 ---@param entry table that has no room
----@param lane table as ready.first gave it
-function M.park(owner, entry, lane)
-  local key = opened.keys[entry[units.NAME]]
-  local name = owner[queue.NAME]
+---@param lane table as lane_index.first gave it
+function M.park(queue, entry, lane)
+  local key = loaded.keys[entry[job_units.NAME]]
+  local name = queue[queues.NAME]
   local place = M.place_of(entry, name)
-  ready.put(M.index(key[keyrecord.NAME], place), name, lane.priority, lane.id, lane.lane .. lane.path)
+  lane_index.put(M.index(key[keyrecord.NAME], place), name, lane.priority, lane.id, lane.lane .. lane.path)
   note_place(key, place)
   M.note_opening(entry)
 end

@@ -7,20 +7,20 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
-local changes = require "jqlua.limits.rollout"
-local constraint = require "jqlua.limits.constraint"
+local batch = require "jqlua.base.batch"
+local rollout = require "jqlua.limits.rollout"
+local constraints = require "jqlua.limits.constraints"
 local due = require "jqlua.base.due"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lane = require "jqlua.limits.lane"
+local lanes = require "jqlua.limits.lanes"
 local matcher = require "jqlua.limits.matcher"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
-local ready = require "jqlua.limits.lane_index"
+local lane_index = require "jqlua.limits.lane_index"
 local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -32,8 +32,8 @@ local MOST_AT_ONCE = 10
 
 --- By what a queue is shared.
 ---@return table fairness {l levels {b path, t path as given}, g of their own, for the groups}
-function M.fairness(owner)
-  local raw = queue.has(owner, queue.FAIR) and call("GET", keys.FAIR .. owner[queue.NAME])
+function M.fairness(queue)
+  local raw = queues.has(queue, queues.FAIR) and call("GET", keys.FAIR .. queue[queues.NAME])
   return raw and cmsgpack.unpack(raw) or { l = {}, g = 0 }
 end
 
@@ -42,51 +42,51 @@ end
 ---@param entries table[] not to be changed
 local function keep_taken(entries, before)
   local taken, kept = {}, {}
-  for _, entry in ipairs(before[units.ENTRIES]) do
-    taken[entry[units.NAME]] = entry[units.IS_TAKEN] and entry or nil
+  for _, entry in ipairs(before[job_units.ENTRIES]) do
+    taken[entry[job_units.NAME]] = entry[job_units.IS_TAKEN] and entry or nil
   end
   for i, entry in ipairs(entries) do
-    kept[i] = taken[entry[units.NAME]] or entry
+    kept[i] = taken[entry[job_units.NAME]] or entry
   end
   return kept
 end
 
 --- The units of a job that is to wait, as of now. It keeps what it has.
 ---@param argument? string
----@param stores? boolean as of constraint.matching
+---@param stores? boolean as of constraints.matching
 ---@return table units
-function M.units(of, owner, argument, stores)
-  local name, before = owner[queue.NAME], units.of(of)
-  local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queue.has(owner, queue.FAIR)
-  local fixed = is_constrained and constraint.fixed(name, of[job.NAME], stores)
+function M.units(job, queue, argument, stores)
+  local name, before = queue[queues.NAME], job_units.of(job)
+  local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queues.has(queue, queues.FAIR)
+  local fixed = is_constrained and constraints.fixed(name, job[jobs.NAME], stores)
   if fixed and not is_fair and not before then
-    fixed.units = fixed.units or units.of_need(name, "", {}, fixed.entries)
+    fixed.units = fixed.units or job_units.of_need(name, "", {}, fixed.entries)
     return fixed.units
   end
-  local facts, path, groups = constraint.facts(of, argument), "", {}
-  local entries = fixed and fixed.entries or is_constrained and constraint.entries(of, facts, stores) or {}
+  local facts, path, groups = constraints.facts(job, argument), "", {}
+  local entries = fixed and fixed.entries or is_constrained and constraints.entries(job, facts, stores) or {}
   if is_fair then
-    local fairness = M.fairness(owner)
+    local fairness = M.fairness(queue)
     for i, level in ipairs(fairness.l) do
-      groups[i] = constraint.value(level.b, facts, of)
+      groups[i] = constraints.value(level.b, facts, job)
     end
-    path = ready.path_of(name, fairness.g, groups)
+    path = lane_index.path_of(name, fairness.g, groups)
   end
   if before then
     entries = keep_taken(entries, before)
   end
-  return units.of_need(name, path, groups, entries)
+  return job_units.of_need(name, path, groups, entries)
 end
 
 --- A lower bound of a queue's ready jobs.
 ---@return number? priority nil when there are none
 ---@return string? id
-function M.least(owner)
-  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
+function M.least(queue)
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
   local priority, id = tonumber(first[2]), first[1]
-  local laned = queue.has(owner, queue.LANED) and ready.least_priority(owner)
+  local laned = queues.has(queue, queues.LANED) and lane_index.least_priority(queue)
   if laned and (not priority or laned <= priority) then
-    return laned, queue.LEAST_ID
+    return laned, queues.LEAST_ID
   end
   return priority, id
 end
@@ -94,75 +94,75 @@ end
 --- Finds the place of a job that is to wait; its units say which lane.
 ---@param argument? string
 ---@return string state
-function M.place(of, owner, argument)
-  if meta.state[meta.VERSION] == 0 and of[job.UNITS] == "" and not queue.has(owner, queue.FAIR) then
+function M.place(job, queue, argument)
+  if meta.state[meta.VERSION] == 0 and job[jobs.UNITS] == "" and not queues.has(queue, queues.FAIR) then
     return states.QUEUED
   end
-  units.put(of, M.units(of, owner, argument))
-  local name, version = owner[queue.NAME], meta.state[meta.VERSION]
-  if of[job.UNITS] == "" and owner[queue.FREE] ~= version and of[job.NAME] == name
-    and not constraint.matching(name, name)[1] then
-    owner[queue.FREE] = version
-    owner[queue.CHANGED] = true
+  job_units.put(job, M.units(job, queue, argument))
+  local name, version = queue[queues.NAME], meta.state[meta.VERSION]
+  if job[jobs.UNITS] == "" and queue[queues.FREE] ~= version and job[jobs.NAME] == name
+    and not constraints.matching(name, name)[1] then
+    queue[queues.FREE] = version
+    queue[queues.CHANGED] = true
   end
-  return of[job.UNITS] == "" and states.QUEUED or states.IN_LANE
+  return job[jobs.UNITS] == "" and states.QUEUED or states.IN_LANE
 end
 
 --- A queued job changed: it stands where it belongs from now on. The caller has the record written.
 ---@param argument? string
-function M.relocate(of, priority, argument)
-  local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == states.IN_LANE then
-    lane.leave(owner, of)
+function M.relocate(job, priority, argument)
+  local queue = queues.load(job[jobs.QUEUE])
+  if job[jobs.STATE] == states.IN_LANE then
+    lanes.leave(queue, job)
   end
-  batch.remove(queue.key(owner, of[job.STATE]), of[job.ID])
-  of[job.PRIORITY] = priority
-  transition.move(of, M.place(of, owner, argument), priority, true)
+  batch.remove(queues.key(queue, job[jobs.STATE]), job[jobs.ID])
+  job[jobs.PRIORITY] = priority
+  transition.move(job, M.place(job, queue, argument), priority, true)
 end
 
 --- A job that did not wait for a worker does so from now on. The caller has the record written.
 ---@param is_popped? boolean whether it is out of its old set already
-function M.enter(of, is_popped)
-  local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == states.RUNNING then
-    changes.catch_up(of)
-    taking.leave(of, true)
+function M.enter(job, is_popped)
+  local queue = queues.load(job[jobs.QUEUE])
+  if job[jobs.STATE] == states.RUNNING then
+    rollout.catch_up(job)
+    taking.leave(job, true)
   end
-  if of[job.ATTEMPT] > 0 then
-    of[job.ENDED_MS] = meta.state[meta.NOW_MS] -- what went before does not count as waiting
+  if job[jobs.ATTEMPT] > 0 then
+    job[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- what went before does not count as waiting
   end
-  transition.move(of, M.place(of, owner), of[job.PRIORITY], is_popped)
+  transition.move(job, M.place(job, queue), job[jobs.PRIORITY], is_popped)
 end
 
 --- Looks at a waiting job anew, and moves it if it belongs elsewhere; the caller has that flushed.
 ---@param argument? string
 ---@return boolean moved
-function M.review(of, owner, argument)
-  budget.pay(budget.of_job(of))
-  local new = M.units(of, owner, argument)
-  local is_laned = units.is_laned(new)
-  if of[job.STATE] == states.QUEUED then
+function M.review(job, queue, argument)
+  budget.pay(budget.of_job(job))
+  local new = M.units(job, queue, argument)
+  local is_laned = job_units.is_laned(new)
+  if job[jobs.STATE] == states.QUEUED then
     if not is_laned then
       return false
     end
-    units.put(of, new)
-    transition.move(of, states.IN_LANE, of[job.PRIORITY])
+    job_units.put(job, new)
+    transition.move(job, states.IN_LANE, job[jobs.PRIORITY])
   else
-    local before = units.of(of)
-    if before[units.LANE] == new[units.LANE] then
+    local before = job_units.of(job)
+    if before[job_units.LANE] == new[job_units.LANE] then
       return false
     end
-    lane.leave(owner, of)
-    units.put(of, new)
+    lanes.leave(queue, job)
+    job_units.put(job, new)
     if is_laned then
-      lane.join(owner, of)
+      lanes.join(queue, job)
     else
-      batch.remove(queue.key(owner, states.IN_LANE), of[job.ID])
-      transition.move(of, states.QUEUED, of[job.PRIORITY], true)
+      batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
+      transition.move(job, states.QUEUED, job[jobs.PRIORITY], true)
     end
   end
-  job.save(of)
-  budget.pay(budget.STEP + budget.of_job(of))
+  jobs.save(job)
+  budget.pay(budget.STEP + budget.of_job(job))
   return true
 end
 
@@ -170,7 +170,7 @@ end
 ---@param members string[] ids and scores
 ---@param stops boolean whether to stop at the first that stays
 ---@return string? id of that
-function M.review_all(owner, members, stops)
+function M.review_all(queue, members, stops)
   local wanted = {}
   for i = 1, #members, 2 do
     wanted[i], wanted[i + 1] = keys.JOB .. members[i], keys.ARGUMENT .. members[i]
@@ -178,8 +178,8 @@ function M.review_all(owner, members, stops)
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
   local id
   for i = 1, #members, 2 do
-    local of = job.note(members[i], raws[i])
-    local is_moved = of and M.review(of, owner, raws[i + 1] or nil)
+    local job = jobs.note(members[i], raws[i])
+    local is_moved = job and M.review(job, queue, raws[i + 1] or nil)
     if stops and not is_moved then
       id = members[i]
       break
@@ -190,70 +190,70 @@ function M.review_all(owner, members, stops)
 end
 
 --- Whether a constraint that was added since the queue was looked at may match jobs that wait in it.
-local function may_concern(owner)
-  local name = owner[queue.NAME]
-  if not queue.has(owner, queue.MIXED) then
-    for _, definition in ipairs(constraint.matching(name, name)) do
-      if definition.n > owner[queue.VERSION] then
+local function may_concern(queue)
+  local name = queue[queues.NAME]
+  if not queues.has(queue, queues.MIXED) then
+    for _, definition in ipairs(constraints.matching(name, name)) do
+      if definition.n > queue[queues.VERSION] then
         return true
       end
     end
     return false
   end
-  for _, definition in ipairs(constraint.all()) do
-    if definition.n > owner[queue.VERSION] and matcher.test(definition.m, { queue = name }) ~= false then
+  for _, definition in ipairs(constraints.all()) do
+    if definition.n > queue[queues.VERSION] and matcher.test(definition.m, { queue = name }) ~= false then
       return true
     end
   end
   return false
 end
 
-local function is_waiting(owner)
-  return call("EXISTS", queue.key(owner, states.QUEUED), queue.key(owner, states.IN_LANE)) > 0
+local function is_waiting(queue)
+  return call("EXISTS", queues.key(queue, states.QUEUED), queues.key(queue, states.IN_LANE)) > 0
 end
 
-local function settle(owner, version)
-  owner[queue.VERSION] = version
-  owner[queue.CHANGED] = true
-  queue.clear(owner, queue.UNSORTED)
-  if not M.fairness(owner).l[1] then
-    queue.clear(owner, queue.FAIR)
+local function settle(queue, version)
+  queue[queues.VERSION] = version
+  queue[queues.CHANGED] = true
+  queues.clear(queue, queues.UNSORTED)
+  if not M.fairness(queue).l[1] then
+    queues.clear(queue, queues.FAIR)
   end
 end
 
 --- Whether all jobs that wait in a queue stand where they belong. If not, it is seen to that they will.
 ---@return boolean
-function M.is_settled(owner)
-  if owner[queue.VERSION] >= meta.state[meta.ADDED] and not queue.has(owner, queue.UNSORTED) then
+function M.is_settled(queue)
+  if queue[queues.VERSION] >= meta.state[meta.ADDED] and not queues.has(queue, queues.UNSORTED) then
     return true
   end
-  if not queue.has(owner, queue.UNSORTED) and not may_concern(owner) or not is_waiting(owner) then
-    settle(owner, meta.state[meta.VERSION])
+  if not queues.has(queue, queues.UNSORTED) and not may_concern(queue) or not is_waiting(queue) then
+    settle(queue, meta.state[meta.VERSION])
     return true
   end
-  if call("EXISTS", keys.WALK .. owner[queue.NAME]) == 0 then
-    call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = states.QUEUED }))
-    due.note(due.PLACING .. owner[queue.NAME], meta.state[meta.NOW_MS])
+  if call("EXISTS", keys.WALK .. queue[queues.NAME]) == 0 then
+    call("SET", keys.WALK .. queue[queues.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = states.QUEUED }))
+    due.note(due.PLACING .. queue[queues.NAME], meta.state[meta.NOW_MS])
   end
   return false
 end
 
 --- A job is to come to a queue.
-function M.admit(new, owner)
-  if new[job.NAME] ~= new[job.QUEUE] then
-    queue.set(owner, queue.MIXED)
+function M.admit(new, queue)
+  if new[jobs.NAME] ~= new[jobs.QUEUE] then
+    queues.set(queue, queues.MIXED)
   end
-  if owner[queue.VERSION] < meta.state[meta.ADDED] then
-    M.is_settled(owner)
+  if queue[queues.VERSION] < meta.state[meta.ADDED] then
+    M.is_settled(queue)
   end
 end
 
 --- Looks at some more of a queue's waiting jobs.
 ---@param most? number
 ---@return number looked at
-function M.walk(owner, most)
+function M.walk(queue, most)
   most = math.min(most or MOST_AT_ONCE, MOST_AT_ONCE)
-  local raw = call("GET", keys.WALK .. owner[queue.NAME])
+  local raw = call("GET", keys.WALK .. queue[queues.NAME])
   if not raw then
     return 0
   end
@@ -261,25 +261,25 @@ function M.walk(owner, most)
   if at.v ~= meta.state[meta.VERSION] then
     at = { v = meta.state[meta.VERSION], s = states.QUEUED } -- once more, from the beginning
   end
-  local key = queue.key(owner, at.s)
+  local key = queues.key(queue, at.s)
   local from = at.i and rank.behind(key, at.p, at.i) or 0
   local members = call("ZRANGE", key, from, from + most - 1, "WITHSCORES")
-  M.review_all(owner, members, false)
+  M.review_all(queue, members, false)
   at.p, at.i = tonumber(members[#members]) or at.p, members[#members - 1] or at.i
   local count = #members / 2
   if count < most then
     if at.s == states.QUEUED then
       at = { v = at.v, s = states.IN_LANE }
     else
-      call("DEL", keys.WALK .. owner[queue.NAME])
-      settle(owner, at.v)
-      due.set(due.PLACING .. owner[queue.NAME], meta.NONE)
+      call("DEL", keys.WALK .. queue[queues.NAME])
+      settle(queue, at.v)
+      due.set(due.PLACING .. queue[queues.NAME], meta.NONE)
       return count
     end
   end
-  call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack(at))
+  call("SET", keys.WALK .. queue[queues.NAME], cmsgpack.pack(at))
   local next_ms = meta.state[meta.NOW_MS] + WALK_EVERY_MS
-  due.set(due.PLACING .. owner[queue.NAME], next_ms)
+  due.set(due.PLACING .. queue[queues.NAME], next_ms)
   if next_ms < meta.state[meta.NEXT_DUE] then
     meta.set_due(next_ms)
   end

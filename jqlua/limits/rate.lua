@@ -5,7 +5,7 @@ local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
 local limitrecord = require "jqlua.limits.limitrecord"
 local meta = require "jqlua.base.meta"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -75,7 +75,7 @@ local function opens(limit, key, entry)
   if M.is_smooth(limit) then
     return math.ceil(key[keyrecord.USED])
   end
-  local opens_ms, old, freed = window_opens(limit, key, M.cost(limit, entry[units.COST]))
+  local opens_ms, old, freed = window_opens(limit, key, M.cost(limit, entry[job_units.COST]))
   if freed > 0 then
     if old > 0 then
       call("LPOP", keys.STARTS .. key[keyrecord.NAME], old)
@@ -109,7 +109,7 @@ end
 
 --- Counts the start of a job.
 function M.note_start(limit, key, entry)
-  local cost, at_ms = M.cost(limit, entry[units.COST]), date(key)
+  local cost, at_ms = M.cost(limit, entry[job_units.COST]), date(key)
   if M.is_smooth(limit) then
     local from_ms = math.max(at_ms, key[keyrecord.USED])
     key[keyrecord.USED] = from_ms + cost * limit[limitrecord.PERIOD_MS] / limit[limitrecord.RATE]

@@ -5,18 +5,18 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
-local constraint = require "jqlua.limits.constraint"
+local batch = require "jqlua.base.batch"
+local constraints = require "jqlua.limits.constraints"
 local due = require "jqlua.base.due"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local matcher = require "jqlua.limits.matcher"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
 local taking = require "jqlua.limits.taking"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -52,39 +52,39 @@ end
 
 --- A running job that matches takes its unit.
 local function adopt_job(definition, id)
-  local of = job.read(id)
-  if not of then
+  local job = jobs.read(id)
+  if not job then
     return
   end
-  budget.pay(budget.STEP + budget.of_job(of) + constraint.weight(definition) * budget.CONDITION)
-  local facts = constraint.facts(of)
-  if not constraint.is_match(definition, facts, of) then
+  budget.pay(budget.STEP + budget.of_job(job) + constraints.weight(definition) * budget.CONDITION)
+  local facts = constraints.facts(job)
+  if not constraints.is_match(definition, facts, job) then
     return
   end
-  local entry = constraint.entry(definition, facts, of)
-  local own, entries = units.of(of), {}
-  for i, known in ipairs(own and own[units.ENTRIES] or {}) do
-    if known[units.NAME] == entry[units.NAME] then
+  local entry = constraints.entry(definition, facts, job)
+  local units, entries = job_units.of(job), {}
+  for i, known in ipairs(units and units[job_units.ENTRIES] or {}) do
+    if known[job_units.NAME] == entry[job_units.NAME] then
       return
     end
     entries[i] = known
   end
   table.insert(entries, taking.occupy(entry))
-  units.put(of, units.replaced(own, entries))
-  job.save(of)
+  job_units.put(job, job_units.replaced(units, entries))
+  jobs.save(job)
 end
 
 --- A job leaves off running for the time being, perhaps before it was counted: what it keeps until it ends for good it
 --- takes now.
-function M.catch_up(of)
+function M.catch_up(job)
   if meta.state[meta.PENDING] == 0 then
     return
   end
   for _, change in ipairs(call("HKEYS", keys.CHANGES)) do
     local kind, number = parse(change)
-    local definition = kind == M.ADDED and constraint.load_number(number)
+    local definition = kind == M.ADDED and constraints.load_number(number)
     if definition and definition.o then
-      adopt_job(definition, of[job.ID])
+      adopt_job(definition, job[jobs.ID])
     end
   end
 end
@@ -92,7 +92,7 @@ end
 --- Goes on through the jobs that run, in order of queue.
 ---@return string? at nil when it is done
 local function adopt(number, at)
-  local definition = constraint.load_number(number)
+  local definition = constraints.load_number(number)
   if not definition then
     return nil
   end
@@ -107,7 +107,7 @@ local function adopt(number, at)
     end
     local running = {}
     if matcher.test(definition.m, { queue = place.name }) ~= false then
-      local key = queue.key(queue.load(place.name), states.RUNNING)
+      local key = queues.key(queues.load(place.name), states.RUNNING)
       running = rank.next(key, place.id and { place.score, place.id }, PAGE)
     end
     for _, member in ipairs(running) do

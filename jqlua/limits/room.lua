@@ -6,9 +6,9 @@
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
 local meta = require "jqlua.base.meta"
-local opened = require "jqlua.limits.opened"
+local loaded = require "jqlua.limits.loaded"
 local rate = require "jqlua.limits.rate"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -41,10 +41,10 @@ function M.lacking(entries)
   local now = meta.state[meta.NOW_MS]
   for i = 1, #entries do
     local entry = entries[i]
-    local limit = opened.limits[entry[units.NUMBER]]
+    local limit = loaded.limits[entry[job_units.NUMBER]]
     if limit then
-      local key, most = opened.keys[entry[units.NAME]], limit[limitrecord.CONCURRENCY]
-      if most ~= 0 and key[keyrecord.IN_USE] >= most and not entry[units.IS_TAKEN]
+      local key, most = loaded.keys[entry[job_units.NAME]], limit[limitrecord.CONCURRENCY]
+      if most ~= 0 and key[keyrecord.IN_USE] >= most and not entry[job_units.IS_TAKEN]
         or key[keyrecord.HOLD_MS] > now or key[keyrecord.OPENS_MS] > now and rate.closed_until(key) > now
         or limit[limitrecord.RATE] > 0 and not rate.has_room(limit, key, entry) then
         return entry
@@ -76,7 +76,7 @@ end
 
 --- Has the keys and limits that changed written at the next flush.
 function M.save_all()
-  for _, key in next, opened.keys do
+  for _, key in next, loaded.keys do
     if key[keyrecord.CHANGED] then
       save(key)
       key[keyrecord.CHANGED] = false

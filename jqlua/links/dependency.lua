@@ -3,9 +3,9 @@
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local dependents = require "jqlua.links.dependents"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local jobspec = require "jqlua.job.spec"
+local jobspec = require "jqlua.job.jobspec"
 local links = require "jqlua.links.links"
 local readers = require "jqlua.links.readers"
 local serial = require "jqlua.base.serial"
@@ -58,18 +58,18 @@ local function resulting(options, spec)
   return all
 end
 
----@return table? of the job
+---@return table? job
 ---@return string[]? added ids of jobs that it has to wait for
 ---@return string? problem
 function M.read(spec)
-  local of = job.read(spec.id)
-  if not of then
+  local job = jobs.read(spec.id)
+  if not job then
     return nil, nil, check.missing("id", "job", spec.id)
-  elseif of[job.ATTEMPT] > 0 or not states.is_of(of[job.STATE], states.WAITING) then
-    return nil, nil, "CONFLICT id: job " .. spec.id .. " is " .. states.name(of[job.STATE])
+  elseif job[jobs.ATTEMPT] > 0 or not states.is_of(job[jobs.STATE], states.WAITING) then
+    return nil, nil, "CONFLICT id: job " .. spec.id .. " is " .. states.name(job[jobs.STATE])
       .. ", expected one that is queued, scheduled or blocked and never started"
   end
-  local options = job.options(of)
+  local options = jobs.options(job)
   if #resulting(options, spec) > jobspec.MOST_DEPENDS then
     return nil, nil, "INVALID add: expected at most " .. jobspec.MOST_DEPENDS .. " dependencies in all"
   end
@@ -91,18 +91,18 @@ function M.read(spec)
       added[#added + 1] = id
     end
   end
-  return of, added
+  return job, added
 end
 
 --- Has the job's record say what it depends on.
-function M.note(of, spec)
-  local options = job.options(of)
+function M.note(job, spec)
+  local options = jobs.options(job)
   local all = resulting(options, spec)
   options.depends = all[1] and all or nil
   options.if_failed = spec.if_failed or options.if_failed
-  of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-  readers.leave(of[job.ID], spec.remove or {})
-  readers.enter(of[job.ID], spec.add or {})
+  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  readers.leave(job[jobs.ID], spec.remove or {})
+  readers.enter(job[jobs.ID], spec.add or {})
 end
 
 return M

@@ -3,14 +3,14 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local failure = require "jqlua.life.failure"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local lineup = require "jqlua.limits.placement"
+local placement = require "jqlua.limits.placement"
 local links = require "jqlua.links.links"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -22,8 +22,8 @@ local call = redis.call
 ---@param if_failed? string
 ---@return boolean waits
 function M.must_wait(other_id, if_failed)
-  local other = job.read(other_id)
-  local state = other and other[job.STATE]
+  local other = jobs.read(other_id)
+  local state = other and other[jobs.STATE]
   if not state or state == states.KEPT or state == states.DONE or state == states.SKIPPED then
     return false
   elseif state == states.ERROR or state == states.CANCELLED then
@@ -37,8 +37,8 @@ end
 function M.link_all(id, others)
   links.join(id, others)
   for _, other_id in ipairs(others) do
-    local other = job.read(other_id)
-    local state = other and other[job.STATE]
+    local other = jobs.read(other_id)
+    local state = other and other[jobs.STATE]
     if state == states.ERROR or state == states.CANCELLED then
       due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
     end
@@ -47,51 +47,51 @@ end
 
 --- A job has nobody to wait for any more: it is queued, or scheduled if its time is still to come. One that is for when
 --- another failed is not needed: where one did, it is not `only` any more.
-function M.free(of)
+function M.free(job)
   local now = meta.state[meta.NOW_MS]
-  local options = job.options(of)
+  local options = jobs.options(job)
   if options.if_failed == "only" then
-    of[job.ENDED_MS] = now
-    if transition.move(of, states.SKIPPED, now) then
-      job.save(of)
+    job[jobs.ENDED_MS] = now
+    if transition.move(job, states.SKIPPED, now) then
+      jobs.save(job)
     end
     return
   elseif options.ready_ms and options.ready_ms > now then
-    transition.move(of, states.SCHEDULED, options.ready_ms)
+    transition.move(job, states.SCHEDULED, options.ready_ms)
   else
     options.ready_ms = now
-    of[job.OPTIONS] = cmsgpack.pack(options)
-    lineup.enter(of)
+    job[jobs.OPTIONS] = cmsgpack.pack(options)
+    placement.enter(job)
   end
-  job.save(of)
+  jobs.save(job)
 end
 
 --- A job on which another depends failed: if that is what the other is for, it runs when the rest has ended.
 ---@return string if_failed
-local function policy_of(of)
-  local options = job.options(of)
+local function policy_of(job)
+  local options = jobs.options(job)
   if options.if_failed == "only" then
     options.if_failed = "run"
-    of[job.OPTIONS] = cmsgpack.pack(options)
-    job.save(of)
+    job[jobs.OPTIONS] = cmsgpack.pack(options)
+    jobs.save(job)
   end
   return options.if_failed or "wait"
 end
 
 --- What the end of one job means for another.
-local function settle(of, id, how)
-  local policy = how == states.DONE and "run" or how ~= links.ALL_CANCELLED and policy_of(of)
+local function settle(job, id, how)
+  local policy = how == states.DONE and "run" or how ~= links.ALL_CANCELLED and policy_of(job)
   if how == links.ALL_CANCELLED then
     links.tree[1] = true
-    of[job.ENDED_MS] = meta.state[meta.NOW_MS]
-    if transition.move(of, states.CANCELLED, meta.state[meta.NOW_MS]) then
-      job.save(of)
+    job[jobs.ENDED_MS] = meta.state[meta.NOW_MS]
+    if transition.move(job, states.CANCELLED, meta.state[meta.NOW_MS]) then
+      jobs.save(job)
     end
     links.tree[1] = nil
   elseif policy == "fail" then
-    failure.depend(of, id, how == states.ERROR and "failed" or "was cancelled")
-  elseif policy == "run" and links.cut(of[job.ID], id) then
-    M.free(of)
+    failure.depend(job, id, how == states.ERROR and "failed" or "was cancelled")
+  elseif policy == "run" and links.cut(job[jobs.ID], id) then
+    M.free(job)
   end
 end
 
@@ -104,16 +104,16 @@ function M.sweep(name, limit)
   local waiting = call("ZRANGEBYLEX", key, last == "" and "-" or "(" .. last, "+", "LIMIT", 0, limit)
   local looked = 0
   for _, dependent in ipairs(waiting) do
-    local of = job.read(dependent)
-    if of and of[job.STATE] == states.BLOCKED then
-      settle(of, id, how)
+    local job = jobs.read(dependent)
+    if job and job[jobs.STATE] == states.BLOCKED then
+      settle(job, id, how)
     else
       links.cut(dependent, id)
     end
     looked = looked + 1
     -- One that waits for more only lost a link, however much it carries.
-    local waits = not of or of[job.STATE] == states.BLOCKED
-    if not budget.pay(waits and budget.STEP or budget.of_job(of)) then
+    local waits = not job or job[jobs.STATE] == states.BLOCKED
+    if not budget.pay(waits and budget.STEP or budget.of_job(job)) then
       break
     end
   end
@@ -126,18 +126,18 @@ function M.sweep(name, limit)
 end
 
 --- Changes what a job waits for; everything was checked.
----@param of table queued, scheduled or blocked
+---@param job table queued, scheduled or blocked
 ---@param added string[] ids of jobs it is to wait for
 ---@param removed string[] ids
 ---@param has_new_policy boolean whether another if_failed holds from now on
-function M.change(of, added, removed, has_new_policy)
-  local id = of[job.ID]
+function M.change(job, added, removed, has_new_policy)
+  local id = job[jobs.ID]
   if has_new_policy then
     -- Those that failed before have to be looked at under it.
     for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, -1)) do
-      local other = job.read(other_id)
+      local other = jobs.read(other_id)
       -- One whose record is gone was not done, or it would not be waited for.
-      local state = other and other[job.STATE] or states.ERROR
+      local state = other and other[jobs.STATE] or states.ERROR
       if state == states.ERROR or state == states.CANCELLED then
         due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
       end
@@ -148,18 +148,18 @@ function M.change(of, added, removed, has_new_policy)
     links.cut(id, other_id)
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
-  if waits and of[job.STATE] ~= states.BLOCKED then
+  if waits and job[jobs.STATE] ~= states.BLOCKED then
     -- It is ready when it is free, or at the moment it is scheduled for. One that is queued has that behind it.
-    local options = job.options(of)
-    options.ready_ms = of[job.STATE] == states.SCHEDULED
-      and tonumber(call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), states.SCHEDULED), id)) or nil
-    of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-    transition.move(of, states.BLOCKED, 0)
-  elseif not waits and of[job.STATE] == states.BLOCKED then
-    M.free(of)
+    local options = jobs.options(job)
+    options.ready_ms = job[jobs.STATE] == states.SCHEDULED
+      and tonumber(call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), states.SCHEDULED), id)) or nil
+    job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+    transition.move(job, states.BLOCKED, 0)
+  elseif not waits and job[jobs.STATE] == states.BLOCKED then
+    M.free(job)
     return
   end
-  job.save(of)
+  jobs.save(job)
 end
 
 return M

@@ -8,7 +8,7 @@
 local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -33,7 +33,7 @@ function M.join(id, others)
   end
   for _, other_id in ipairs(others) do
     call("ZADD", keys.DEPENDENTS .. other_id, 0, id)
-    local other = job.read(other_id)
+    local other = jobs.read(other_id)
     if other then -- else its record is gone
       awaited.note(other)
     end

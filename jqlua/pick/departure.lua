@@ -1,12 +1,12 @@
 -- What becomes of a registered worker's jobs when it goes.
 local keys = require "jqlua.base.keys"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.writes"
-local job = require "jqlua.job.record"
+local batch = require "jqlua.base.batch"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 local failure = require "jqlua.life.failure"
-local attempt = require "jqlua.life.attempt"
+local attempts = require "jqlua.life.attempts"
 
 local M = {}
 
@@ -18,15 +18,15 @@ local function each_held(id, limit, what)
   local held = call("ZRANGE", keys.HELD .. id, 0, (limit or 0) - 1)
   local moved = 0
   for _, job_id in ipairs(held) do
-    local of = job.read(job_id)
-    if of and of[job.STATE] == states.RUNNING then
-      what(of)
+    local job = jobs.read(job_id)
+    if job and job[jobs.STATE] == states.RUNNING then
+      what(job)
     else
       call("ZREM", keys.HELD .. id, job_id)
-      of = nil
+      job = nil
     end
     moved = moved + 1
-    if limit and not budget.pay(of and budget.of_job(of) or budget.LOOK) then
+    if limit and not budget.pay(job and budget.of_job(job) or budget.LOOK) then
       break
     end
   end
@@ -38,24 +38,24 @@ end
 ---@param limit? number as of each_held
 ---@return number moved
 function M.jobs_fail(id, message, limit)
-  return each_held(id, limit, function(of)
-    failure.fail(of, job.LAPSED, { reason = "timeout", message = message })
+  return each_held(id, limit, function(job)
+    failure.fail(job, jobs.LAPSED, { reason = "timeout", message = message })
   end)
 end
 
 --- Its jobs go back to their queues; no attempt is spent.
 ---@return number moved
 function M.jobs_back(id)
-  return each_held(id, nil, function(of)
-    attempt.give_back(of, 0)
+  return each_held(id, nil, function(job)
+    attempts.give_back(job, 0)
   end)
 end
 
 --- Takes the worker's own records away; it holds nothing any more.
 function M.forget(id)
-  local record = worker.load(id)
+  local record = workers.load(id)
   if record then
-    worker.leave(id, record)
+    workers.leave(id, record)
     if record.u and call("HGET", keys.URLS, record.u) == id then
       call("HDEL", keys.URLS, record.u)
     end

@@ -2,18 +2,18 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
-local lanes = require "jqlua.limits.lane_pick"
-local batch = require "jqlua.base.writes"
-local job = require "jqlua.job.record"
+local lane_pick = require "jqlua.limits.lane_pick"
+local batch = require "jqlua.base.batch"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local starts = require "jqlua.life.starts"
 local sleepers = require "jqlua.pick.sleepers"
 local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
-local worker = require "jqlua.pick.worker"
-local plans = require "jqlua.pick.plan"
+local workers = require "jqlua.pick.workers"
+local plans = require "jqlua.pick.plans"
 local several = require "jqlua.pick.several"
 
 local M = {}
@@ -28,9 +28,9 @@ local STEPS_OF_A_JOB = 0.5
 --- What this request got before. What else there is nobody has looked for: pick anew.
 local function repeat_jobs(reply, running)
   reply[#reply + 1] = 0
-  for _, of in ipairs(running) do
+  for _, job in ipairs(running) do
     local n = #reply
-    reply[n + 1], reply[n + 2] = job.document(of), call("GET", keys.ARGUMENT .. of[job.ID])
+    reply[n + 1], reply[n + 2] = jobs.document(job), call("GET", keys.ARGUMENT .. job[jobs.ID])
   end
 end
 
@@ -55,11 +55,11 @@ end
 local function prepare(plan)
   local wish = plan[plans.WISH]
   if plan[plans.IS_REGISTERED] then
-    worker.seen(wish.worker)
+    workers.seen(wish.worker)
     if wish.without then
-      worker.picks_without(wish.worker, wish.without)
+      workers.picks_without(wish.worker, wish.without)
     end
-    plan[plans.IS_QUIET] = worker.is_quiet(wish.worker)
+    plan[plans.IS_QUIET] = workers.is_quiet(wish.worker)
   end
   local running = plan[plans.REQUEST] and starts.recall("p", plan[plans.REQUEST])
   if running then
@@ -78,7 +78,7 @@ local function settle(plan, reply, wakes, is_ready)
   local is_nothing = #reply == plan[plans.PLACE]
   if not is_nothing then
     if plan[plans.IS_REGISTERED] then
-      worker.took(wish.worker)
+      workers.took(wish.worker)
     end
     if plan[plans.STARTED] and plan[plans.STARTED][1] then
       starts.remember("p", plan[plans.REQUEST], plan[plans.STARTED])
@@ -94,18 +94,18 @@ end
 --- The common case: one queue. Its set is all there is to look at.
 ---@param place number of next_ms in the reply
 ---@return boolean? is_more
-local function take_plain(owner, plan, reply, place)
+local function take_plain(queue, plan, reply, place)
   local count = plan[plans.WISH].count
-  local left = owner[queue.PAUSED] == 0 and math.min(count, plan[plans.CHUNK]) or 0
+  local left = queue[queues.PAUSED] == 0 and math.min(count, plan[plans.CHUNK]) or 0
   while left > 0 do
     if plan[plans.EXPIRED] > plans.MOST_EXPIRED then
       return true
     end
-    local more = call("ZPOPMIN", queue.key(owner, states.QUEUED), left)
+    local more = call("ZPOPMIN", queues.key(queue, states.QUEUED), left)
     if not more[1] then
       return nil
     end
-    plans.start_all(owner, more, plan, reply)
+    plans.start_all(queue, more, plan, reply)
     if #more < 2 * left or #reply == place + 2 * count then
       return nil
     end
@@ -130,13 +130,13 @@ function M.run(plan, reply, raw)
   plan[plans.PLACE] = place
   reply[place] = 0
   if raw and wish.queue then
-    queue.decode(wish.queue, raw)
+    queues.decode(wish.queue, raw)
   end
-  local owner = wish.queue and queue.load(wish.queue)
+  local queue = wish.queue and queues.load(wish.queue)
   local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
   local is_first = pulse.is_due()
-  if is_due or is_first or not owner or batch.adds[queue.key(owner, states.QUEUED)]
-    or not queue.is_plain(owner) and not lanes.sees_all(owner) then
+  if is_due or is_first or not queue or batch.adds[queues.key(queue, states.QUEUED)]
+    or not queues.is_plain(queue) and not lane_pick.sees_all(queue) then
     transition.commit() -- what this call did before has to be seen
   end
   if is_first then
@@ -151,11 +151,11 @@ function M.run(plan, reply, raw)
     is_more = false
   elseif plan[plans.BEFORE] and is_later(plan) then
     leaves, is_more = true, true
-  elseif owner and queue.is_plain(owner) then
-    is_more = take_plain(owner, plan, reply, place)
-  elseif state[meta.VERSION] > 0 and lanes.is_behind() then
+  elseif queue and queues.is_plain(queue) then
+    is_more = take_plain(queue, plan, reply, place)
+  elseif state[meta.VERSION] > 0 and lane_pick.is_behind() then
     is_more = true
-  elseif owner then
+  elseif queue then
     is_more = several.take(wish.entries, plan, reply)
   else
     is_more = several.take_all(plan, reply)

@@ -1,13 +1,13 @@
 -- Jobs of several queues, or of one that has lanes: which comes next.
-local batch = require "jqlua.base.writes"
+local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
 local budget = require "jqlua.job.budget"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
-local plans = require "jqlua.pick.plan"
-local pool = require "jqlua.pick.pool"
+local queues = require "jqlua.queue.queues"
+local plans = require "jqlua.pick.plans"
+local pools = require "jqlua.pick.pools"
 
 local M = {}
 
@@ -16,14 +16,14 @@ local call = redis.call
 ---@cold
 --- Pops up to n of a queue's jobs that come before the bound.
 local function pop(head, n)
-  local key = queue.key(head.queue, states.QUEUED)
+  local key = queues.key(head.queue, states.QUEUED)
   if head.bound_priority == meta.NONE then
     return call("ZPOPMIN", key, n)
   end
   local waiting = call("ZRANGE", key, 0, n - 1, "WITHSCORES")
   local before = 0
   for i = 1, #waiting, 2 do
-    if heads.is_before(head.bound_priority, head.bound_id, tonumber(waiting[i + 1]), queue.bound(waiting[i])) then
+    if heads.is_before(head.bound_priority, head.bound_id, tonumber(waiting[i + 1]), queues.bound(waiting[i])) then
       break
     end
     before = before + 1
@@ -38,7 +38,7 @@ end
 function M.best(entries, plan)
   local without = plan[plans.WISH].without
   if without then
-    return pool.best_accepted(entries, without)
+    return pools.best_accepted(entries, without)
   end
   return heads.best(entries)
 end

@@ -4,7 +4,7 @@
 -- (meta.state[meta.SLEEPERS]).
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 
 local M = {}
 
@@ -38,9 +38,9 @@ end
 function M.wake(queue_name, is_behind)
   local known = call("HGETALL", keys.SLEEPERS)
   for i = 1, #known, 2 do
-    local queues, without = cmsgpack.unpack(known[i + 1])
-    for _, wanted in ipairs(queues) do
-      if (without or not is_behind) and queue.is_meant(wanted, queue_name) then
+    local names, without = cmsgpack.unpack(known[i + 1])
+    for _, wanted in ipairs(names) do
+      if (without or not is_behind) and queues.is_meant(wanted, queue_name) then
         mark(known[i])
         break
       end

@@ -3,10 +3,10 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local constraint = require "jqlua.limits.constraint"
-local lineup = require "jqlua.limits.placement"
+local constraints = require "jqlua.limits.constraints"
+local placement = require "jqlua.limits.placement"
 local matcher = require "jqlua.limits.matcher"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local serial = require "jqlua.base.serial"
 
 local M = {}
@@ -78,20 +78,20 @@ local function same(old, new)
 end
 
 --- Shares a queue by these levels. Jobs that wait are sorted anew, unless only weights changed.
-function M.set(owner, levels)
-  local name = owner[queue.NAME]
-  if not levels[1] and not queue.has(owner, queue.FAIR) then
+function M.set(queue, levels)
+  local name = queue[queues.NAME]
+  if not levels[1] and not queues.has(queue, queues.FAIR) then
     return
   end
-  queue.set(owner, queue.FAIR)
-  local before = lineup.fairness(owner)
+  queues.set(queue, queues.FAIR)
+  local before = placement.fairness(queue)
   local is_same = same(before.l, levels)
   call("DEL", keys.WEIGHTS .. name)
   local packed = {}
   for i, level in ipairs(levels) do
     packed[i] = { b = level.b, t = level.t }
     for value, weight in pairs(level.w or {}) do
-      call("HSET", keys.WEIGHTS .. name, i .. constraint.shorten("s" .. value):sub(2), string.format("%.17g", weight))
+      call("HSET", keys.WEIGHTS .. name, i .. constraints.shorten("s" .. value):sub(2), string.format("%.17g", weight))
     end
   end
   if is_same then
@@ -99,16 +99,16 @@ function M.set(owner, levels)
   end
   -- Turns of a queue of this name that was forgotten are none of its.
   call("SET", keys.FAIR .. name, cmsgpack.pack({ l = packed, g = serial.next() }))
-  queue.set(owner, queue.LANED)
-  queue.set(owner, queue.UNSORTED)
+  queues.set(queue, queues.LANED)
+  queues.set(queue, queues.UNSORTED)
   call("DEL", keys.WALK .. name)
   -- Those that wait may have been looked at under the levels that were.
-  if lineup.is_settled(owner) then
+  if placement.is_settled(queue) then
     return
   end
-  local priority = lineup.least(owner)
-  if priority and owner[queue.PAUSED] == 0 and owner[queue.HEAD_PRIORITY] ~= meta.NONE then
-    queue.note_head(owner, priority, queue.LEAST_ID)
+  local priority = placement.least(queue)
+  if priority and queue[queues.PAUSED] == 0 and queue[queues.HEAD_PRIORITY] ~= meta.NONE then
+    queues.note_head(queue, priority, queues.LEAST_ID)
   end
 end
 

@@ -9,8 +9,8 @@
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local queue = require "jqlua.queue.record"
-local lanes = require "jqlua.limits.lane_pick"
+local queues = require "jqlua.queue.queues"
+local lane_pick = require "jqlua.limits.lane_pick"
 local glob = require "jqlua.base.glob"
 local states = require "jqlua.job.states"
 
@@ -40,15 +40,15 @@ end
 ---@return table? head {queue, priority, id, place: of its lane, is_single: take no more than this}
 ---@return boolean? is_more when the looks allowed were used up
 function M.of_queue(name)
-  local owner = queue.load(name)
-  if owner[queue.PAUSED] ~= 0 then
+  local queue = queues.load(name)
+  if queue[queues.PAUSED] ~= 0 then
     return nil
-  elseif not queue.is_plain(owner) then
-    return lanes.best(owner)
+  elseif not queues.is_plain(queue) then
+    return lane_pick.best(queue)
   end
-  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
   if first[1] then
-    return { queue = owner, priority = tonumber(first[2]), id = first[1] }
+    return { queue = queue, priority = tonumber(first[2]), id = first[1] }
   end
 end
 
@@ -87,9 +87,9 @@ function M.build(pattern)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, BUILD_STEP)
   for _, name in ipairs(names) do
     if glob.match(pattern, name) then
-      local owner = queue.load(name)
-      if owner[queue.HEAD_PRIORITY] ~= meta.NONE then
-        call("ZADD", keys.HEADS .. pattern, owner[queue.HEAD_PRIORITY], owner[queue.HEAD_ID] .. name)
+      local queue = queues.load(name)
+      if queue[queues.HEAD_PRIORITY] ~= meta.NONE then
+        call("ZADD", keys.HEADS .. pattern, queue[queues.HEAD_PRIORITY], queue[queues.HEAD_ID] .. name)
       end
     end
   end
@@ -143,15 +143,15 @@ function M.of_pattern(pattern)
       bound_priority, bound_id = tonumber(entries[4]), entries[3]:sub(1, 14)
     end
     if not head then
-      queue.set_head(queue.load(name), meta.NONE)
-    elseif passed < MOST_FAIR and head.priority == bound and queue.is_fair(head.queue) then
+      queues.set_head(queues.load(name), meta.NONE)
+    elseif passed < MOST_FAIR and head.priority == bound and queues.is_fair(head.queue) then
       -- Its entry stays a lower bound: what comes next there may have any id.
       passed = passed + 1
       if not fair or M.is_before(head.priority, head.id, fair.priority, fair.id) then
         fair = head
         fair.bound_priority, fair.bound_id = fair.priority, fair.id
       end
-    elseif not M.is_before(bound_priority, bound_id, head.priority, queue.bound(head.id)) then
+    elseif not M.is_before(bound_priority, bound_id, head.priority, queues.bound(head.id)) then
       -- Equal is as good: a job that moved on may still be the bound of the queue that it left.
       if fair and M.is_before(fair.priority, fair.id, head.priority, head.id) then
         return fair
@@ -161,7 +161,7 @@ function M.of_pattern(pattern)
       head.bound_priority, head.bound_id = bound_priority, bound_id
       return head
     else
-      queue.set_head(head.queue, head.priority, queue.is_fair(head.queue) and passed < MOST_FAIR and queue.LEAST_ID
+      queues.set_head(head.queue, head.priority, queues.is_fair(head.queue) and passed < MOST_FAIR and queues.LEAST_ID
         or head.id)
     end
   end
@@ -211,7 +211,7 @@ function M.best(entries)
   while budget.pay(#entries * budget.LOOK) do
     local head, is_more = best_of(entries)
     -- What was looked at after it may have reserved a key of its.
-    if not head or not head.place or lanes.may_start(head) then
+    if not head or not head.place or lane_pick.may_start(head) then
       return head, is_more
     end
   end

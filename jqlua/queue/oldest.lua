@@ -4,9 +4,9 @@
 -- younger than the oldest known ends the look there, mostly after one record. Jobs that constraints hold stand in the
 -- same set as those of other lanes.
 local budget = require "jqlua.job.budget"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -21,9 +21,9 @@ local READY = { states.QUEUED, states.IN_LANE }
 
 --- Since when a job that waits for a worker does.
 ---@return number ms
-local function since(of)
-  local created_ms = job.created_ms(of[job.ID])
-  local ready_ms = of[job.ATTEMPT] > 0 and of[job.ENDED_MS] or of[job.OPTIONS] ~= "" and job.given(of).ready_ms
+local function since(job)
+  local created_ms = jobs.created_ms(job[jobs.ID])
+  local ready_ms = job[jobs.ATTEMPT] > 0 and job[jobs.ENDED_MS] or job[jobs.OPTIONS] ~= "" and jobs.given(job).ready_ms
   return math.max(created_ms, ready_ms or created_ms)
 end
 
@@ -32,9 +32,9 @@ end
 ---@param most number how many to look at
 ---@return number oldest
 ---@return number looked at
----@return table? of record of the job, if it is one of these
+---@return table? job if it is one of these
 local function of_priority(key, priority, oldest, most)
-  local looked, found = 0, nil
+  local looked, oldest_job = 0, nil
   while looked < most and budget.is_left() do
     local size = math.min(looked == 0 and 1 or CHUNK, most - looked)
     local ids = call("ZRANGE", key, priority, priority, "BYSCORE", "LIMIT", looked, size)
@@ -44,13 +44,13 @@ local function of_priority(key, priority, oldest, most)
     end
     local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
     for i, id in ipairs(ids) do
-      if job.created_ms(id) >= oldest then
-        return oldest, looked + i, found
+      if jobs.created_ms(id) >= oldest then
+        return oldest, looked + i, oldest_job
       end
-      local of = job.note(id, raws[i])
-      local since_ms = of and since(of)
-      if of and since_ms < oldest then
-        oldest, found = since_ms, of
+      local job = jobs.note(id, raws[i])
+      local since_ms = job and since(job)
+      if job and since_ms < oldest then
+        oldest, oldest_job = since_ms, job
       end
     end
     budget.pay(#ids * budget.LOOK)
@@ -59,26 +59,26 @@ local function of_priority(key, priority, oldest, most)
       break
     end
   end
-  return oldest, looked, found
+  return oldest, looked, oldest_job
 end
 
----@param owner table queue
+---@param queue table queue
 ---@return number? ms nil when no job is ready
----@return table? of record of that job
-function M.since(owner)
-  local oldest, found = math.huge, nil
+---@return table? job that one
+function M.since(queue)
+  local oldest, oldest_job = math.huge, nil
   for _, state in ipairs(READY) do
-    local key, left = queue.key(owner, state), MOST
+    local key, left = queues.key(queue, state), MOST
     local priority = call("ZRANGE", key, 0, 0, "REV", "WITHSCORES")[2]
     while priority and left > 0 do
-      local looked, of
-      oldest, looked, of = of_priority(key, priority, oldest, left)
-      found = of or found
+      local looked, job
+      oldest, looked, job = of_priority(key, priority, oldest, left)
+      oldest_job = job or oldest_job
       left = left - looked - 1
       priority = call("ZRANGE", key, "(" .. priority, "-inf", "BYSCORE", "REV", "LIMIT", 0, 1, "WITHSCORES")[2]
     end
   end
-  return oldest < math.huge and oldest or nil, found
+  return oldest < math.huge and oldest or nil, oldest_job
 end
 
 return M

@@ -5,9 +5,9 @@ local budget = require "jqlua.job.budget"
 local glob = require "jqlua.base.glob"
 local heads = require "jqlua.queue.heads"
 local keys = require "jqlua.base.keys"
-local lanes = require "jqlua.limits.lane_index"
+local lane_index = require "jqlua.limits.lane_index"
 local meta = require "jqlua.base.meta"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -32,19 +32,19 @@ end
 ---@return number? priority
 ---@return string? id of a job, or a lower bound of it
 local function of_queue(name)
-  local owner = queue.load(name)
-  if owner[queue.PAUSED] ~= 0 then
+  local queue = queues.load(name)
+  if queue[queues.PAUSED] ~= 0 then
     return nil
   end
-  local priority, id = least(queue.key(owner, states.QUEUED))
-  if queue.is_plain(owner) then
+  local priority, id = least(queues.key(queue, states.QUEUED))
+  if queues.is_plain(queue) then
     return priority, id
-  elseif meta.state[meta.PENDING] ~= 0 or owner[queue.VERSION] < meta.state[meta.ADDED]
-    or queue.has(owner, queue.UNSORTED) then
+  elseif meta.state[meta.PENDING] ~= 0 or queue[queues.VERSION] < meta.state[meta.ADDED]
+    or queues.has(queue, queues.UNSORTED) then
     -- Lanes that a definition of the past holds do not stand among those that may start yet.
-    return better(priority, id, least(queue.key(owner, states.IN_LANE)))
+    return better(priority, id, least(queues.key(queue, states.IN_LANE)))
   end
-  return better(priority, id, lanes.bound(name))
+  return better(priority, id, lane_index.bound(name))
 end
 
 --- Of a pattern's queues. Only `*` has an index that is there whoever asks, so others go by that as well.
@@ -54,8 +54,8 @@ local function of_pattern(pattern)
   repeat
     local entries = call("ZRANGE", keys.HEADS .. "*", looked, looked + PAGE - 1, "WITHSCORES")
     for i = 1, #entries, 2 do
-      local bound, name = tonumber(entries[i + 1]), entries[i]:sub(#queue.LEAST_ID + 1)
-      at = queue.bound(entries[i])
+      local bound, name = tonumber(entries[i + 1]), entries[i]:sub(#queues.LEAST_ID + 1)
+      at = queues.bound(entries[i])
       if id and not heads.is_before(bound, at, priority, id) then
         return priority, id
       elseif glob.match(pattern, name) then

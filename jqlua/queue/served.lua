@@ -4,9 +4,9 @@
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local others = require "jqlua.pick.others"
-local queue = require "jqlua.queue.record"
-local worker = require "jqlua.pick.worker"
+local unregistered = require "jqlua.pick.unregistered"
+local queues = require "jqlua.queue.queues"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -30,30 +30,30 @@ local function all()
   if known.groups then
     return known.groups
   end
-  local groups, of = {}, {}
+  local groups, group_by_key = {}, {}
   known.groups = groups
-  local function note(queues, kind, refused)
-    local key = table.concat(queues, "\0") .. "\1" .. (refused and cmsgpack.pack(refused) or "")
-    if not of[key] then
-      of[key] = { queues = queues, refused = refused or {}, workers = 0, channels = 0, others = 0 }
-      groups[#groups + 1] = of[key]
+  local function note(names, kind, refused)
+    local key = table.concat(names, "\0") .. "\1" .. (refused and cmsgpack.pack(refused) or "")
+    if not group_by_key[key] then
+      group_by_key[key] = { queues = names, refused = refused or {}, workers = 0, channels = 0, others = 0 }
+      groups[#groups + 1] = group_by_key[key]
     end
-    of[key][kind] = of[key][kind] + 1
+    group_by_key[key][kind] = group_by_key[key][kind] + 1
   end
   for _, id in ipairs(call("ZRANGE", keys.WORKER_IDS, 0, MOST_WORKERS - 1)) do
-    local record = worker.load(id)
+    local record = workers.load(id)
     if record then
       note(record.q, "workers", record.r[1] and set_of(record.r))
     end
   end
-  for _, record in ipairs(others.present()) do
+  for _, record in ipairs(unregistered.present()) do
     note(record.q, "others", record.f and record.f[1] and set_of(record.f))
   end
   local sleepers = call("HGETALL", keys.SLEEPERS)
   for i = 1, #sleepers, 2 do
     if call("ZCOUNT", keys.ASLEEP .. sleepers[i], string.format("(%.0f", meta.state[meta.NOW_MS]), "+inf") > 0 then
-      local queues, refused = cmsgpack.unpack(sleepers[i + 1])
-      note(queues, "channels", refused)
+      local names, refused = cmsgpack.unpack(sleepers[i + 1])
+      note(names, "channels", refused)
     end
   end
   return groups
@@ -61,7 +61,7 @@ end
 
 local function wants(list, name)
   for _, text in ipairs(list) do
-    if queue.is_meant(text, name) then
+    if queues.is_meant(text, name) then
       return true
     end
   end
@@ -72,14 +72,14 @@ end
 ---@return number workers registered for it
 ---@return number channels on which somebody waits for it
 function M.by(name)
-  local workers, channels = 0, 0
+  local registered, channels = 0, 0
   for _, group in ipairs(all()) do
     budget.pay(budget.CONDITION * #group.queues)
     if wants(group.queues, name) then
-      workers, channels = workers + group.workers, channels + group.channels
+      registered, channels = registered + group.workers, channels + group.channels
     end
   end
-  return workers, channels
+  return registered, channels
 end
 
 --- Whether workers serve a queue, and all of them have refused jobs of a name.

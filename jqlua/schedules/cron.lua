@@ -3,7 +3,7 @@
 -- happens when clocks are put forward or back is said in `next` and `last`.
 local calendar = require "jqlua.schedules.calendar"
 local check = require "jqlua.base.check"
-local zone = require "jqlua.schedules.zone"
+local zones = require "jqlua.schedules.zones"
 
 local M = {}
 
@@ -206,24 +206,24 @@ end
 --- The first moment after another.
 ---@param cron table as parse gives it
 ---@param after_ms number
----@param of table zone
+---@param zone table zone
 ---@return number? ms
-function M.next(cron, after_ms, of)
+function M.next(cron, after_ms, zone)
   local from = floor(after_ms / 1000) + 1
   local is_first = true
   while true do
-    local part = zone.part(of, from)
+    local part = zones.part(zone, from)
     if from == part.begins and makes_up(cron, part) then
       return from * 1000
     end
-    local found = at_clock(cron, math.max(from, counts_from(cron, part)) + part.offset)
-    found = found and found - part.offset
-    if not found or found < part.ends then
-      return found and found * 1000
+    local at_s = at_clock(cron, math.max(from, counts_from(cron, part)) + part.offset)
+    at_s = at_s and at_s - part.offset
+    if not at_s or at_s < part.ends then
+      return at_s and at_s * 1000
     end
     -- In whatever follows the clocks show no time of its between. But for the first part: what was there before `from`
     -- may come again.
-    from = math.max(part.ends, is_first and 0 or found - 2 * DAY)
+    from = math.max(part.ends, is_first and 0 or at_s - 2 * DAY)
     is_first = false
   end
 end
@@ -231,19 +231,19 @@ end
 --- The first of the last n moments that are no later than another.
 ---@param from_ms number a moment; what is earlier does not count
 ---@param until_ms number not before from_ms
----@param of table zone
+---@param zone table zone
 ---@param n number
 ---@return number ms
-function M.last(cron, from_ms, until_ms, of, n)
+function M.last(cron, from_ms, until_ms, zone, n)
   local from, at = math.ceil(from_ms / 1000), floor(until_ms / 1000)
   while at >= from do
-    local part = zone.part(of, at)
+    local part = zones.part(zone, at)
     local low = math.max(from, counts_from(cron, part))
     if low <= at then
-      local found
-      found, n = last_at_clock(cron, low + part.offset, at + part.offset, n)
-      if found then
-        return (found - part.offset) * 1000
+      local at_s
+      at_s, n = last_at_clock(cron, low + part.offset, at + part.offset, n)
+      if at_s then
+        return (at_s - part.offset) * 1000
       end
     end
     local begins = part.begins

@@ -2,7 +2,7 @@
 -- The moments of a schedule. They are whole milliseconds; skipping those that passed is arithmetic, however many they
 -- are.
 local cron = require "jqlua.schedules.cron"
-local zone = require "jqlua.schedules.zone"
+local zones = require "jqlua.schedules.zones"
 
 local M = {}
 
@@ -25,7 +25,7 @@ function M.plan(spec)
     plan.every_ms, plan.offset_ms = to_ms(spec.every), to_ms(spec.offset or 0)
   else
     plan.cron = cron.parse(spec.cron)
-    plan.zone = spec.tz and zone.parse(spec.tz) or zone.fixed((spec.utc_offset or 0) * 60)
+    plan.zone = spec.tz and zones.parse(spec.tz) or zones.fixed((spec.utc_offset or 0) * 60)
   end
   return plan
 end

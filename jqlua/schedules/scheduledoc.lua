@@ -1,6 +1,6 @@
 ---@lazy
 -- Schedules as readers see them.
-local schedule = require "jqlua.schedules.schedule"
+local scheduling = require "jqlua.schedules.scheduling"
 
 local M = {}
 
@@ -11,11 +11,11 @@ local GIVEN = {
   "paused", "job",
 }
 
----@param of table record
+---@param schedule table record
 ---@param next_count number how many moments to name, 0 for no list
 ---@param runs? number likewise, of its last jobs
 ---@return string document
-function M.encode(of, next_count, runs)
+function M.encode(schedule, next_count, runs)
   local parts = {}
   local function put(field, value)
     if value ~= nil then
@@ -23,18 +23,18 @@ function M.encode(of, next_count, runs)
     end
   end
   for _, field in ipairs(GIVEN) do
-    put(field, of.s[field])
+    put(field, schedule.s[field])
   end
-  parts[#parts + 1] = pack("argument") .. of.a -- as it came
-  put("made", of.m)
-  put("next_ms", of.n)
-  put("last_ms", of.l)
-  put("last_id", of.i)
+  parts[#parts + 1] = pack("argument") .. schedule.a -- as it came
+  put("made", schedule.m)
+  put("next_ms", schedule.n)
+  put("last_ms", schedule.l)
+  put("last_id", schedule.i)
   if next_count > 0 then
-    put("next", schedule.upcoming(of, next_count))
+    put("next", scheduling.upcoming(schedule, next_count))
   end
   if (runs or 0) > 0 then
-    put("runs", schedule.runs(of, runs))
+    put("runs", scheduling.runs(schedule, runs))
   end
   return struct.pack(">BI2", 0xDE, #parts) .. table.concat(parts)
 end

@@ -3,8 +3,8 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local cron = require "jqlua.schedules.cron"
-local jobspec = require "jqlua.job.spec"
-local zone = require "jqlua.schedules.zone"
+local jobspec = require "jqlua.job.jobspec"
+local zones = require "jqlua.schedules.zones"
 
 local M = {}
 
@@ -17,7 +17,7 @@ local function check_zone(spec)
   elseif spec.utc_offset ~= nil then
     return "INVALID utc_offset: expected either utc_offset or tz, got both"
   end
-  local rule, problem = zone.parse(spec.tz)
+  local rule, problem = zones.parse(spec.tz)
   if not rule then
     return "INVALID tz: " .. problem
   elseif spec.timezone ~= nil and not check.is_name(spec.timezone) then

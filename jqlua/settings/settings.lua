@@ -2,7 +2,7 @@
 -- places in this order to values.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -54,47 +54,47 @@ M.TRAIL_MAX = 18
 
 ---@rare
 -- Settings of queues this call has looked at, by name of the queue.
-local own = {}
+local known = {}
 
 ---@cold
 --- The settings of its own that a queue has.
 ---@return table<number, number> values by place in the order of storage
-function M.own(owner)
-  local name = owner[queue.NAME]
-  if not own[name] then
+function M.own(queue)
+  local name = queue[queues.NAME]
+  if not known[name] then
     local raw = redis.call("GET", keys.OWN_SETTINGS .. name)
-    own[name] = raw and cmsgpack.unpack(raw) or {}
+    known[name] = raw and cmsgpack.unpack(raw) or {}
   end
-  return own[name]
+  return known[name]
 end
 
 ---@cold
 --- Writes a queue's own settings; the caller has its record written.
 ---@param values table as own gives them
-function M.save_own(owner, values)
-  local name = owner[queue.NAME]
-  own[name] = values
+function M.save_own(queue, values)
+  local name = queue[queues.NAME]
+  known[name] = values
   if not next(values) then
     redis.call("DEL", keys.OWN_SETTINGS .. name)
-    queue.clear(owner, queue.OWN)
+    queues.clear(queue, queues.OWN)
     return
   end
   redis.call("SET", keys.OWN_SETTINGS .. name, cmsgpack.pack(values))
-  queue.set(owner, queue.OWN)
+  queues.set(queue, queues.OWN)
   if not meta.has(meta.HAS_OWN) then
     meta.save_flags(meta.state[meta.FLAGS] + meta.HAS_OWN)
   end
 end
 
 ---@cold
-local function own_at(owner, place)
-  return M.own(owner)[(place - FIRST) / DOUBLE + 1]
+local function own_at(queue, place)
+  return M.own(queue)[(place - FIRST) / DOUBLE + 1]
 end
 
----@param owner? table the queue it is asked for
+---@param queue? table the queue it is asked for
 ---@return number value of the setting at that place
-function M.at(place, owner)
-  return owner and owner[queue.FLAGS] >= queue.OWN and own_at(owner, place)
+function M.at(place, queue)
+  return queue and queue[queues.FLAGS] >= queues.OWN and own_at(queue, place)
     or (struct.unpack(">d", meta.state[meta.RAW], place))
 end
 
@@ -119,28 +119,28 @@ function M.packed(values, first, last)
   return table.concat(packed)
 end
 
----@param owner table queue
+---@param queue table queue
 ---@return number base_s, number cap_s, number jitter
-function M.retry(owner)
-  return M.at(M.RETRY, owner), M.at(M.RETRY + DOUBLE, owner), M.at(M.RETRY + 2 * DOUBLE, owner)
+function M.retry(queue)
+  return M.at(M.RETRY, queue), M.at(M.RETRY + DOUBLE, queue), M.at(M.RETRY + 2 * DOUBLE, queue)
 end
 
 --- How long, and how many of a queue, records of an ended state are kept.
 ---@param letter string d, e or c
----@param owner table queue
+---@param queue table queue
 ---@return number ttl_s, number max
-function M.retention(letter, owner)
+function M.retention(letter, queue)
   local place = letter == states.DONE and M.DONE or letter == states.ERROR and M.ERROR or M.CANCELLED
-  return M.at(place, owner), M.at(place + DOUBLE, owner)
+  return M.at(place, queue), M.at(place + DOUBLE, queue)
 end
 
 ---@cold
 --- Whether nothing is to be kept of a queue's jobs that end so.
 ---@param letter string d, e or c
 ---@return boolean
-function M.is_dropped(letter, owner)
-  if queue.has(owner, queue.OWN) then
-    local ttl_s, max = M.retention(letter, owner)
+function M.is_dropped(letter, queue)
+  if queues.has(queue, queues.OWN) then
+    local ttl_s, max = M.retention(letter, queue)
     return ttl_s == 0 or max == 0
   end
   return meta.has(letter == states.DONE and meta.NO_DONE or letter == states.ERROR and meta.NO_ERROR

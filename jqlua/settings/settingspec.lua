@@ -1,9 +1,13 @@
 ---@lazy
 -- Settings as clients give them and read about them.
 local check = require "jqlua.base.check"
+local jobpath = require "jqlua.values.jobpath"
 local settings = require "jqlua.settings.settings"
 
 local M = {}
+
+-- What only queues have, and as text: what of a job decides in which partition of a cluster it is.
+local ROUTE = "route"
 
 --- name -> unit, meaning, whether a queue may have its own.
 local ABOUT = {
@@ -60,6 +64,9 @@ local function known(of_queues)
       names[#names + 1] = name
     end
   end
+  if of_queues then
+    places[ROUTE], names[#names + 1] = ROUTE, ROUTE
+  end
   return places, table.concat(names, " ")
 end
 
@@ -78,9 +85,15 @@ function M.parse(set, of_queues)
     if not place then
       return nil, check.unknown("set", name, names)
     end
-    local wrong = expected(settings.ALL[place], value)
-    if wrong then
-      return nil, check.problem("set." .. name, wrong, value)
+    local problem
+    if place == ROUTE then
+      problem = value ~= "queue" and select(2, jobpath.parse(value, "set.route", true))
+    else
+      local wrong = expected(settings.ALL[place], value)
+      problem = wrong and check.problem("set." .. name, wrong, value)
+    end
+    if problem then
+      return nil, problem
     end
     values[place] = value == true and 1 or value ~= false and value or 0
   end
@@ -99,11 +112,11 @@ function M.parse_unset(unset, set, of_queues)
   end
   local gone = {}
   for i, name in ipairs(unset) do
-    local path = "unset[" .. i - 1 .. "]"
+    local field = "unset[" .. i - 1 .. "]"
     if not places[name] then
-      return nil, check.problem(path, "one of " .. names:gsub(" ", ", "), name)
+      return nil, check.problem(field, "one of " .. names:gsub(" ", ", "), name)
     elseif set and set[name] ~= nil then
-      return nil, "INVALID " .. path .. ": " .. name .. " is set in the same call"
+      return nil, "INVALID " .. field .. ": " .. name .. " is set in the same call"
     end
     gone[i] = places[name]
   end
@@ -114,7 +127,7 @@ end
 ---@param value number as it is stored
 ---@return number|boolean value as clients know it
 local function shown(place, value)
-  if settings.ALL[place][5] == "boolean" then
+  if place ~= ROUTE and settings.ALL[place][5] == "boolean" then
     return value ~= 0
   end
   return value
@@ -126,7 +139,7 @@ end
 function M.show(values)
   local named = {}
   for place, value in pairs(values) do
-    named[settings.ALL[place][1]] = shown(place, value)
+    named[place == ROUTE and ROUTE or settings.ALL[place][1]] = shown(place, value)
   end
   return named
 end

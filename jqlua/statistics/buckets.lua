@@ -12,7 +12,7 @@
 -- where it is not 0: of the attempts that have ended, those that began in the bucket less those that ended in it.
 local keys = require "jqlua.base.keys"
 local bounds = require "jqlua.settings.bounds"
-local statlog = require "jqlua.statistics.log"
+local statlog = require "jqlua.statistics.statlog"
 
 local M = {}
 
@@ -47,7 +47,7 @@ end
 ---@param counted table value in ms -> how many there were
 local function summary(counted)
   local count, sum, squares, least, greatest = 0, 0, 0, math.huge, 0
-  local of = { 0, 0, 0, 0, 0 }
+  local cell = { 0, 0, 0, 0, 0 }
   for ms, times in pairs(counted) do
     count = count + times
     sum = sum + times * ms
@@ -56,10 +56,10 @@ local function summary(counted)
     greatest = ms > greatest and ms or greatest
     -- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
     local step = ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
-    of[step] = (of[step] or 0) + times
+    cell[step] = (cell[step] or 0) + times
   end
-  of[1], of[2], of[3], of[4], of[5] = count, sum, squares, least, greatest
-  return of
+  cell[1], cell[2], cell[3], cell[4], cell[5] = count, sum, squares, least, greatest
+  return cell
 end
 
 local function add_values(to, from)
@@ -305,16 +305,16 @@ function M.forget(queue)
   M.fold() -- else the log would bring them back
   local first, last = "[" .. queue .. "\0", "(" .. queue .. "\1"
   repeat
-    local found = call("ZRANGEBYLEX", keys.STATS_PAIRS, first, last, "LIMIT", 0, CHUNK)
+    local pairs_of_queue = call("ZRANGEBYLEX", keys.STATS_PAIRS, first, last, "LIMIT", 0, CHUNK)
     local unwanted = { keys.STATS .. queue .. "\0\0" }
-    for i, pair in ipairs(found) do
+    for i, pair in ipairs(pairs_of_queue) do
       unwanted[i + 1] = keys.STATS .. pair
     end
     call("UNLINK", unpack(unwanted))
-    if found[1] then
-      call("ZREM", keys.STATS_PAIRS, unpack(found))
+    if pairs_of_queue[1] then
+      call("ZREM", keys.STATS_PAIRS, unpack(pairs_of_queue))
     end
-  until #found < CHUNK
+  until #pairs_of_queue < CHUNK
 end
 
 return M

@@ -3,7 +3,7 @@
 -- of them written when the call's other writes are. What happens besides is told by who does it.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local settings = require "jqlua.settings.settings"
 
@@ -13,51 +13,51 @@ local call = redis.call
 
 --- A start is noted before the job has its new attempt.
 local function complete(event)
-  local of = event.of
-  if of then
-    event.shown.attempt, event.shown.worker = of[job.ATTEMPT], of[job.WORKER]
+  local job = event.of
+  if job then
+    event.shown.attempt, event.shown.worker = job[jobs.ATTEMPT], job[jobs.WORKER]
     event.of = nil
   end
 end
 
 ---@param shown table fields of the event, to which those are added that all have
 ---@param starts boolean whether the job is about to run
-local function add(of, shown, starts)
-  local is_tracked = job.given(of).track == true
+local function add(job, shown, starts)
+  local is_tracked = jobs.given(job).track == true
   if not is_tracked and not meta.state[meta.EVENTS] then
     return
   end
   local noted = meta.state[meta.NOTED] or { last = {} }
   meta.set(meta.NOTED, noted)
-  local id = of[job.ID]
+  local id = job[jobs.ID]
   if noted.last[id] then
     complete(noted.last[id])
   end
-  shown.id, shown.name, shown.queue = id, of[job.NAME], of[job.QUEUE]
-  shown.attempt, shown.worker, shown.time_ms = of[job.ATTEMPT], of[job.WORKER], meta.state[meta.NOW_MS]
-  local event = { is_tracked = is_tracked, of = starts and of or nil, shown = shown }
+  shown.id, shown.name, shown.queue = id, job[jobs.NAME], job[jobs.QUEUE]
+  shown.attempt, shown.worker, shown.time_ms = job[jobs.ATTEMPT], job[jobs.WORKER], meta.state[meta.NOW_MS]
+  local event = { is_tracked = is_tracked, of = starts and job or nil, shown = shown }
   noted.last[id] = event
   noted[#noted + 1] = event
 end
 
 --- Notes a change of state; the job is in the new one.
----@param of table job
+---@param job table job
 ---@param from? string letter, nil for a new job
 ---@param to string letter
-function M.note(of, from, to)
+function M.note(job, from, to)
   local state, before = states.name(to), from and states.name(from)
   if state ~= before then
-    add(of, { state = state, from = before or nil }, to == states.RUNNING)
+    add(job, { state = state, from = before or nil }, to == states.RUNNING)
   end
 end
 
 --- Notes what is no change of state.
 ---@param what string its name
 ---@param more? table further fields
-function M.tell(of, what, more)
+function M.tell(job, what, more)
   local shown = more or {}
-  shown.event, shown.state = what, states.name(of[job.STATE])
-  add(of, shown, false)
+  shown.event, shown.state = what, states.name(job[jobs.STATE])
+  add(job, shown, false)
 end
 
 --- Writes and publishes what was noted.

@@ -3,7 +3,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
-local statistics = require "jqlua.statistics.buckets"
+local buckets = require "jqlua.statistics.buckets"
 
 local M = {}
 
@@ -58,7 +58,7 @@ end
 ---@return table {level, first, last, ms in a bucket}
 local function range_of(spec)
   local level = LEVELS[spec.by]
-  local width, kept = statistics.level(level)
+  local width, kept = buckets.level(level)
   local current = math.floor(meta.state[meta.NOW_MS] / width)
   local first, last = current - kept + 1, current + kept
   if spec.from_ms then
@@ -74,13 +74,13 @@ local names = { of = "", fields = {} } -- of the buckets looked at last: for man
 
 ---@return string[]
 local function fields_of(level, first, last)
-  local of = level .. first .. ":" .. last
-  if names.of ~= of then
+  local range_key = level .. first .. ":" .. last
+  if names.of ~= range_key then
     local fields = {}
     for bucket = first, last do
       fields[#fields + 1] = level .. bucket
     end
-    names.of, names.fields = of, fields
+    names.of, names.fields = range_key, fields
   end
   return names.fields
 end
@@ -123,54 +123,55 @@ local function keys_of(spec)
   return { "\0" }
 end
 
-local function percentile(of, steps, share)
-  local left = of[1] * share
+local function percentile(summary, steps, share)
+  local left = summary[1] * share
   for _, step in ipairs(steps) do
     left = left - step[2]
     if left <= 0 then
-      return math.max(of[4], math.min(of[5], step[1]))
+      return math.max(summary[4], math.min(summary[5], step[1]))
     end
   end
-  return of[5]
+  return summary[5]
 end
 
----@param of table? as cells have it
+---@param summary table? as cells have it
 ---@param is_brief? boolean without the histogram
 ---@return table
-function M.distribution(of, is_brief)
-  if not of then
+function M.distribution(summary, is_brief)
+  if not summary then
     return {
       count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0,
       histogram = not is_brief and {} or nil,
     }
   end
   local steps = {}
-  for place, number in pairs(of) do
-    if place >= statistics.STEPS then
-      local step = place - statistics.STEPS
-      steps[#steps + 1] = { step == 0 and 0 or math.floor(statistics.STEP ^ (step - 1)), number }
+  for place, number in pairs(summary) do
+    if place >= buckets.STEPS then
+      local step = place - buckets.STEPS
+      steps[#steps + 1] = { step == 0 and 0 or math.floor(buckets.STEP ^ (step - 1)), number }
     end
   end
   table.sort(steps, function(a, b)
     return a[1] < b[1]
   end)
-  local mean = of[2] / of[1]
+  local mean = summary[2] / summary[1]
   return {
-    count = of[1], mean = mean, deviation = math.sqrt(math.max(0, of[3] / of[1] - mean * mean)), min = of[4],
-    max = of[5], p50 = percentile(of, steps, 0.5), p90 = percentile(of, steps, 0.9), p95 = percentile(of, steps, 0.95),
-    p99 = percentile(of, steps, 0.99), histogram = not is_brief and steps or nil,
+    count = summary[1], mean = mean, deviation = math.sqrt(math.max(0, summary[3] / summary[1] - mean * mean)),
+    min = summary[4], max = summary[5], p50 = percentile(summary, steps, 0.5), p90 = percentile(summary, steps, 0.9),
+    p95 = percentile(summary, steps, 0.95), p99 = percentile(summary, steps, 0.99),
+    histogram = not is_brief and steps or nil,
   }
 end
 
 local function fill(document, cell, is_brief)
   local place = 0
-  for kind in statistics.KINDS:gmatch("%a+") do
+  for kind in buckets.KINDS:gmatch("%a+") do
     place = place + 1
     document[kind] = cell[place]
   end
-  document.net_starts = cell[statistics.NET] or 0
-  document.wait = M.distribution(cell[statistics.WAIT], is_brief)
-  document.run = M.distribution(cell[statistics.RUN], is_brief)
+  document.net_starts = cell[buckets.NET] or 0
+  document.wait = M.distribution(cell[buckets.WAIT], is_brief)
+  document.run = M.distribution(cell[buckets.RUN], is_brief)
   return cmsgpack.pack(document)
 end
 
@@ -180,11 +181,11 @@ end
 ---@param each fun(bucket: number, cell: table)
 ---@return table cell
 function M.sum(spec, pending, each)
-  local range, sum = range_of(spec), statistics.new()
+  local range, sum = range_of(spec), buckets.new()
   for _, key in ipairs(keys_of(spec)) do
     each_cell(key, range, pending, function(bucket, cell)
       each(bucket, cell)
-      statistics.add(sum, cell)
+      buckets.add(sum, cell)
     end)
   end
   return sum
@@ -193,15 +194,15 @@ end
 --- A document for each bucket in which something happened, oldest first.
 function M.buckets(spec)
   local range = range_of(spec)
-  local pending = statistics.cells(call("GET", keys.LOG))
+  local pending = buckets.cells(call("GET", keys.LOG))
   local sums, order = {}, {}
   for _, key in ipairs(keys_of(spec)) do
     each_cell(key, range, pending, function(bucket, cell)
       if not sums[bucket] then
-        sums[bucket] = statistics.new()
+        sums[bucket] = buckets.new()
         order[#order + 1] = bucket
       end
-      statistics.add(sums[bucket], cell)
+      buckets.add(sums[bucket], cell)
     end)
   end
   table.sort(order)
@@ -222,43 +223,43 @@ local function pairs_behind(spec, pending, most)
   if cursor ~= "" and (not spec.queue or cursor >= spec.queue .. "\0") then
     low = "(" .. cursor
   end
-  local found = call("ZRANGEBYLEX", keys.STATS_PAIRS, low, high, "LIMIT", 0, most)
-  local last = #found == most and found[most]
+  local listed = call("ZRANGEBYLEX", keys.STATS_PAIRS, low, high, "LIMIT", 0, most)
+  local last = #listed == most and listed[most]
   local known = {}
-  for _, key in ipairs(found) do
+  for _, key in ipairs(listed) do
     known[key] = true
   end
   for key in pairs(pending) do
-    if statistics.is_pair(key) and not known[key] and (cursor == "" or key > cursor) and (not last or key < last)
+    if buckets.is_pair(key) and not known[key] and (cursor == "" or key > cursor) and (not last or key < last)
       and (not spec.queue or key:sub(1, #spec.queue + 1) == spec.queue .. "\0") then
-      found[#found + 1] = key
+      listed[#listed + 1] = key
     end
   end
-  table.sort(found)
-  return found, not last
+  table.sort(listed)
+  return listed, not last
 end
 
 --- One document for each pair of queue and name.
 ---@return table {cursor, document, ...}
 function M.series(spec)
   local range = range_of(spec)
-  local pending = statistics.cells(call("GET", keys.LOG))
-  local found, is_end = pairs_behind(spec, pending, spec.count or 100)
-  local reply = { is_end and "" or found[#found] }
-  for i, key in ipairs(found) do
+  local pending = buckets.cells(call("GET", keys.LOG))
+  local listed, is_end = pairs_behind(spec, pending, spec.count or 100)
+  local reply = { is_end and "" or listed[#listed] }
+  for i, key in ipairs(listed) do
     local queue, name = key:match("^(%Z*)%z(.*)$")
     name = name == "" and queue or name
     if not spec.name or spec.name == name then
-      local sum, is_active = statistics.new(), false
+      local sum, is_active = buckets.new(), false
       each_cell(key, range, pending, function(_, cell)
         is_active = true
-        statistics.add(sum, cell)
+        buckets.add(sum, cell)
       end)
       if is_active then
         reply[#reply + 1] = fill({ queue = queue, name = name }, sum, spec.brief)
       end
     end
-    if not budget.pay(budget.LOOK) and i < #found then
+    if not budget.pay(budget.LOOK) and i < #listed then
       reply[1] = key
       break
     end

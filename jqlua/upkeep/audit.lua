@@ -4,17 +4,17 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local auditindex = require "jqlua.upkeep.audit_index"
-local auditkeys = require "jqlua.upkeep.audit_keys"
-local auditlanes = require "jqlua.upkeep.audit_lanes"
-local auditlinks = require "jqlua.upkeep.audit_links"
-local auditschedules = require "jqlua.upkeep.audit_schedules"
-local auditwebhooks = require "jqlua.upkeep.audit_webhooks"
-local job = require "jqlua.job.record"
+local audit_index = require "jqlua.upkeep.audit_index"
+local audit_keys = require "jqlua.upkeep.audit_keys"
+local audit_lanes = require "jqlua.upkeep.audit_lanes"
+local audit_links = require "jqlua.upkeep.audit_links"
+local audit_schedules = require "jqlua.upkeep.audit_schedules"
+local audit_webhooks = require "jqlua.upkeep.audit_webhooks"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -22,63 +22,64 @@ local call = redis.call
 -- Of a larger set, the two ends are looked at.
 local MOST_MEMBERS = 300
 
-local function found(problems, ...)
+local function report(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
 end
 
-local function check_expiry(of, problems)
-  local expires_ms = job.options(of).expires_ms
-  local score = call("ZSCORE", keys.EXPIRING .. of[job.QUEUE], of[job.ID])
-  local is_waiting = states.is_of(of[job.STATE], states.WAITING) and of[job.ATTEMPT] == 0
+local function check_expiry(job, problems)
+  local expires_ms = jobs.options(job).expires_ms
+  local score = call("ZSCORE", keys.EXPIRING .. job[jobs.QUEUE], job[jobs.ID])
+  local is_waiting = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
   if is_waiting and expires_ms and tonumber(score or -1) ~= expires_ms then
-    found(problems, "job", of[job.ID], "is missing among those that expire")
+    report(problems, "job", job[jobs.ID], "is missing among those that expire")
   elseif score and not (is_waiting and expires_ms) then
-    found(problems, "job", of[job.ID], "stands among those that expire, but does not")
+    report(problems, "job", job[jobs.ID], "stands among those that expire, but does not")
   end
 end
 
 local function check_job(id, problems)
-  local of = job.read(id)
-  if not of then
+  local job = jobs.read(id)
+  if not job then
     return
   end
-  budget.pay(budget.STEP + budget.of_job(of))
-  local owner = queue.load(of[job.QUEUE])
+  budget.pay(budget.STEP + budget.of_job(job))
+  local queue = queues.load(job[jobs.QUEUE])
   for letter in states.ALL:gmatch(".") do
-    local score = call("ZSCORE", queue.key(owner, letter), id)
-    if letter == of[job.STATE] and not score then
-      found(problems, "job", id, "is missing in its set", letter)
-    elseif letter ~= of[job.STATE] and score then
-      found(problems, "job", id, "of state", of[job.STATE], "stands in set", letter)
-    elseif (letter == states.QUEUED or letter == states.IN_LANE) and score and tonumber(score) ~= of[job.PRIORITY] then
-      found(problems, "job", id, "has priority", of[job.PRIORITY], "and score", score)
+    local score = call("ZSCORE", queues.key(queue, letter), id)
+    if letter == job[jobs.STATE] and not score then
+      report(problems, "job", id, "is missing in its set", letter)
+    elseif letter ~= job[jobs.STATE] and score then
+      report(problems, "job", id, "of state", job[jobs.STATE], "stands in set", letter)
+    elseif score and (letter == states.QUEUED or letter == states.IN_LANE) and tonumber(score) ~= job[jobs.PRIORITY]
+    then
+      report(problems, "job", id, "has priority", job[jobs.PRIORITY], "and score", score)
     end
   end
-  check_expiry(of, problems)
-  auditindex.check_job(of, problems)
-  if of[job.STATE] == states.IN_LANE then
-    auditlanes.check_waiting(of, problems)
-  elseif of[job.STATE] == states.QUEUED and of[job.UNITS] ~= "" then
-    found(problems, "job", id, "has units and waits in no lane")
+  check_expiry(job, problems)
+  audit_index.check_job(job, problems)
+  if job[jobs.STATE] == states.IN_LANE then
+    audit_lanes.check_waiting(job, problems)
+  elseif job[jobs.STATE] == states.QUEUED and job[jobs.UNITS] ~= "" then
+    report(problems, "job", id, "has units and waits in no lane")
   end
-  if (of[job.UNITS] ~= "") ~= job.has(of, job.LANED) then
-    found(problems, "job", id, "has a wrong lane flag")
+  if (job[jobs.UNITS] ~= "") ~= jobs.has(job, jobs.LANED) then
+    report(problems, "job", id, "has a wrong lane flag")
   end
-  auditlinks.check_job(of, problems)
+  audit_links.check_job(job, problems)
   if call("EXISTS", keys.ARGUMENT .. id) == 0 then
-    found(problems, "job", id, "has lost its argument")
+    report(problems, "job", id, "has lost its argument")
   end
-  if (call("EXISTS", keys.OUTCOME .. id) == 1) ~= job.has(of, job.HAS_OUTCOME) then
-    found(problems, "job", id, "has a wrong outcome flag")
+  if (call("EXISTS", keys.OUTCOME .. id) == 1) ~= jobs.has(job, jobs.HAS_OUTCOME) then
+    report(problems, "job", id, "has a wrong outcome flag")
   end
-  if (call("EXISTS", keys.EXTRA .. id) == 1) ~= job.has(of, job.HAS_EXTRA) then
-    found(problems, "job", id, "has a wrong extra flag")
+  if (call("EXISTS", keys.EXTRA .. id) == 1) ~= jobs.has(job, jobs.HAS_EXTRA) then
+    report(problems, "job", id, "has a wrong extra flag")
   end
-  local is_held = job.has(of, job.HELD)
-  if is_held and of[job.STATE] ~= states.RUNNING then
-    found(problems, "job", id, "is held in state", of[job.STATE])
-  elseif is_held and not call("ZSCORE", keys.HELD .. of[job.WORKER], id) then
-    found(problems, "job", id, "is missing among those its worker holds")
+  local is_held = jobs.has(job, jobs.HELD)
+  if is_held and job[jobs.STATE] ~= states.RUNNING then
+    report(problems, "job", id, "is held in state", job[jobs.STATE])
+  elseif is_held and not call("ZSCORE", keys.HELD .. job[jobs.WORKER], id) then
+    report(problems, "job", id, "is missing among those its worker holds")
   end
 end
 
@@ -100,42 +101,42 @@ end
 
 local function check_bound(problems, what, bound, actual)
   if actual and bound > actual then
-    found(problems, what, "is noted as due at", bound, "but is due at", actual)
+    report(problems, what, "is noted as due at", bound, "but is due at", actual)
   end
 end
 
-local BOUND = { r = queue.DUE_RUNNING, s = queue.DUE_WAITING, t = queue.DUE_WAITING }
+local BOUND = { r = queues.DUE_RUNNING, s = queues.DUE_WAITING, t = queues.DUE_WAITING }
 
 local function check_set(letter, name, problems)
-  local owner = queue.load(name)
-  local key = queue.key(owner, letter)
+  local queue = queues.load(name)
+  local key = queues.key(queue, letter)
   for _, id in ipairs(members(key)) do
-    local of = job.read(id)
-    if not of then
-      found(problems, "set", letter, "of queue", name, "holds", id, "which has no record")
-    elseif of[job.STATE] ~= letter or of[job.QUEUE] ~= name then
-      found(problems, "set", letter, "of queue", name, "holds", id, "of state", of[job.STATE], "and queue",
-        of[job.QUEUE])
+    local job = jobs.read(id)
+    if not job then
+      report(problems, "set", letter, "of queue", name, "holds", id, "which has no record")
+    elseif job[jobs.STATE] ~= letter or job[jobs.QUEUE] ~= name then
+      report(problems, "set", letter, "of queue", name, "holds", id, "of state", job[jobs.STATE], "and queue",
+        job[jobs.QUEUE])
     end
   end
   if not call("ZSCORE", keys.QUEUE_NAMES, name) then
-    found(problems, "queue", name, "has jobs and is missing among the names")
+    report(problems, "queue", name, "has jobs and is missing among the names")
   end
-  if owner[queue.IS_NEW] then
-    found(problems, "queue", name, "has jobs and no record")
+  if queue[queues.IS_NEW] then
+    report(problems, "queue", name, "has jobs and no record")
   end
-  if letter == states.QUEUED and queue.is_listed(owner) then
+  if letter == states.QUEUED and queues.is_listed(queue) then
     local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
     local priority = tonumber(first[2])
-    local bound = owner[queue.HEAD_PRIORITY]
-    if bound > priority or (bound == priority and owner[queue.HEAD_ID] > first[1]) then
-      found(problems, "queue", name, "has a better job than its bound says")
+    local bound = queue[queues.HEAD_PRIORITY]
+    if bound > priority or (bound == priority and queue[queues.HEAD_ID] > first[1]) then
+      report(problems, "queue", name, "has a better job than its bound says")
     end
   elseif BOUND[letter] then
-    local bound, late_ms = owner[BOUND[letter]], 0
+    local bound, late_ms = queue[BOUND[letter]], 0
     if letter == states.RUNNING then
       -- A lease that is over is looked at when its grace is; after a change of settings all of them are.
-      late_ms = settings.at(settings.LEASE_GRACE, owner) * 1000
+      late_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
       bound = math.min(bound, tonumber(call("ZSCORE", keys.DUE, "E") or meta.NONE))
     end
     check_bound(problems, "set " .. letter .. " of queue " .. name, bound, (first_score(key) or meta.NONE) + late_ms)
@@ -143,56 +144,56 @@ local function check_set(letter, name, problems)
 end
 
 local function check_queue(name, problems)
-  local owner = queue.load(name)
-  for _, field in ipairs({ queue.DUE_RUNNING, queue.DUE_WAITING, queue.DUE_ENDED }) do
-    if owner[field] ~= meta.NONE then
-      local member = queue.due_member(owner, field)
-      check_bound(problems, member, tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE), owner[field])
+  local queue = queues.load(name)
+  for _, field in ipairs({ queues.DUE_RUNNING, queues.DUE_WAITING, queues.DUE_ENDED }) do
+    if queue[field] ~= meta.NONE then
+      local member = queues.due_member(queue, field)
+      check_bound(problems, member, tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE), queue[field])
     end
   end
   local is_own = call("EXISTS", keys.OWN_SETTINGS .. name) == 1
-  if is_own ~= queue.has(owner, queue.OWN) or is_own and not meta.has(meta.HAS_OWN) then
-    found(problems, "queue", name, "has a wrong flag of settings of its own")
+  if is_own ~= queues.has(queue, queues.OWN) or is_own and not meta.has(meta.HAS_OWN) then
+    report(problems, "queue", name, "has a wrong flag of settings of its own")
   end
-  local bound = owner[queue.HEAD_PRIORITY]
+  local bound = queue[queues.HEAD_PRIORITY]
   if bound ~= meta.NONE
-    and tonumber(call("ZSCORE", keys.HEADS .. "*", owner[queue.HEAD_ID] .. name) or meta.NONE) ~= bound then
-    found(problems, "queue", name, "is not where it belongs in the index of queues")
+    and tonumber(call("ZSCORE", keys.HEADS .. "*", queue[queues.HEAD_ID] .. name) or meta.NONE) ~= bound then
+    report(problems, "queue", name, "is not where it belongs in the index of queues")
   end
-  if bound == meta.NONE and queue.is_listed(owner) and call("EXISTS", queue.key(owner, states.QUEUED)) == 1 then
-    found(problems, "queue", name, "has jobs and no entry in the index of queues")
+  if bound == meta.NONE and queues.is_listed(queue) and call("EXISTS", queues.key(queue, states.QUEUED)) == 1 then
+    report(problems, "queue", name, "has jobs and no entry in the index of queues")
   end
 end
 
 local function check_heads(pattern, problems)
   for _, member in ipairs(members(keys.HEADS .. pattern)) do
-    if queue.load(member:sub(15))[queue.HEAD_ID] ~= member:sub(1, 14) then
-      found(problems, "index", pattern, "has a stray entry", member)
+    if queues.load(member:sub(15))[queues.HEAD_ID] ~= member:sub(1, 14) then
+      report(problems, "index", pattern, "has a stray entry", member)
     end
   end
 end
 
 local function check_worker(id, problems)
-  local record = worker.load(id)
+  local record = workers.load(id)
   local held = call("ZRANGE", keys.HELD .. id, 0, -1)
   if not record and held[1] then
-    found(problems, "worker", id, "is unknown and holds jobs")
+    report(problems, "worker", id, "is unknown and holds jobs")
   end
   for _, job_id in ipairs(held) do
-    local of = job.read(job_id)
-    if not of or of[job.STATE] ~= states.RUNNING or not job.has(of, job.HELD) or of[job.WORKER] ~= id then
-      found(problems, "worker", id, "does not hold", job_id)
+    local job = jobs.read(job_id)
+    if not job or job[jobs.STATE] ~= states.RUNNING or not jobs.has(job, jobs.HELD) or job[jobs.WORKER] ~= id then
+      report(problems, "worker", id, "does not hold", job_id)
     end
   end
   if record and record.u then
     local has_room = #held < record.m and not record.k and not call("ZSCORE", keys.RESTING, id)
     if has_room ~= (call("ZSCORE", keys.POOL .. record.p, id) ~= false) then
-      found(problems, "worker", id, "stands wrongly in its pool")
+      report(problems, "worker", id, "stands wrongly in its pool")
     end
   end
   for secret in string.gmatch(record and record.s or "", "[^ ]+") do
-    if not worker.is_secret(secret) then
-      found(problems, "worker", id, "has a secret that is none")
+    if not workers.is_secret(secret) then
+      report(problems, "worker", id, "has a secret that is none")
     end
   end
 end
@@ -200,28 +201,28 @@ end
 local function check_expiring(name, problems)
   for _, id in ipairs(members(keys.EXPIRING .. name)) do
     if call("EXISTS", keys.JOB .. id) == 0 then
-      found(problems, "queue", name, "expects", id, "to expire, which has no record")
+      report(problems, "queue", name, "expects", id, "to expire, which has no record")
     end
   end
-  local bound = queue.load(name)[queue.DUE_WAITING]
+  local bound = queues.load(name)[queues.DUE_WAITING]
   check_bound(problems, "expiry of queue " .. name, bound, first_score(keys.EXPIRING .. name))
 end
 
 local function check_starts(id, problems)
   if call("EXISTS", keys.KEY .. id) == 0 then
-    found(problems, "starts of key", id, "are of no key")
+    report(problems, "starts of key", id, "are of no key")
   end
 end
 
 local function check_walk(name, problems)
   if not call("ZSCORE", keys.DUE, "v" .. name) then
-    found(problems, "queue", name, "is to be looked through and nobody does")
+    report(problems, "queue", name, "is to be looked through and nobody does")
   end
 end
 
 local function check_settings(name, problems)
-  if queue.load(name)[queue.IS_NEW] then
-    found(problems, "settings of queue", name, "are of no queue")
+  if queues.load(name)[queues.IS_NEW] then
+    report(problems, "settings of queue", name, "are of no queue")
   end
 end
 
@@ -241,18 +242,18 @@ end
 local CHECKS = {
   j = check_job,
   y = check_expiring,
-  lane = auditlanes.check_lane,
-  key = auditlanes.check_key,
-  limit = auditlanes.check_limit,
-  lanes = auditlanes.check_index,
+  lane = audit_lanes.check_lane,
+  key = audit_lanes.check_key,
+  limit = audit_lanes.check_limit,
+  lanes = audit_lanes.check_index,
   starts = check_starts,
   walk = check_walk,
-  ["waits-for"] = auditlinks.check_waiting,
-  dependents = auditlinks.check_dependents,
-  readers = auditlinks.check_readers,
-  unique = auditlinks.check_unique,
-  tagged = auditindex.check_tag,
-  failed = auditindex.check_group,
+  ["waits-for"] = audit_links.check_waiting,
+  dependents = audit_links.check_dependents,
+  readers = audit_links.check_readers,
+  unique = audit_links.check_unique,
+  tagged = audit_index.check_tag,
+  failed = audit_index.check_group,
   settings = check_settings,
   heads = check_heads,
   held = check_worker,
@@ -260,7 +261,7 @@ local CHECKS = {
 
 --- By a key's whole name.
 local CHECKS_OF_ONE = {
-  ["unique-kept"] = auditlinks.check_kept,
+  ["unique-kept"] = audit_links.check_kept,
   ["queue-names"] = check_queues,
   workers = check_workers,
 }
@@ -279,26 +280,26 @@ function M.key(name, problems)
   if CHECKS[kind] then
     CHECKS[kind](rest, problems)
   elseif (kind == "o" or kind == "x" or kind == "a") and call("EXISTS", keys.JOB .. rest) == 0 then
-    found(problems, "key", name, "has no job")
+    report(problems, "key", name, "has no job")
   elseif kind and #kind == 1 and states.is_of(kind, states.ALL) then
     check_set(kind, rest, problems)
   elseif CHECKS_OF_ONE[name] then
     CHECKS_OF_ONE[name](problems)
   elseif LISTS[name] then
-    auditindex.check_names(LISTS[name][1], LISTS[name][2], problems)
+    audit_index.check_names(LISTS[name][1], LISTS[name][2], problems)
   end
 end
 
 --- Checks what stands in meta, schedules, and keys.
 function M.bounds(problems)
-  auditschedules.check(problems)
-  auditkeys.check(problems)
-  auditwebhooks.check(problems)
+  audit_schedules.check(problems)
+  audit_keys.check(problems)
+  audit_webhooks.check(problems)
   check_bound(problems, "namespace", meta.state[meta.NEXT_DUE], first_score(keys.DUE))
   local noted = tonumber(call("ZSCORE", keys.DUE, "O") or meta.NONE)
   check_bound(problems, "keys that open", noted, first_score(keys.OPENING))
   if meta.state[meta.SLEEPERS] ~= call("HLEN", keys.SLEEPERS) then
-    found(problems, "meta counts", meta.state[meta.SLEEPERS], "channels with sleepers")
+    report(problems, "meta counts", meta.state[meta.SLEEPERS], "channels with sleepers")
   end
 end
 

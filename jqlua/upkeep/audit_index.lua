@@ -1,10 +1,10 @@
 ---@lazy
 -- The part of the audit that is about the indexes of tags and of failures, against the job records and back.
 local keys = require "jqlua.base.keys"
-local failgroups = require "jqlua.job.failed"
-local job = require "jqlua.job.record"
+local failure_groups = require "jqlua.job.failure_groups"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
+local queues = require "jqlua.queue.queues"
 
 local M = {}
 
@@ -13,39 +13,39 @@ local call = redis.call
 -- Of a larger set, the first are looked at.
 local MOST_MEMBERS = 300
 
-local function found(problems, ...)
+local function report(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
 end
 
-local function tags_of(of)
-  return of[job.OPTIONS] ~= "" and job.options(of).tags or {}
+local function tags_of(job)
+  return job[jobs.OPTIONS] ~= "" and jobs.options(job).tags or {}
 end
 
-local function group_of(of)
-  return failgroups.group_of(call("GET", keys.EXTRA .. of[job.ID]))
+local function group_of(job)
+  return failure_groups.group_of(call("GET", keys.EXTRA .. job[jobs.ID]))
 end
 
 --- What must be there for a job.
----@param of table
-function M.check_job(of, problems)
-  local id = of[job.ID]
-  local tags = tags_of(of)
+---@param job table
+function M.check_job(job, problems)
+  local id = job[jobs.ID]
+  local tags = tags_of(job)
   for _, tag in ipairs(tags) do
     if not call("ZSCORE", keys.TAGGED .. tag, id) then
-      found(problems, "job", id, "is missing among those with tag", tag)
+      report(problems, "job", id, "is missing among those with tag", tag)
     end
   end
-  local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == states.ERROR then
-    local group = group_of(of)
-    local ended_ms = call("ZSCORE", queue.key(owner, states.ERROR), id)
+  local queue = queues.load(job[jobs.QUEUE])
+  if job[jobs.STATE] == states.ERROR then
+    local group = group_of(job)
+    local ended_ms = call("ZSCORE", queues.key(queue, states.ERROR), id)
     if call("ZSCORE", keys.FAILED .. group, id) ~= ended_ms then
-      found(problems, "job", id, "is missing among the failures of group", group)
+      report(problems, "job", id, "is missing among the failures of group", group)
     end
   end
-  if (tags[1] or job.options(of).unique_for or of[job.STATE] == states.ERROR)
-    and not queue.has(owner, queue.INDEXED) then
-    found(problems, "queue", of[job.QUEUE], "has jobs in indexes and does not know it")
+  if (tags[1] or jobs.options(job).unique_for or job[jobs.STATE] == states.ERROR)
+    and not queues.has(queue, queues.INDEXED) then
+    report(problems, "queue", job[jobs.QUEUE], "has jobs in indexes and does not know it")
   end
 end
 
@@ -53,36 +53,36 @@ end
 function M.check_tag(tag, problems)
   local key = keys.TAGGED .. tag
   for _, id in ipairs(call("ZRANGE", key, 0, MOST_MEMBERS - 1)) do
-    local of = job.read(id)
+    local job = jobs.read(id)
     local has = false
-    for _, its_tag in ipairs(of and tags_of(of) or {}) do
+    for _, its_tag in ipairs(job and tags_of(job) or {}) do
       has = has or its_tag == tag
     end
     if not has then
-      found(problems, "tag", tag, "holds", id, of and "which does not have it" or "which has no record")
+      report(problems, "tag", tag, "holds", id, job and "which does not have it" or "which has no record")
     end
   end
   local count = tonumber(call("ZSCORE", keys.TAGS, tag) or 0)
   if count ~= call("ZCARD", key) then
-    found(problems, "tag", tag, "is counted as", count, "and has", call("ZCARD", key))
+    report(problems, "tag", tag, "is counted as", count, "and has", call("ZCARD", key))
   end
   if not call("ZSCORE", keys.TAG_NAMES, tag) then
-    found(problems, "tag", tag, "is missing among the names")
+    report(problems, "tag", tag, "is missing among the names")
   end
 end
 
 ---@param group string
 function M.check_group(group, problems)
   for _, id in ipairs(call("ZRANGE", keys.FAILED .. group, 0, MOST_MEMBERS - 1)) do
-    local of = job.read(id)
-    if not of then
-      found(problems, "group", group, "holds", id, "which has no record")
-    elseif of[job.STATE] ~= states.ERROR or group_of(of) ~= group then
-      found(problems, "group", group, "holds", id, "of state", of[job.STATE], "and group", group_of(of))
+    local job = jobs.read(id)
+    if not job then
+      report(problems, "group", group, "holds", id, "which has no record")
+    elseif job[jobs.STATE] ~= states.ERROR or group_of(job) ~= group then
+      report(problems, "group", group, "holds", id, "of state", job[jobs.STATE], "and group", group_of(job))
     end
   end
   if not call("ZSCORE", keys.FAILED_GROUPS, group) then
-    found(problems, "group", group, "is missing among the groups")
+    report(problems, "group", group, "is missing among the groups")
   end
 end
 
@@ -92,7 +92,7 @@ end
 function M.check_names(list, prefix, problems)
   for _, name in ipairs(call("ZRANGE", list, 0, MOST_MEMBERS - 1)) do
     if call("EXISTS", prefix .. name) == 0 then
-      found(problems, "name", name, "is listed and has no jobs")
+      report(problems, "name", name, "is listed and has no jobs")
     end
   end
 end

@@ -2,17 +2,17 @@
 -- The part of the audit that is about lanes and constraints: every job that waits in a lane stands in it, every lane
 -- that has jobs stands in an index at its head or before, keys have in use what the jobs have taken.
 local keys = require "jqlua.base.keys"
-local changes = require "jqlua.limits.rollout"
-local constraint = require "jqlua.limits.constraint"
+local rollout = require "jqlua.limits.rollout"
+local constraints = require "jqlua.limits.constraints"
 local due = require "jqlua.base.due"
-local job = require "jqlua.job.record"
+local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queue = require "jqlua.queue.record"
-local ready = require "jqlua.limits.lane_index"
+local queues = require "jqlua.queue.queues"
+local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
-local units = require "jqlua.limits.units"
+local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -25,7 +25,7 @@ local MOST_COUNTED = 4000
 local CHUNK = 200
 local HOLDERS = "rtswq" -- states of jobs that may have units
 
-local function found(problems, ...)
+local function report(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
 end
 
@@ -49,42 +49,42 @@ end
 
 ---@return boolean # whether the index has an entry of the lane no later than its head
 local function has_entry(index, path, lane, priority, id)
-  local entries = entries_of(ready.node(index, path))
+  local entries = entries_of(lane_index.node(index, path))
   local entry = entries and entries[lane]
-  return not entries or (entry ~= nil and not ready.is_before(priority, id, entry[1], entry[2]))
+  return not entries or (entry ~= nil and not lane_index.is_before(priority, id, entry[1], entry[2]))
 end
 
 --- A job in state w.
-function M.check_waiting(of, problems)
-  local own = units.of(of)
-  if not own then
-    return found(problems, "job", of[job.ID], "waits in a lane and has no units")
+function M.check_waiting(job, problems)
+  local units = job_units.of(job)
+  if not units then
+    return report(problems, "job", job[jobs.ID], "waits in a lane and has no units")
   end
-  local score = call("ZSCORE", keys.LANE .. own[units.LANE], of[job.ID])
-  if tonumber(score or "nan") ~= of[job.PRIORITY] then
-    found(problems, "job", of[job.ID], "is missing in its lane")
+  local score = call("ZSCORE", keys.LANE .. units[job_units.LANE], job[jobs.ID])
+  if tonumber(score or "nan") ~= job[jobs.PRIORITY] then
+    report(problems, "job", job[jobs.ID], "is missing in its lane")
   end
 end
 
 ---@param lane string
 function M.check_lane(lane, problems)
   local first = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
-  local of = first[1] and job.read(first[1])
-  local own = of and of[job.STATE] == states.IN_LANE and units.of(of)
-  if not own or own[units.LANE] ~= lane then
-    return found(problems, "lane", lane, "holds", tostring(first[1]), "which does not wait in it")
+  local job = first[1] and jobs.read(first[1])
+  local units = job and job[jobs.STATE] == states.IN_LANE and job_units.of(job)
+  if not units or units[job_units.LANE] ~= lane then
+    return report(problems, "lane", lane, "holds", tostring(first[1]), "which does not wait in it")
   end
   local priority, id = tonumber(first[2]), first[1]
-  local name, path = of[job.QUEUE], own[units.PATH]
-  if has_entry(ready.of_queue(name), path, lane, priority, id) then
+  local name, path = job[jobs.QUEUE], units[job_units.PATH]
+  if has_entry(lane_index.of_queue(name), path, lane, priority, id) then
     return
   end
-  for _, entry in ipairs(own[units.ENTRIES]) do
-    if has_entry(parking.index(entry[units.NAME], parking.place_of(entry, name)), path, lane, priority, id) then
+  for _, entry in ipairs(units[job_units.ENTRIES]) do
+    if has_entry(parking.index(entry[job_units.NAME], parking.place_of(entry, name)), path, lane, priority, id) then
       return
     end
   end
-  found(problems, "lane", lane, "of queue", name, "has jobs and stands nowhere")
+  report(problems, "lane", lane, "of queue", name, "has jobs and stands nowhere")
 end
 
 -- Units that jobs have, by key; one place: what was counted in this call.
@@ -98,11 +98,11 @@ local function count_in(taken, ids)
       wanted[#wanted + 1] = keys.JOB .. ids[i]
     end
     for i, raw in ipairs(call("MGET", unpack(wanted))) do
-      local of = raw and job.is_laned(raw) and job.decode(ids[first + i - 1], raw)
-      for _, entry in ipairs(of and units.of(of)[units.ENTRIES] or {}) do
-        if entry[units.IS_TAKEN] then
-          taken[entry[units.NAME]] = (taken[entry[units.NAME]] or 0) + 1
-          taken[entry[units.NUMBER]] = (taken[entry[units.NUMBER]] or 0) + 1
+      local job = raw and jobs.is_laned(raw) and jobs.decode(ids[first + i - 1], raw)
+      for _, entry in ipairs(job and job_units.of(job)[job_units.ENTRIES] or {}) do
+        if entry[job_units.IS_TAKEN] then
+          taken[entry[job_units.NAME]] = (taken[entry[job_units.NAME]] or 0) + 1
+          taken[entry[job_units.NUMBER]] = (taken[entry[job_units.NUMBER]] or 0) + 1
         end
       end
     end
@@ -117,9 +117,9 @@ local function count_taken()
   local taken, left = {}, MOST_COUNTED
   M.counted[1] = false
   for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_COUNTED)) do
-    local owner = queue.load(name)
+    local queue = queues.load(name)
     for state in HOLDERS:gmatch(".") do
-      local ids = call("ZRANGE", queue.key(owner, state), 0, left)
+      local ids = call("ZRANGE", queues.key(queue, state), 0, left)
       left = left - 1 - #ids
       if left <= 0 then
         return nil
@@ -133,51 +133,51 @@ end
 
 ---@param name string number:value
 function M.check_key(name, problems)
-  local number, value = units.split_name(name)
+  local number, value = job_units.split_name(name)
   local key, limit = keyrecord.load(number, value), limitrecord.load(number)
   if not call("ZSCORE", keys.KEYS_OF .. string.format("%d", number), value) then
-    found(problems, "key", name, "is missing among those of its constraint")
+    report(problems, "key", name, "is missing among those of its constraint")
   end
   if not limit then
     -- Those that are still to be looked at go then.
-    if not key[keyrecord.PLACES][1] and not changes.is_noted(changes.LIMITED, number) then
-      found(problems, "key", name, "is of no constraint, and holds nothing")
+    if not key[keyrecord.PLACES][1] and not rollout.is_noted(rollout.LIMITED, number) then
+      report(problems, "key", name, "is of no constraint, and holds nothing")
     end
     return
   end
   local taken = count_taken()
   if taken and (taken[name] or 0) ~= key[keyrecord.IN_USE] then
-    found(problems, "key", name, "has in use", key[keyrecord.IN_USE], "but jobs have", taken[name] or 0)
+    report(problems, "key", name, "has in use", key[keyrecord.IN_USE], "but jobs have", taken[name] or 0)
   end
 end
 
 ---@param number string
 function M.check_limit(number, problems)
-  local definition = constraint.load_number(tonumber(number))
+  local definition = constraints.load_number(tonumber(number))
   local limit = limitrecord.load(tonumber(number))
   local taken = count_taken()
   if not definition then
-    found(problems, "limits", number, "are of no constraint")
+    report(problems, "limits", number, "are of no constraint")
   elseif taken and (taken[tonumber(number)] or 0) ~= limit[limitrecord.RUNNING] then
-    found(problems, "constraint", definition.i, "counts", limit[limitrecord.RUNNING], "running, but jobs have",
+    report(problems, "constraint", definition.i, "counts", limit[limitrecord.RUNNING], "running, but jobs have",
       taken[tonumber(number)] or 0)
   end
   local noted = definition and definition.x and tonumber(call("ZSCORE", keys.DUE, due.EXPIRY .. definition.i) or nil)
   if definition and definition.x and (not noted or noted > definition.x) then
-    found(problems, "constraint", definition.i, "expires, and that is not noted")
+    report(problems, "constraint", definition.i, "expires, and that is not noted")
   end
 end
 
 --- The index of a queue's lanes, against the bound of its best job.
 ---@param name string
 function M.check_index(name, problems)
-  local owner = queue.load(name)
-  local least = ready.least_priority(owner)
-  if least and queue.is_listed(owner) and owner[queue.HEAD_PRIORITY] > least then
-    found(problems, "queue", name, "has a lane better than its bound says")
+  local queue = queues.load(name)
+  local least = lane_index.least_priority(queue)
+  if least and queues.is_listed(queue) and queue[queues.HEAD_PRIORITY] > least then
+    report(problems, "queue", name, "has a lane better than its bound says")
   end
-  if not queue.has(owner, queue.LANED) then
-    found(problems, "queue", name, "has lanes and does not know it")
+  if not queues.has(queue, queues.LANED) then
+    report(problems, "queue", name, "has lanes and does not know it")
   end
 end
 

@@ -1,8 +1,8 @@
 ---@lazy
 -- The part of the audit that is about unique keys and dependencies.
 local keys = require "jqlua.base.keys"
-local job = require "jqlua.job.record"
-local queue = require "jqlua.queue.record"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
 
@@ -13,38 +13,38 @@ local call = redis.call
 -- Of a larger set, the first are looked at.
 local MOST_MEMBERS = 300
 
-local function found(problems, ...)
+local function report(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
 end
 
 --- What must be there for a job.
----@param of table
-function M.check_job(of, problems)
-  local id = of[job.ID]
-  local options = job.options(of)
-  if options.unique and not options.unique_within and not states.is_of(of[job.STATE], states.ENDED)
+---@param job table
+function M.check_job(job, problems)
+  local id = job[jobs.ID]
+  local options = jobs.options(job)
+  if options.unique and not options.unique_within and not states.is_of(job[jobs.STATE], states.ENDED)
     and not (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true) then
-    found(problems, "job", id, "has lost its unique key")
+    report(problems, "job", id, "has lost its unique key")
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
-  if waits ~= (of[job.STATE] == states.BLOCKED) then
-    found(problems, "job", id, "of state", of[job.STATE], waits and "waits for others" or "waits for nobody")
+  if waits ~= (job[jobs.STATE] == states.BLOCKED) then
+    report(problems, "job", id, "of state", job[jobs.STATE], waits and "waits for others" or "waits for nobody")
   end
-  local kept = of[job.STATE] == states.KEPT and queue.key(queue.load(of[job.QUEUE]), states.KEPT)
-  if kept and tonumber(call("ZSCORE", kept, id) or nil) == readers.HELD and not readers.any(of) then
-    found(problems, "job", id, "has a result that is held for nobody")
+  local kept = job[jobs.STATE] == states.KEPT and queues.key(queues.load(job[jobs.QUEUE]), states.KEPT)
+  if kept and tonumber(call("ZSCORE", kept, id) or nil) == readers.HELD and not readers.any(job) then
+    report(problems, "job", id, "has a result that is held for nobody")
   end
 end
 
 --- A job's set of those it waits for.
 function M.check_waiting(id, problems)
-  local of = job.read(id)
-  if not of then
-    found(problems, "job", id, "waits for others and has no record")
+  local job = jobs.read(id)
+  if not job then
+    report(problems, "job", id, "waits for others and has no record")
   end
   for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, MOST_MEMBERS - 1)) do
     if not call("ZSCORE", keys.DEPENDENTS .. other_id, id) then
-      found(problems, "job", id, "waits for", other_id, "which does not know")
+      report(problems, "job", id, "waits for", other_id, "which does not know")
     end
   end
 end
@@ -53,27 +53,27 @@ end
 function M.check_dependents(id, problems)
   for _, dependent in ipairs(call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_MEMBERS - 1)) do
     if not call("ZSCORE", keys.WAITS_FOR .. dependent, id) then
-      found(problems, "job", id, "is waited for by", dependent, "which does not know")
+      report(problems, "job", id, "is waited for by", dependent, "which does not know")
     end
   end
-  local other = job.read(id)
-  if other and not job.has(other, job.AWAITED) then
-    found(problems, "job", id, "is waited for and does not know")
+  local other = jobs.read(id)
+  if other and not jobs.has(other, jobs.AWAITED) then
+    report(problems, "job", id, "is waited for and does not know")
   end
 end
 
 --- The set of those that depend on a job and have not ended.
 function M.check_readers(id, problems)
   for _, dependent in ipairs(call("ZRANGE", keys.READERS .. id, 0, MOST_MEMBERS - 1)) do
-    local of = job.read(dependent)
-    local depends = of and not states.is_of(of[job.STATE], states.ENDED) and job.options(of).depends or {}
+    local job = jobs.read(dependent)
+    local depends = job and not states.is_of(job[jobs.STATE], states.ENDED) and jobs.options(job).depends or {}
     if not (" " .. table.concat(depends, " ")):find(" " .. id, 1, true) then
-      found(problems, "job", id, "has its result held for", dependent, "which does not need it")
+      report(problems, "job", id, "has its result held for", dependent, "which does not need it")
     end
   end
-  local other = job.read(id)
-  if other and not job.has(other, job.AWAITED) then
-    found(problems, "job", id, "has its result held and does not know")
+  local other = jobs.read(id)
+  if other and not jobs.has(other, jobs.AWAITED) then
+    report(problems, "job", id, "has its result held and does not know")
   end
 end
 
@@ -82,13 +82,13 @@ end
 function M.check_unique(key, problems)
   local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key) ~= false
   for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
-    local of = job.read(id)
-    local has_ended = not of or states.is_of(of[job.STATE], states.ENDED)
-    if is_kept ~= has_ended and not (is_kept and job.options(of).unique_within) then
-      found(problems, "unique key", key, is_kept and "is kept for" or "is of", id, "which has",
+    local job = jobs.read(id)
+    local has_ended = not job or states.is_of(job[jobs.STATE], states.ENDED)
+    if is_kept ~= has_ended and not (is_kept and jobs.options(job).unique_within) then
+      report(problems, "unique key", key, is_kept and "is kept for" or "is of", id, "which has",
         has_ended and "ended" or "not ended")
-    elseif of and job.options(of).unique ~= key then
-      found(problems, "unique key", key, "is of", id, "which has another")
+    elseif job and jobs.options(job).unique ~= key then
+      report(problems, "unique key", key, "is of", id, "which has another")
     end
   end
 end
@@ -97,13 +97,13 @@ end
 function M.check_kept(problems)
   for _, key in ipairs(call("ZRANGE", keys.UNIQUE_KEPT, 0, MOST_MEMBERS - 1)) do
     if call("EXISTS", keys.UNIQUE .. key) == 0 then
-      found(problems, "unique key", key, "is kept, but is of no job")
+      report(problems, "unique key", key, "is kept, but is of no job")
     end
   end
   local first = tonumber(call("ZRANGE", keys.UNIQUE_KEPT, 0, 0, "WITHSCORES")[2])
   local noted = tonumber(call("ZSCORE", keys.DUE, "U") or nil)
   if first and (not noted or noted > first) then
-    found(problems, "unique keys are kept until", first, "and that is not noted")
+    report(problems, "unique keys are kept until", first, "and that is not noted")
   end
 end
 

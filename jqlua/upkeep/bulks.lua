@@ -17,25 +17,25 @@ local KEPT_MS = 3600000
 local MOST_OPEN = 20
 local MOST = 100
 
----@return table? of {id, what, where, cursor, changed, total, begun_ms, actor, force, dependents, queue, holder,
+---@return table? bulk {id, what, where, cursor, changed, total, begun_ms, actor, force, dependents, queue, holder,
 --- until_ms, resumed, ended_ms, problem, is_stopped}
 function M.load(id)
   local raw = call("HGET", keys.BULKS, id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
-local function save(of)
-  call("HSET", keys.BULKS, of.id, cmsgpack.pack(of))
-  return of
+local function save(bulk)
+  call("HSET", keys.BULKS, bulk.id, cmsgpack.pack(bulk))
+  return bulk
 end
 
 --- All of them, the latest first; those that ended an hour ago are left out.
 function M.all()
   local list = {}
   for _, raw in ipairs(call("HVALS", keys.BULKS)) do
-    local of = cmsgpack.unpack(raw)
-    if not of.ended_ms or of.ended_ms > meta.state[meta.NOW_MS] - KEPT_MS then
-      list[#list + 1] = of
+    local bulk = cmsgpack.unpack(raw)
+    if not bulk.ended_ms or bulk.ended_ms > meta.state[meta.NOW_MS] - KEPT_MS then
+      list[#list + 1] = bulk
     end
   end
   table.sort(list, function(a, b)
@@ -47,9 +47,9 @@ end
 --- Drops what ended, so that a hundred are left at most.
 local function drop_old(list)
   local kept = {}
-  for i, of in ipairs(list) do
-    if not of.ended_ms or i < MOST then
-      kept[of.id] = true
+  for i, bulk in ipairs(list) do
+    if not bulk.ended_ms or i < MOST then
+      kept[bulk.id] = true
     end
   end
   for _, id in ipairs(call("HKEYS", keys.BULKS)) do
@@ -60,17 +60,17 @@ local function drop_old(list)
 end
 
 --- Begins one.
----@param of table what is to be done
----@return table? of
+---@param bulk table what is to be done
+---@return table? bulk
 ---@return string? problem
-function M.begin(of)
+function M.begin(bulk)
   local list, open = M.all(), 0
   for _, other in ipairs(list) do
     if not other.ended_ms then
       open = open + 1
-      if other.where.queue == of.where.queue then
+      if other.where.queue == bulk.where.queue then
         return nil, "CONFLICT where.queue: bulk operation " .. other.id .. " is under way "
-          .. (of.where.queue and "with jobs of " .. check.show(of.where.queue) or "with jobs of all queues")
+          .. (bulk.where.queue and "with jobs of " .. check.show(bulk.where.queue) or "with jobs of all queues")
       end
     end
   end
@@ -78,44 +78,46 @@ function M.begin(of)
     return nil, "FULL where: " .. MOST_OPEN .. " bulk operations are under way"
   end
   drop_old(list)
-  of.id, of.begun_ms, of.changed, of.cursor, of.resumed = "t" .. serial.next(), meta.state[meta.NOW_MS], 0, "", 0
-  return save(of)
+  bulk.id, bulk.begun_ms = "t" .. serial.next(), meta.state[meta.NOW_MS]
+  bulk.changed, bulk.cursor, bulk.resumed = 0, "", 0
+  return save(bulk)
 end
 
 --- Ends one.
-function M.finish(of, is_stopped, why)
-  of.ended_ms, of.is_stopped, of.problem = meta.state[meta.NOW_MS], is_stopped, why
-  return save(of)
+function M.finish(bulk, is_stopped, why)
+  bulk.ended_ms, bulk.is_stopped, bulk.problem = meta.state[meta.NOW_MS], is_stopped, why
+  return save(bulk)
 end
 
 --- Its holder says how far it is; who says so first holds it.
----@param said table {holder, cursor?, changed?, ended?, problem?}
----@return table? of
+---@param step table {holder, cursor?, changed?, ended?, problem?}
+---@return table? bulk
 ---@return string? problem
-function M.step(of, said)
+function M.step(bulk, step)
   local now = meta.state[meta.NOW_MS]
-  if of.ended_ms then
+  if bulk.ended_ms then
     return nil, "CONFLICT id: it is over"
-  elseif of.holder and of.holder ~= said.holder and of.until_ms > now then
+  elseif bulk.holder and bulk.holder ~= step.holder and bulk.until_ms > now then
     return nil, "CONFLICT id: another carries it on"
-  elseif of.holder and of.holder ~= said.holder then
-    of.resumed = of.resumed + 1
+  elseif bulk.holder and bulk.holder ~= step.holder then
+    bulk.resumed = bulk.resumed + 1
   end
-  of.holder, of.until_ms = said.holder, now + HELD_MS
-  of.cursor, of.changed = said.cursor or of.cursor, of.changed + (said.changed or 0)
-  if said.ended then
-    return M.finish(of, nil, said.problem)
+  bulk.holder, bulk.until_ms = step.holder, now + HELD_MS
+  bulk.cursor, bulk.changed = step.cursor or bulk.cursor, bulk.changed + (step.changed or 0)
+  if step.ended then
+    return M.finish(bulk, nil, step.problem)
   end
-  return save(of)
+  return save(bulk)
 end
 
 ---@return string document
-function M.document(of)
+function M.document(bulk)
   return cmsgpack.pack({
-    id = of.id, what = of.what, where = of.where, cursor = of.cursor, changed = of.changed, total = of.total,
-    begun_ms = of.begun_ms, actor = of.actor, force = of.force, dependents = of.dependents, queue = of.queue,
-    until_ms = of.until_ms, resumed = of.resumed, ended_ms = of.ended_ms, problem = of.problem,
-    stopped = of.is_stopped or false,
+    id = bulk.id, what = bulk.what, where = bulk.where, cursor = bulk.cursor, changed = bulk.changed,
+    total = bulk.total, begun_ms = bulk.begun_ms, actor = bulk.actor, force = bulk.force,
+    dependents = bulk.dependents, queue = bulk.queue, until_ms = bulk.until_ms, resumed = bulk.resumed,
+    ended_ms = bulk.ended_ms, problem = bulk.problem,
+    stopped = bulk.is_stopped or false,
   })
 end
 

@@ -102,20 +102,20 @@ end
 --- Whether a record goes with what is there.
 local function problem_of_key(i, record, known)
   local key = copying.key(record[2])
-  local there = known[key]
-  if not there then
-    there = { call("TYPE", key).ok }
-    there[2] = there[1] == "list" and call("LLEN", key) or 0
-    known[key] = there
+  local existing = known[key]
+  if not existing then
+    existing = { call("TYPE", key).ok }
+    existing[2] = existing[1] == "list" and call("LLEN", key) or 0
+    known[key] = existing
   end
   local path = "INVALID records[" .. i - 1 .. "]: "
-  if there[1] ~= "none" and there[1] ~= record[3] then
-    return path .. "the key is a " .. record[3] .. ", and there is a " .. there[1] .. " of its name"
-  elseif record[3] == "list" and record[5] > there[2] then
+  if existing[1] ~= "none" and existing[1] ~= record[3] then
+    return path .. "the key is a " .. record[3] .. ", and there is a " .. existing[1] .. " of its name"
+  elseif record[3] == "list" and record[5] > existing[2] then
     return path .. "a record before it is missing: import all, in order"
   end
-  there[1] = record[3]
-  there[2] = math.max(there[2], record[5] + #record[6])
+  existing[1] = record[3]
+  existing[2] = math.max(existing[2], record[5] + #record[6])
 end
 
 ---@return table? records
@@ -188,8 +188,8 @@ local WRITE = {
     send("SADD", key, content)
   end,
   list = function(key, content, at)
-    local there = call("LLEN", key) - at -- elements that an earlier call has written
-    for i = there + 1, #content do
+    local written = call("LLEN", key) - at -- elements that an earlier call has written
+    for i = written + 1, #content do
       call("RPUSH", key, content[i])
     end
   end,

@@ -8,7 +8,7 @@
 -- canonical text is the same, with all numbers as "i" or "d".
 --
 -- Walking costs by the value and by the call, hence the order of the comparisons in here.
-local widenumber = require "jqlua.values.wide"
+local widenumber = require "jqlua.values.widenumber"
 
 local M = {}
 

@@ -4,7 +4,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 local registry = require "jqlua.webhooks.registry"
-local worker = require "jqlua.pick.worker"
+local workers = require "jqlua.pick.workers"
 
 local M = {}
 
@@ -42,7 +42,7 @@ function M.parse()
   if not problem and not check.is_name(spec.id) then
     problem = check.problem("id", check.NAME, spec.id)
   end
-  problem = problem or spec.secrets ~= nil and worker.check_secrets(spec.secrets)
+  problem = problem or spec.secrets ~= nil and workers.check_secrets(spec.secrets)
   if problem then
     return nil, problem
   end

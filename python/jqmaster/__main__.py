@@ -2,6 +2,6 @@
 
 import sys
 
-from jqmaster.cli.run import main
+from jqmaster.cli import main
 
 sys.exit(main())

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from redis.asyncio import Redis
 
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import builtin
 from servers import RedisServer
 from settable import SettableEngine, set_up
 

@@ -8,7 +8,6 @@ The same sources give the same bytes, and so the same shas, on any machine.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -196,6 +195,8 @@ def dump(scripts: Mapping[str, Script], directory: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    import argparse
+
     parser = argparse.ArgumentParser(prog="jqmaster.bundle.build", description="Build the Lua scripts.")
     parser.add_argument("--clock", choices=["server", "settable"], default="server")
     parser.add_argument("--sources", type=Path, help="directory that holds scripts/ and jqlua/")

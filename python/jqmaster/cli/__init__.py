@@ -11,6 +11,18 @@ so that `--help`, `version` and completion are quick.
 
 from __future__ import annotations
 
-from jqmaster.cli.run import main
+import sys
+from collections.abc import Sequence
 
-__all__ = ["main"]
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the process's exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given == ["--version"]:
+        from jqmaster.cli.version import version_line
+
+        print(version_line())
+        return 0
+    from jqmaster.cli import run
+
+    return run.main(given)

@@ -20,8 +20,8 @@ password. docs/operating.md says what this guards, and what it does not.
 --replace  take away what it may now, such as the scripts of a version that has gone
 """)
 def _acl(options: Options) -> int:
+    from jqmaster.bundle.built import builtin
     from jqmaster.engine import rights
-    from jqmaster.engine.scripts import builtin
 
     if options.user is not None and not options.role:
         raise Misused(options.parser.prog, "--user goes with --role")

@@ -109,7 +109,7 @@ class Client(JQ):
         self, schedule_id: str, job: Mapping[str, Any], argument: bytes, when: Mapping[str, Any]
     ) -> Document:
         """The argument goes as it was packed: binary data and the like would not survive being unpacked."""
-        return unpacked(self.ask(lambda it: it.schedule(schedule_id, job, argument, **when)), self.serializer)
+        return unpacked(self.ask(lambda it: it.schedule(schedule_id, job, argument=argument, **when)), self.serializer)
 
 
 def _user_and_host() -> str:

@@ -90,6 +90,7 @@ load the scripts into Redis and set the namespace up
 """
 )
 def _load(options: Options) -> int:
+    from jqmaster.bundle.built import builtin
     from jqmaster.engine import scripts
     from jqmaster.engine.engine import connect
 
@@ -109,7 +110,7 @@ def _load(options: Options) -> int:
     except (JQError, ValueError) as error:
         print(f"jqmaster: cannot use Redis at {where}: {error}", file=sys.stderr)
         return EXIT_UNAVAILABLE
-    for name, script in sorted(scripts.builtin().items()):
+    for name, script in sorted(builtin().items()):
         print(f"{script.sha}  {name}")
     what = f"the scripts and of the functions {library.decode()}" if library else "the scripts"
     print(f"version {version} of {what} is in {where}, {given['namespace']}")
@@ -155,7 +156,9 @@ def _work(options: Options) -> int:
 def _run_worker(options: Options, until: Any = None) -> int:
     from jqmaster.engine.secret import key_of
     from jqmaster.worker import joblog
-    from jqmaster.worker.run import WorkOptions, run
+
+    with brought_by("worker", "work"):
+        from jqmaster.worker.run import WorkOptions, run
 
     prog = options.parser.prog
     if options.synchronous and not options.push:
@@ -219,19 +222,11 @@ def _demo(options: Options) -> int:
     return run(options.jobs, options.form or "auto")
 
 
-def version_line() -> str:
-    """The version, and the forms that there are of it."""
-    from jqmaster.bundle import build as luabuild
-    from jqmaster.engine import scripts
-
-    built = scripts.builtin()
-    functions = f", functions {built.library.name}" if built.library else ""
-    return f"jqmaster {luabuild.version_of(built)} (scripts{functions})"
-
-
 @command("""version
 print the versions of the package and of the scripts
 """)
 def _version(_options: Options) -> int:
+    from jqmaster.cli.version import version_line
+
     print(version_line())
     return EXIT_OK

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import msgpack
 
 from jqmaster.client.hints import Adapter, Annotations, Types
+from jqmaster.errors import NotInstalled, brought_by
 from jqmaster.worker.threads import in_a_thread
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -103,9 +104,15 @@ async def dumps(serializer: Serializer, value: Any, *, waits: bool = True) -> by
 def _native(value: Any) -> Any:
     if isinstance(value, datetime):  # a timestamp is for those with a zone; others are text
         return msgpack.Timestamp.from_datetime(value) if value.tzinfo is not None else value.isoformat()
-    from jqmaster.client import typed  # few programs need it
+    return _typed().native(value)
 
-    return typed.native(value)
+
+def _typed() -> Any:
+    """The module for values of types that MessagePack has not: few programs need it. Raises NotInstalled."""
+    with brought_by("worker", "a typed argument or result"):
+        from jqmaster.client import typed
+
+    return typed
 
 
 class ResultType:
@@ -116,9 +123,7 @@ class ResultType:
     returns_none = False
 
     def __init__(self, hint: Any) -> None:
-        from jqmaster.client import typed
-
-        self._adapter = typed.adapter_of(hint)
+        self._adapter = _typed().adapter_of(hint)
 
     def read_result(self, value: Any) -> Any:
         return value if self._adapter is None else self._adapter.make(value)
@@ -178,9 +183,8 @@ class Signature:
             return self._types
         except NameError as error:
             if not self._strict:
-                from jqmaster.client import typed
-
-                return typed.types_of(self._annotations, strict=False, last=True)
+                found: Types = _typed().types_of(self._annotations, strict=False, last=True)
+                return found
             advice = "have its module know it before the first job is made, not only type checkers"
             raise Unfit(f"{error}; {advice}") from None
 
@@ -227,9 +231,12 @@ class Signature:
     def _types(self) -> Types:
         if self._annotations.are_plain:
             return Types()
-        from jqmaster.client import typed  # few programs need it
-
-        found = typed.types_of(self._annotations, strict=self._strict)
+        try:
+            found: Types = _typed().types_of(self._annotations, strict=self._strict)
+        except NotInstalled:
+            if self._strict:
+                raise
+            found = Types()  # the serializer may know them
         self._annotations.forget()
         return found
 

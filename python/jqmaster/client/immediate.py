@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from jqmaster.client.calling import Serializer
 from jqmaster.client.link import Link
@@ -17,10 +17,10 @@ from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call, Task
 from jqmaster.client.transport import News, Prepared
 from jqmaster.client.worker import Runner
-from jqmaster.engine import packform
-from jqmaster.engine.calling import Argument, given
+from jqmaster.engine.calling import contract_of, given, taken
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.replies import Document, Enqueued, Event, Note, job_of
+from jqmaster.engine.options import seconds
+from jqmaster.engine.replies import Document, Enqueued, Event, Note, Page, job_of
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 from jqmaster.worker.ending import FollowUp, Move, ResumeAfter, new_job
 from jqmaster.worker.failure import failure_of
@@ -203,51 +203,39 @@ class MemoryEngine(Operations):
             raise NotFound(f"no such job: {job_id}")
         return self._jobs[job_id]
 
-    async def call(self, operation: str, *arguments: Argument) -> Any:
-        if operation in ("schedules", "constraints", "usage"):
-            return [b""]
-        if operation in ("unschedule", "unconstrain"):
-            return None
-        if operation == "free":
-            raise NotFound("no job has the key: here each ends before the next is enqueued")
-        if operation in ("schedule", "queue"):
-            return arguments[0]
-        if operation == "constrain":
-            return packform.extend_map(cast(bytes, arguments[0]), {"match": cast(bytes, arguments[1])})
+    async def call(self, operation: str, /, *arguments: Any, **named: Any) -> Any:
+        given = taken(contract_of(operation), arguments, named)
+        ids = given.get("ids", ())
+        match operation:
+            case "get":
+                return [dict(self._jobs[job_id]) if job_id in self._jobs else None for job_id in ids]
+            case "cancel" if given.get("atomic") and ids:
+                raise Conflict(f"it has ended ({self.find(ids[0])['status']}): {ids[0]}", "ids[0]")
+            case "cancel":
+                return [self._jobs[job_id]["status"] if job_id in self._jobs else "NOTFOUND" for job_id in ids]
+            case "retry":
+                return ["CONFLICT" if job_id in self._jobs else "NOTFOUND" for job_id in ids]
+            case "change":
+                return ["CONFLICT" if spec["id"] in self._jobs else "NOTFOUND" for spec, _ in given["jobs"]]
+            case "explain":
+                found = self.find(given["id"])
+                return {name: found[name] for name in ("id", "status", "queue", "name")}
+            case "history":
+                found = self.find(given["id"])
+                event = "failed" if found["status"] == "error" else found["status"]
+                events = [{"event": event, "time_ms": found["created_ms"]}]
+                return {"id": found["id"], "events": events, "forgotten": 0}
+            case "hold":
+                return round((time.time() + seconds(given["seconds"])) * 1000)
+            case "schedules" | "constraints" | "usage":
+                return Page("", [])
+            case "unschedule" | "unconstrain":
+                return None
+            case "free":
+                raise NotFound("no job has the key: here each ends before the next is enqueued")
+            case "schedule" | "queue" | "constrain":
+                return given
         raise _no_server(operation)
-
-    async def get(self, *ids: str) -> list[Document | None]:
-        return [dict(self._jobs[job_id]) if job_id in self._jobs else None for job_id in ids]
-
-    async def cancel(
-        self,
-        ids: Sequence[str],
-        *,
-        force: bool | None = None,
-        dependents: str | None = None,
-        atomic: bool | None = None,
-    ) -> list[str]:
-        if atomic and ids:
-            raise Conflict(f"it has ended ({self.find(ids[0])['status']}): {ids[0]}", "ids[0]")
-        return [self._jobs[job_id]["status"] if job_id in self._jobs else "NOTFOUND" for job_id in ids]
-
-    async def retry(self, ids: Sequence[str], *, queue: str | None = None) -> list[str]:
-        return ["CONFLICT" if job_id in self._jobs else "NOTFOUND" for job_id in ids]
-
-    async def change(self, changes: Sequence[tuple[Mapping[str, Any], bytes]]) -> list[str]:
-        return await self.retry([spec["id"] for spec, _ in changes])
-
-    async def explain(self, job_id: str) -> Document:
-        found = self.find(job_id)
-        return {name: found[name] for name in ("id", "status", "queue", "name")}
-
-    async def history(self, job_id: str) -> Document:
-        found = self.find(job_id)
-        event = "failed" if found["status"] == "error" else found["status"]
-        return {"id": job_id, "events": [{"event": event, "time_ms": found["created_ms"]}], "forgotten": 0}
-
-    async def hold(self, constraint_id: str, seconds: float, *, by: Any = ABSENT) -> int:
-        return round((time.time() + seconds) * 1000)
 
 
 def _with_ids(spec: Mapping[str, Any], done: Sequence[Enqueued]) -> dict[str, Any]:

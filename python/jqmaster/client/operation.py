@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 from jqmaster.client.handle import Dependents, Ids, document, ids_of, unpacked
 from jqmaster.client.limits import Match, limits_of, matcher_of, with_seconds
 from jqmaster.client.link import plain, plain_each
-from jqmaster.client.listing import PAGE, all_of, batched, conditions, each, in_seconds, kick_all
+from jqmaster.client.listing import all_of, batched, conditions, each, in_seconds, kick_all
 from jqmaster.client.running import RunningMethods
 from jqmaster.engine import options
 from jqmaster.engine.calling import given
@@ -42,11 +42,10 @@ class OperationMethods(RunningMethods):
         `atomic`: all of them (at most 1000) or none: raises NotFound, or Conflict where one has ended or is protected;
         the error's `path`, such as `ids[2]`, says which. One that was cancelled before is no obstacle.
         """
-        cancel = partial((await self.aengine()).cancel, force=force or None, dependents=dependents)
-        wanted = ids_of(ids)
+        engine, wanted = await self.aengine(), ids_of(ids)
         if atomic and wanted:
-            return list(await cancel(wanted, atomic=True))
-        return await batched(cancel, wanted)
+            return await engine.cancel(wanted, force=force or None, dependents=dependents, atomic=True)
+        return await batched(partial(engine.cancel, force=force or None, dependents=dependents), wanted)
 
     async def aretry(self, ids: Ids, *, queue: str | None = None) -> list[str]:
         """Have jobs run again that failed, were cancelled or wait for a retry; `queue`: in another queue. Per job
@@ -169,13 +168,13 @@ class OperationMethods(RunningMethods):
         have `by`, and so many (0 to 100) of the fullest: `looked, held, full, busiest, queues`."""
         return await all_of(partial((await self.aengine()).constraints, busiest=busiest))
 
-    async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = None) -> int:
+    async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ...) -> int:
         """Start nothing under a constraint for so long; 0 opens it. The moment it opens, in ms since 1970.
 
-        `by`: which key, where the constraint has `by`: the list of its values, or the value where it is one and not None.
+        `by`: which key, where the constraint has `by`: the value, or the list of values; None is one, too.
         Raises NotFound, Invalid.
         """
-        key = {} if by is None else {"by": by}
+        key = {} if by is ... else {"by": by}
         return await (await self.aengine()).hold(constraint_id, seconds, **key)
 
     # -- webhooks ---------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.secret import key_of, masters_of
+from jqmaster.errors import brought_by
 from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.notes import current_job
 
@@ -380,7 +381,8 @@ class Registry(OperationMethods, FlowMethods):
     def _transport(self) -> Transport:
         if self.is_redis:
             return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
-        from jqmaster.client.transport_http import HttpTransport
+        with brought_by("worker", "the URL of a master"):
+            from jqmaster.client.transport_http import HttpTransport
 
         return HttpTransport(self.masters, self.key_of_master())
 

@@ -21,6 +21,7 @@ from jqmaster.client.task import Call, Task
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.engine.secret import masters_of
+from jqmaster.errors import brought_by
 from jqmaster.worker.ending import FollowUp, Move, Packed, returned
 from jqmaster.worker.failure import JobFailed, text_of
 from jqmaster.worker.notes import current_job, in_a_loop, notebook_of
@@ -148,8 +149,9 @@ class AppWorker:
     def options(self) -> WorkOptions:
         """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, or one has an annotation that
         names what is not there; and as `masters_of`."""
-        from jqmaster.worker.run import WorkOptions
-        from jqmaster.worker.sources import default_name
+        with brought_by("worker", "a worker"):
+            from jqmaster.worker.run import WorkOptions
+            from jqmaster.worker.sources import default_name
 
         if not self._jq.tasks:
             raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
@@ -199,15 +201,17 @@ class AppWorker:
 
     def run(self) -> int:
         """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
+        options = self.options()
         from jqmaster.worker.run import run
 
-        return run(self.options())
+        return run(options)
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
+        options = self.options()
         from jqmaster.worker.run import work
 
-        await work(self.options(), stop)
+        await work(options, stop)
 
 
 def plain(result: Any, serializer: Serializer) -> Any:

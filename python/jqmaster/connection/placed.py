@@ -53,6 +53,7 @@ class Placed(AbstractConnection):
         self.reply_s = REPLY_S
         self.sending_s = 0.0  # how long what was sent last may take on its way
         self.is_line = False
+        self.transport: asyncio.WriteTransport | None = None
         super().__init__(**settings)
 
     def pack_command(self, *arguments: Any) -> list[bytes]:
@@ -64,8 +65,8 @@ class Placed(AbstractConnection):
 
     def cut(self) -> None:
         """Break it: who uses it gets an error at once. Unsent data would keep it from closing."""
-        if self._writer is not None:
-            self._writer.transport.abort()
+        if self.transport is not None:
+            self.transport.abort()
 
     def is_late(self, now: float) -> bool:
         """Whether a reply should have come."""
@@ -73,7 +74,7 @@ class Placed(AbstractConnection):
 
     def to_send(self) -> int:
         """How many bytes wait for the network."""
-        return 0 if self._writer is None else self._writer.transport.get_write_buffer_size()
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
 
     async def blocking(self, block_s: float, *command: Any) -> Any:
         """The reply to a command that may block for so long. A small one goes ahead: it is held back as the
@@ -111,9 +112,12 @@ class Placed(AbstractConnection):
         self.generation = self.place.generation
         if address is not None:
             self.host, self.port = address
+        # Private names of redis-py, which has no hook for a socket that is new: where to connect to is only known then,
+        # and whether Redis is alive tells each byte that comes, not only a whole reply.
         kind: Any = super()
         await kind._connect()
-        reader: Any = self._reader
+        connection: Any = self
+        reader, self.transport = connection._reader, connection._writer.transport
         feed = reader.feed_data
 
         def heard(data: bytes) -> None:

@@ -46,9 +46,9 @@ class Calling:
     async def call(self, operation: str, /, *arguments: Any, **named: Any) -> Any:
         """Run one operation: ``call("kick", ids=[…], delay=5)``. None is the same as absence, but for a value.
 
-        Arguments may stand without their names, in the order of the script's head, those that must be there first. Durations are seconds or a
-        ``timedelta``, moments Unix seconds or a datetime with a time zone. A list whose items have a value behind
-        them, such as the ``jobs`` of ``enqueue``, holds pairs: ``[({"name": "mail"}, b"…")]``.
+        Arguments may stand without their names, in the order of the head, those that must be there first. Durations
+        are seconds or a ``timedelta``, moments Unix seconds or a datetime with a time zone. A list whose items have a
+        value behind them, such as the ``jobs`` of ``enqueue``, holds pairs: ``[({"name": "mail"}, b"…")]``.
 
         The reply is read as the head says: a document is a dict, a page a ``Page``, a reply with several parts a named
         tuple. Raises what ``jqmaster.errors`` has, and TypeError for an argument that there is none of.
@@ -77,7 +77,9 @@ def taken(contract: Operation, arguments: Sequence[Any], named: Mapping[str, Any
     given = dict(zip(known, arguments, strict=False))
     for name in named:
         if name not in known:
-            raise TypeError(f"{contract.name}: no such argument: {name}{_meant(name, known)}; there are: {', '.join(known)}")
+            raise TypeError(
+                f"{contract.name}: no such argument: {name}{_meant(name, known)}; there are: {', '.join(known)}"
+            )
         if name in given:
             raise TypeError(f"{contract.name}: {name} is given twice")
     given |= named
@@ -207,7 +209,7 @@ def _reader_of_members(type_: Type, operation: str) -> Callable[[Any], Any]:
     readers = [_reader(member, operation) for _, member in type_.members]
     if len(readers) == 1:
         return readers[0]
-    made = namedtuple(reply_name(operation), [name for name, _ in type_.members])  # type: ignore[misc]  # noqa: PYI024
+    made = namedtuple(reply_name(operation), [name for name, _ in type_.members])  # type: ignore[misc]
     return lambda reply: made(*(one(value) for one, value in zip(readers, reply, strict=True)))
 
 

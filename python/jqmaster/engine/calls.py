@@ -21,6 +21,7 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.driver_info import DriverInfo
 
 from jqmaster.bundle.build import Script, library_of
+from jqmaster.bundle.built import builtin
 from jqmaster.connection import url as redis_url
 from jqmaster.connection.place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at, refusal
 from jqmaster.connection.wake import backoff_s
@@ -31,7 +32,6 @@ from jqmaster.engine.scripts import (
     FORMS,
     Form,
     bring_library,
-    builtin,
     check_namespace,
     has_functions,
     install,

@@ -12,8 +12,9 @@ from typing import BinaryIO
 from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Script
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.engine import Engine, Operations
-from jqmaster.engine.scripts import Form, builtin, check_namespace, check_server, install
+from jqmaster.engine.scripts import Form, check_namespace, check_server, install
 
 HEAD = b"JQ namespace 1\n"
 _LENGTH_BYTES = 4

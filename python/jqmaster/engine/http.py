@@ -103,7 +103,8 @@ class HttpEngine(Operations):
         """As by the scripts; the server waits for replicas."""
         asked = {} if durable is None else {"durable": asdict(durable)}
         told = [({**spec, **asked}, argument) for spec, argument in jobs]
-        return replies.enqueued(await self.raw("enqueue", *packed(contract_of("enqueue"), given(jobs=told, request=request))))
+        arguments = packed(contract_of("enqueue"), given(jobs=told, request=request))
+        return replies.enqueued(await self.raw("enqueue", *arguments))
 
     async def pick_waiting(self, wait_s: float, **wish: Any) -> Picked:
         """As `pick`, which waits for a job so many seconds."""

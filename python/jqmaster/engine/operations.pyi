@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, overload
 
 from jqmaster.engine.calling import Calling, Spec
-from jqmaster.engine.replies import Assigned, Document, Enqueued, Finished, Page, Picked, Result
+from jqmaster.engine.replies import Assigned, Document, Finished, Page, Picked, Result
 
 class CancelReply(NamedTuple):
     cursor: str
@@ -64,7 +64,8 @@ class Declared(Calling):
     ) -> Document:
         """Begins, steps or stops a bulk operation, which does something to all jobs that fit a description."""
     async def bulks(self) -> list[Document]:
-        """Lists bulk operations, the latest first: those under way, and those that ended within an hour, a hundred at most."""
+        """Lists bulk operations, the latest first: those under way, and those that ended within an hour, a hundred at
+        most."""
     @overload
     async def cancel(
         self,
@@ -221,7 +222,8 @@ class Declared(Calling):
     ) -> list[Any]:
         """Takes running jobs away from their workers. They wait again, and no retry is spent."""
     async def mark(self, text: str, time_ms: int | datetime | None = ...) -> Document:
-        """Puts a name to a moment, such as a deploy: it stands in charts, and what was before and after can be compared."""
+        """Puts a name to a moment, such as a deploy: it stands in charts, and what was before and after can be
+        compared."""
     async def marks(
         self,
         from_ms: int | datetime | None = ...,
@@ -269,7 +271,8 @@ class Declared(Calling):
         retry_after: float | timedelta | None = ...,
         message: str | None = ...,
     ) -> list[Any]:
-        """Gives back a delivery that a worker did not take; it gets nothing more of the kind, or for a while. For JQ servers."""
+        """Gives back a delivery that a worker did not take; it gets nothing more of the kind, or for a while. For JQ
+        servers."""
     async def register(
         self,
         name: str,
@@ -283,6 +286,7 @@ class Declared(Calling):
         version: str | None = ...,
         knows: Sequence[str] | None = ...,
         refused: Sequence[str] | None = ...,
+        id: str | None = ...,
         announce: bool | None = ...,
         running: Sequence[str] | None = ...,
     ) -> str:

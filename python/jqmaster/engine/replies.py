@@ -113,8 +113,8 @@ class Event(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Documents, or what else a listing holds, in order; ``cursor`` continues it, empty at its end. ``looked``: how many
-    jobs were looked at, where that was asked for."""
+    """Documents, or what else a listing holds, in order; ``cursor`` continues it, empty at its end. ``looked``: how
+    many jobs were looked at, where that was asked for."""
 
     cursor: str
     documents: list[Any]

@@ -1,21 +1,18 @@
-"""Finding the built scripts, and loading them into a namespace (docs/protocol.md, section 10)."""
+"""Loading scripts into a namespace (docs/protocol.md, section 10)."""
 
 from __future__ import annotations
 
-import functools
-import json
 import logging
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 import redis.exceptions
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, ResponseError
 
-from jqmaster.bundle import build as luabuild
-from jqmaster.bundle.build import Bundle, Clock, Library, Script, library_of, version_of
+from jqmaster.bundle.build import Library, Script, library_of, version_of
+from jqmaster.bundle.built import builtin
 from jqmaster.connection.place import patiently, place_of
 from jqmaster.engine import manifest
 from jqmaster.errors import NoFunctions, UnsuitableServer, from_redis
@@ -29,31 +26,6 @@ _NO_FUNCTIONS = re.compile(r"(unknown|unsupported) (sub)?command", re.IGNORECASE
 Form = Literal["auto", "functions", "scripts"]
 """How operations of the library are called: by FCALL or by EVALSHA; auto is FCALL where it can be."""
 FORMS: tuple[Form, ...] = ("auto", "functions", "scripts")
-
-
-@functools.cache
-def builtin(clock: Clock = "server") -> Bundle:
-    """The scripts of this package, by name. A wheel carries them built; a checkout builds them once."""
-    built = Path(__file__).parents[1] / "lua"
-    if clock == "server" and (built / "manifest.json").is_file():
-        return read_built(built)
-    return luabuild.build_cached(clock)
-
-
-def read_built(directory: Path) -> Bundle:
-    """Read scripts that ``luabuild.dump`` wrote. Raises ValueError when a file is not what it says."""
-    manifest = json.loads((directory / "manifest.json").read_text())
-    scripts = Bundle()
-    for name, entry in manifest["scripts"].items():
-        path = directory / f"{name}.lua"
-        script = luabuild.make_script(name, path.read_bytes().decode(), entry["flags"])
-        if script.sha != entry["sha"]:
-            raise ValueError(f"{path} has sha {script.sha}, its manifest says {entry['sha']}: build it again")
-        scripts[name] = script
-    if manifest["library"]:
-        source = (directory / "library.lua").read_bytes().decode()
-        scripts.library = Library(manifest["library"]["name"], source, frozenset(manifest["library"]["functions"]))
-    return scripts
 
 
 def check_namespace(namespace: str) -> str:

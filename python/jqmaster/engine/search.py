@@ -82,7 +82,8 @@ class SearchCalls(Declared):
         cursor, looked = None, 0
         where = where_of(text, round(time.time() * 1000))
         for _ in range(_STEPS):
-            page = await self.jobs(where=where, recent=True, brief=True, looked=True, cursor=cursor, count=count - len(found))
+            left = count - len(found)
+            page = await self.jobs(where, recent=True, brief=True, looked=True, cursor=cursor, count=left)
             found += page.documents
             cursor, looked = page.cursor or None, looked + (page.looked or 0)
             if not cursor or len(found) >= count:

@@ -1,8 +1,8 @@
 """What a job can be told: each field once (docs/protocol.md, section 3).
 
 The command line, the library, the master and the reference model read this table. Checks of the engine
-(jqlua/job/spec.lua), what workers are told, the library's types, schemas, tables of the documentation and the forms of
-the web UI are made from it by `make generate`.
+(jqlua/job/jobspec.lua), what workers are told, the library's types, schemas, tables of the documentation and the forms
+of the web UI are made from it by `make generate`.
 """
 
 from __future__ import annotations

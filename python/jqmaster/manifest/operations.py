@@ -342,7 +342,7 @@ _TABLE = (
     ),
     Operation(
         "", "metrics", "GET", "/metrics", "viewer", "Figures for Prometheus", Reply("own", media="text/plain"),
-        errors=("NOTACCEPTABLE", "UNSUPPORTED"), by_hand="of types of its own",
+        errors=("NOTACCEPTABLE",), by_hand="of types of its own",
     ),
     Operation(
         "", "openapi", "GET", "/openapi.yaml", None, "This document", Reply("own", media="application/yaml"),

@@ -1,4 +1,4 @@
-"""Figures and meters as Prometheus' families. Needs prometheus-client; nothing else here does."""
+"""Figures and meters as Prometheus' families."""
 
 from __future__ import annotations
 

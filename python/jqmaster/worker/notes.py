@@ -90,7 +90,11 @@ def checkpoint(argument: Any) -> None:
 
 def in_a_loop() -> bool:
     """Whether an event loop runs in this thread."""
-    return asyncio._get_running_loop() is not None
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def notebook_of() -> Notebook | None:

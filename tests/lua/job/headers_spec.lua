@@ -22,12 +22,6 @@ describe("a job's headers", function()
     jq:pass(10)
     assert.are.same(TRACE, jq:take("a").headers)
   end)
-  it("are not there when they are empty, or not given", function()
-    for _, id in ipairs({ enqueue({}), enqueue(nil) }) do
-      assert.is_nil(jq:get(id).headers)
-    end
-    assert.is_nil(jq:take("a").headers)
-  end)
   it("go with jobs that are told all that workers can be told", function()
     local first = enqueue(nil)
     jq:succeed(jq:take("a"), NIL)
@@ -56,15 +50,6 @@ describe("a job's headers", function()
     jq:refuses("CONFLICT request", unpack(offer(TRACE, "b")))
   end)
 
-  local sixteen, seventeen = {}, {}
-  for i = 1, 17 do
-    sixteen[i < 17 and "k" .. i or "k1"] = "v"
-    seventeen["k" .. i] = "v"
-  end
-  it("are at most 16", function()
-    assert.are.same(sixteen, jq:get(enqueue(sixteen)).headers)
-    jq:refuses("INVALID jobs[0].headers: expected at most 16", "enqueue", { name = "a", headers = seventeen }, NIL)
-  end)
   it("have at most 1024 bytes, with their names", function()
     local most = { k = string.rep("v", 1023) }
     assert.are.same(most, jq:get(enqueue(most)).headers)

@@ -1,4 +1,3 @@
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("tags", function()
@@ -7,9 +6,6 @@ describe("tags", function()
   it("are kept and shown in their order", function()
     local id = jq:enqueue({ name = "a", tags = { "red", "big", "RED", "ünï", "a b", "*" } })
     assert.are.same({ "red", "big", "RED", "ünï", "a b", "*" }, jq:get(id).tags)
-  end)
-  it("are not shown where there are none", function()
-    assert.is_nil(jq:get(jq:enqueue("a")).tags)
   end)
   it("may be 32, of 255 bytes each", function()
     local tags = {}
@@ -45,8 +41,5 @@ describe("tags", function()
   it("keep a job on the priority and in the queue that it has", function()
     local ids = jq:enqueue_all({ name = "a", tags = { "x" } }, "a", { name = "a", tags = { "x" }, priority = -1 })
     assert.are.same({ ids[3], ids[1], ids[2] }, jq:pick_ids({ queues = "a", count = 5 }))
-  end)
-  it("that are nil count as absent", function()
-    assert.is_nil(jq:get(jq:enqueue({ name = "a", tags = msgpack.raw("\192") })).tags)
   end)
 end)

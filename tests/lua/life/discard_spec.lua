@@ -64,25 +64,6 @@ describe("discard", function()
         or name:find("^:stats"), key)
     end
   end)
-  it("takes many at once", function()
-    local ids = one_of_each()
-    local all = {}
-    for _, id in pairs(ids) do
-      all[#all + 1] = id
-    end
-    discard(unpack(all))
-    assert.are.same({}, jq:counts("a"))
-    assert.are.same({ "" }, jq:call("tags", {}))
-    assert.are.same({ "" }, jq:call("failures", {}))
-  end)
-  it("leaves a running job alone", function()
-    jq:enqueue("a")
-    local job = jq:take("a")
-    jq:unchanged(function()
-      assert.are.same({ "CONFLICT" }, discard(job.id))
-    end)
-    assert.are.equal("done", jq:succeed(job))
-  end)
   it("answers NOTFOUND for what is not there, or was named before", function()
     local id = jq:enqueue("a")
     assert.are.same({ "NOTFOUND", "queued", "NOTFOUND" }, discard(space.UNKNOWN_ID, id, id))

@@ -179,13 +179,6 @@ describe("an attempt that waits for others", function()
     jq:succeed(jq:take("b"))
     assert.are.same({}, jq:pick_ids("a"))
   end)
-  it("does not expire meanwhile", function()
-    local job = started({ name = "a", expires_in = 10 })
-    two(job)
-    jq:pass(20)
-    jq:tick()
-    assert.are.equal("blocked", jq:status(job.id))
-  end)
   it("gives its units back, those of strict order, too", function()
     jq:constrain({ id = "c", concurrency = 1 }, { queue = { "a", "b" } })
     jq:constrain({ id = "s", concurrency = 1, order = "strict" }, { queue = { "a", "b" } })
@@ -244,24 +237,5 @@ describe("an attempt that waits for others", function()
     assert.are.same({ "blocked", reply[1][2], "\6" }, { reply[1][1], picked[1].id, picked[1].blob })
     jq:succeed(picked[1])
     assert.are.equal(job.id, jq:take("a").id)
-  end)
-  it("refuses what cannot be", function()
-    local job = started()
-    local function refuses(expected, more, specs)
-      local said = { id = job.id, token = job.token, type = "success", enqueue = specs and #specs }
-      for field, value in pairs(more) do
-        said[field] = value
-      end
-      local arguments = { { worker = "worker" }, said, msgpack.NIL }
-      for _, spec in ipairs(specs or {}) do
-        arguments[#arguments + 1], arguments[#arguments + 2] = spec, msgpack.NIL
-      end
-      jq:refuses_list(expected, "finish", arguments)
-    end
-    refuses("INVALID outcomes[0].resume.depends", { resume = { depends = { 1 } } }, { { name = "b" } })
-    refuses("INVALID outcomes[0].resume", { resume = { depends = { 0 } }, move = { name = "c" } }, { { name = "b" } })
-    refuses("NOTFOUND outcomes[0].resume.depends[0]", { resume = { depends = { space.NEVER_GIVEN } } })
-    refuses("NOTFOUND outcomes[0].resume.depends[0]", { resume = { depends = { space.NEVER_GIVEN } } },
-      { { name = "b" } })
   end)
 end)

@@ -13,16 +13,6 @@ describe("constrain", function()
       assert.are.same({ id = "c", match = { name = "a" }, concurrency = 5, running = 0, keys = 0, lanes = 0,
         held = 0 }, jq:constrain({ id = "c", concurrency = 5 }, { name = "a" }))
     end)
-    it("of a rate", function()
-      assert.are.same({ id = "c", match = { name = "a" }, rate = { limit = 100, period = 0.5 }, running = 0, keys = 0,
-        starts = 0, lanes = 0, held = 0 },
-        jq:constrain({ id = "c", rate = { limit = 100, period = 0.5 } }, { name = "a" }))
-    end)
-    it("of a smooth rate, without starts", function()
-      local document = jq:constrain({ id = "c", rate = { limit = 1, period = 5, smooth = true } }, { name = "a" })
-      assert.are.same({ limit = 1, period = 5, smooth = true }, document.rate)
-      assert.is_nil(document.starts)
-    end)
     it("of everything at once, as given", function()
       local spec = { id = "c", by = { "argument.x", "queue" }, concurrency = 1, rate = { limit = 2, period = 3 },
         cost = "argument.n", order = "strict" }
@@ -100,16 +90,6 @@ describe("constrain", function()
       jq:constrain({ id = "new", concurrency = 1 }, { name = "a" })
       jq:enqueue_all("a", "a")
       assert.are.equal(1, #jq:start("a"))
-    end)
-    it("which may all match one job", function()
-      for i = 1, 1000 do
-        jq:call("constrain", { id = "c" .. i, concurrency = i == 700 and 1 or 2 }, { name = { glob = "x*" } })
-      end
-      local ids = jq:enqueue_all("x1", "x2", "x3")
-      local jobs = jq:start({ "x1", "x2", "x3" })
-      assert.are.same({ ids[1] }, space.ids(jobs))
-      jq:succeed(jobs[1])
-      assert.are.same({ ids[2] }, jq:start_ids({ "x1", "x2", "x3" }))
     end)
   end)
 

@@ -31,11 +31,6 @@ describe("a constraint with rate", function()
       jq:pass(10)
       assert.are.same({ ids[4] }, jq:start_ids("a"))
     end)
-    it("may be a fraction", function()
-      limit({ limit = 1, period = 10 }, { cost = "argument.n" })
-      pay(0.25, 0.5, 0.25, 0.25)
-      assert.are.equal(3, #jq:start("a"))
-    end)
     it("may be 0: such starts count nothing", function()
       limit({ limit = 1, period = 10 }, { cost = "argument.n" })
       pay(0, 0, 1, 0)
@@ -122,52 +117,5 @@ describe("a constraint with rate", function()
       jq:start("a")
       assert.are.equal("running", jq:status(small))
     end)
-    it("is no matter to concurrency", function()
-      limit({ limit = 10, period = 10 }, { cost = 10, concurrency = 2 })
-      local ids = enqueue(5)
-      assert.are.same({ 1, 1, 0 }, starts_at(0, 10, 20))
-      jq:succeed({ id = ids[1], attempt = 1 })
-      assert.are.same({ 1 }, starts_at(20))
-    end)
-  end)
-
-  describe("over a long random run #once", function()
-    --- The most that any window holds, looked at from each start back.
-    local function fullest_window(starts, period_ms)
-      local most, from, sum = 0, 1, 0
-      for i, start in ipairs(starts) do
-        sum = sum + start.cost
-        while starts[from].at_ms <= start.at_ms - period_ms do
-          sum = sum - starts[from].cost
-          from = from + 1
-        end
-        most = math.max(most, sum)
-        assert.is_true(i == 1 or starts[i - 1].at_ms <= start.at_ms)
-      end
-      return most
-    end
-
-    for seed = 1, 3 do
-      it("holds no window with more cost than limit (" .. seed .. ")", function()
-        math.randomseed(seed)
-        local most, period_ms = math.random(10, 40), math.random(20, 5000)
-        limit({ limit = most, period = period_ms / 1000 }, { cost = "argument" })
-        local starts, costs = {}, {}
-        for step = 1, 300 do
-          if step % 20 == 1 then
-            for _ = 1, 60 do
-              local cost = math.random(20) == 1 and 1000 or math.random(0, 12)
-              costs[jq:enqueue({ name = "a", timeout = 100000 }, msgpack.pack(cost))] = math.min(cost, most)
-            end
-          end
-          for _, job in ipairs(jq:start({ queues = "a", count = math.random(1, 20) })) do
-            starts[#starts + 1] = { at_ms = jq.now_ms, cost = costs[job.id] }
-          end
-          jq:pass(math.random(0, math.ceil(period_ms / 4)) / 1000)
-        end
-        assert.is_true(#starts > 50)
-        assert.is_true(fullest_window(starts, period_ms) <= most)
-      end)
-    end
   end)
 end)

@@ -49,17 +49,6 @@ describe("jobs in lanes", function()
     end)
   end
 
-  it("start many at once as far as their key has room", function()
-    jq:constrain({ id = "c", concurrency = 3 }, { name = "job" })
-    local ids = {}
-    for i = 1, 5 do
-      ids[i] = enqueue("q", 1, 0)
-    end
-    local plain = enqueue("q", 0, 1)
-    assert.are.same({ ids[1], ids[2], ids[3], plain }, jq:pick_ids({ queues = "q", count = 10 }))
-    assert.are.equal(3, jq:usage("c")[1].running)
-  end)
-
   it("leave few entries in the index of lanes behind #once", function()
     jq:constrain({ id = "c", by = "argument.v", concurrency = 10 }, { name = "job" })
     for i = 1, 300 do

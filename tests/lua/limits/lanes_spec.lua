@@ -27,25 +27,6 @@ describe("held jobs", function()
         jq:succeed(jobs[1])
       end
     end)
-    it("wait in lanes of their own: values", function()
-      limit("c", 1, { by = { "argument.v", "argument.w" } })
-      limit("d", 100)
-      local values = { "", "\0", "\n", "1:", "2:x", "i1", "s1", "sha1:0", "n", "-", "!", ":", "\255", ("\0"):rep(70) }
-      local ids = {}
-      for _, v in ipairs(values) do
-        for _, w in ipairs(values) do
-          ids[#ids + 1] = tagged({ "c", "d" }, { v = v, w = w })
-          tagged({ "c", "d" }, { v = v, w = w })
-        end
-      end
-      local jobs = jq:start({ queues = "q", count = 100 })
-      assert.are.equal(100, #jobs)
-      limit("d", 1000)
-      for _, job in ipairs(jq:start("q")) do
-        jobs[#jobs + 1] = job
-      end
-      assert.are.same(ids, space.ids(jobs))
-    end)
     it("start in order over lanes, to the ends of 32 bits", function()
       limit("c", 1)
       limit("d", 5, { by = "argument.v" })
@@ -89,24 +70,6 @@ describe("held jobs", function()
       jq:succeed(job)
       local better = tagged({ "c", "d" }, { v = 1 }, { priority = 1 })
       assert.are.same({ better }, jq:start_ids("q"))
-    end)
-    it("start first of many lanes, wherever they come", function()
-      limit("c", 1)
-      limit("d", 5, { by = "argument.v" })
-      tagged({ "c" })
-      local job = jq:start_one("q")
-      tagged_each({ "c", "d" }, 200, { priority = 1000 })
-      assert.are.same({}, jq:start_ids("q"))
-      for i = 1, 30 do
-        local better = tagged({ "c", "d" }, { v = i * 37 % 200 + 1 }, { priority = 500 - i })
-        jq:succeed(job)
-        if i % 2 == 0 then
-          better = tagged({ "c", "d" }, { v = i * 53 % 200 + 1 }, { priority = 400 - i })
-        end
-        local jobs = jq:start("q")
-        assert.are.same({ better }, space.ids(jobs))
-        job = jobs[1]
-      end
     end)
     it("start at once when what they need is open, unlike those that wait there", function()
       limit("c", 1)
@@ -280,24 +243,6 @@ describe("held jobs", function()
       assert.is_true((place[better] or 1) == 1)
       assert.is_true((place[last] or #rest) == #rest)
       assert.are.same({ running = RUNNING + WAITING + 2 }, jq:counts("q"))
-    end)
-    it("delay no pick of other queues", function()
-      make_many()
-      local free = jq:enqueue("other")
-      limit("c", 1)
-      assert.are.same({ free }, jq:start_ids("other"))
-    end)
-    it("are held in every queue", function()
-      local ids = {}
-      for i = 1, 150 do
-        ids[i] = jq:enqueue({ name = "job", queue = "q" .. i, tags = { "c" }, timeout = LONG_S })
-      end
-      limit("c", 2)
-      assert.are.same({ ids[1], ids[2] }, jq:start_ids("q*"))
-      limit("c", 4)
-      assert.are.same({ ids[3], ids[4] }, jq:start_ids("*"))
-      jq:unconstrain("c")
-      assert.are.equal(146, #jq:start("*"))
     end)
     it("are seen by sleepers", function()
       make_many()

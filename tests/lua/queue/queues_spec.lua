@@ -13,9 +13,6 @@ describe("queues", function()
     return found, reply[1]
   end
 
-  it("is empty in the beginning", function()
-    assert.are.same({ "" }, jq:call("queues", {}))
-  end)
   it("lists queues in order of name", function()
     jq:enqueue_all("b", "c", "a")
     local found, cursor = names()
@@ -36,12 +33,6 @@ describe("queues", function()
     until cursor == ""
     assert.are.equal(25, #all)
     assert.are.same({ "q01", "q25" }, { all[1], all[25] })
-  end)
-  it("gives pages of 100 when nothing is said", function()
-    for i = 1, 101 do
-      jq:queue("q" .. i)
-    end
-    assert.are.equal(100, #names())
   end)
   it("goes on behind a queue that came meanwhile", function()
     jq:enqueue_all("a", "c")

@@ -1,6 +1,6 @@
 -- Cron expressions, against a search that looks at one minute after the other.
 local cron = require "jqlua.schedules.cron"
-local zone = require "jqlua.schedules.zone"
+local zone = require "jqlua.schedules.zones"
 
 math.randomseed(os.time())
 

@@ -40,12 +40,6 @@ describe("a schedule", function()
       jq:pass(1e8 + 0.05)
       assert.are.same({ 1e8 }, made())
     end)
-    it("makes one job, for the last, with cron", function()
-      schedule({ cron = "* * * * *" })
-      jq:pass(1e8)
-      assert.are.same({ 1e8 }, made())
-      assert.are.equal(START_MS + 1e11 + 60000, shown().next_ms)
-    end)
     it("makes one for each, oldest first, with catch_up all", function()
       schedule({ catch_up = "all" })
       jq:pass(45)
@@ -65,17 +59,6 @@ describe("a schedule", function()
       jq:pass(1e7)
       sweep()
       assert.are.same({ 1e7 - 20, 1e7 - 10, 1e7 }, made())
-    end)
-    it("makes the last of a backlog that is told, with cron", function()
-      schedule({ catch_up = "all", backlog = 3, cron = "0 0 * * *" })
-      jq:set_clock(schedule({ id = "t", cron = "0 0 10 1 *" }).next_ms)
-      jq:call("unschedule", { id = "t" })
-      sweep()
-      local days = {}
-      for i, second in ipairs(made()) do
-        days[i] = os.date("!%m-%d %H:%M", START_MS / 1000 + second)
-      end
-      assert.are.same({ "01-08 00:00", "01-09 00:00", "01-10 00:00" }, days)
     end)
     it("makes one, for the last, with a backlog and without catch_up all", function()
       schedule({ backlog = 5 })
@@ -109,12 +92,6 @@ describe("a schedule", function()
       assert.are.same({ START_MS + 400000, 0 }, { shown().next_ms, shown().made })
       jq:pass(40)
       assert.are.same({ 400 }, made())
-    end)
-    it("makes no job for a single one that is older, with catch_up none", function()
-      schedule({ catch_up = "none", every = 1000 })
-      jq:pass(1061)
-      assert.are.same({}, made())
-      assert.are.equal(START_MS + 2000000, shown().next_ms)
     end)
   end)
 
@@ -161,16 +138,6 @@ describe("a schedule", function()
       assert.are.same({ 10 }, made())
       assert.are.equal(1, shown().made)
     end)
-    it("shares its key with jobs that are enqueued", function()
-      schedule({ job = { name = "a", unique = "u" } })
-      local id = jq:enqueue({ name = "b", unique = "u" })
-      jq:pass(10)
-      sweep()
-      assert.are.equal(0, shown().made)
-      jq:cancel(id)
-      jq:pass(10)
-      assert.are.same({ 20 }, made("a"))
-    end)
     it("gives the job that waits its argument, with if_exists replace", function()
       schedule({ job = { name = "a", unique = "u", if_exists = "replace" } }, "\1")
       jq:pass(10)
@@ -204,13 +171,6 @@ describe("a schedule", function()
       jq:pass(10)
       assert.are.same({ 50 }, made())
     end)
-    it("makes none of a paused queue's jobs run, but makes them", function()
-      jq:queue({ name = "a", paused = true })
-      schedule()
-      jq:pass(10)
-      assert.are.same({}, made())
-      assert.are.equal(1, shown().made)
-    end)
   end)
 
   describe("replaced", function()
@@ -229,11 +189,6 @@ describe("a schedule", function()
       assert.are.equal(START_MS + 10000, schedule({ job = { name = "b" } }).next_ms)
       assert.are.same({ 10 }, made("b"))
     end)
-    it("takes an offset of 0 for none", function()
-      schedule()
-      jq:pass(15)
-      assert.are.equal(START_MS + 10000, schedule({ offset = 0 }).next_ms)
-    end)
     for what, more in pairs({
       every = { every = 20 }, offset = { offset = 5 }, cron = { cron = "* * * * *" }, start = { start = 1 },
     }) do
@@ -244,13 +199,6 @@ describe("a schedule", function()
         assert.is_true(document.next_ms > START_MS + 15000)
       end)
     end
-    it("has its first moment after now when it changes utc_offset", function()
-      schedule({ cron = "0 * * * *" })
-      jq:pass(1e4)
-      local document = schedule({ cron = "0 * * * *", utc_offset = 30 })
-      assert.is_true(document.next_ms > jq.now_ms)
-      assert.are.equal(30 * 60000, document.next_ms % 3600000)
-    end)
     it("has no moment any more when it ends before it", function()
       schedule()
       assert.is_nil(schedule({ ["end"] = START_MS / 1000 + 9 }).next_ms)
@@ -264,13 +212,6 @@ describe("a schedule", function()
       local document = schedule()
       document.argument = nil
       assert.are.same({ id = "s", every = 10, job = spec_of().job, made = 0, next_ms = START_MS + 10000 }, document)
-    end)
-    it("leaves the jobs it has made", function()
-      schedule()
-      jq:pass(10)
-      sweep()
-      schedule({ job = { name = "b" } })
-      assert.are.same({ 10 }, made("a"))
     end)
     it("makes no job twice for a moment", function()
       schedule()
@@ -310,54 +251,6 @@ describe("a schedule", function()
     assert.are.same({ 3.15e9 - 10, 3.15e9 }, made())
   end)
 
-  --- What a list of all moments says of one sweep: those that get a job.
-  local function chosen(passed, catch_up, backlog, now)
-    local last = passed[#passed]
-    if catch_up == "all" then
-      local list = {}
-      for i = math.max(1, #passed - backlog + 1), #passed do
-        list[#list + 1] = passed[i]
-      end
-      return list
-    end
-    return last and (catch_up == "one" or now - last <= 60) and { last } or {}
-  end
-
-  it("makes what a list of all its moments says, over a random life #once", function()
-    for _ = 1, 25 do
-      local every = math.random(1, 200)
-      local catch_up = ({ "one", "all", "none" })[math.random(3)]
-      local backlog = catch_up == "all" and math.random(1, 12) or nil
-      local is_cron = math.random(2) == 1
-      if is_cron then
-        every = math.random(1, 6) * 60
-      end
-      schedule({
-        every = every, cron = is_cron and ("*/%d * * * *"):format(every / 60) or nil, catch_up = catch_up,
-        backlog = backlog,
-      })
-      local expected, dealt_with = {}, jq.now_ms / 1000
-      for _ = 1, 10 do
-        jq:pass(math.random(0, math.random(2) == 1 and 100 or 3000))
-        local now, passed = jq.now_ms / 1000, {}
-        for second = dealt_with + 1, now do
-          if second % every == 0 then
-            passed[#passed + 1] = second
-          end
-        end
-        dealt_with = now
-        for _, second in ipairs(chosen(passed, catch_up, backlog, now)) do
-          expected[#expected + 1] = second - START_MS / 1000
-        end
-        for _ = 1, 20 do
-          jq:tick(math.random(1, 5))
-        end
-      end
-      assert.are.same(expected, made(), catch_up .. " every " .. every)
-      jq:call("unschedule", { id = "s" })
-    end
-  end)
-
   describe("tells when it is due:", function()
     it("picks and ticks answer how long there is nothing to do", function()
       schedule()
@@ -389,12 +282,6 @@ describe("a schedule", function()
       jq:pass(10)
       sweep()
       assert.is_true(jq:is_woken("c"))
-    end)
-    it("nothing is planned when it is gone", function()
-      schedule()
-      jq:call("unschedule", { id = "s" })
-      jq:pass(10)
-      assert.are.equal(-1, (jq:tick()))
     end)
   end)
 end)

@@ -54,15 +54,6 @@ describe("events", function()
     }, stream())
     assert.are.same({ ">queued", "queued>running", "running>done" }, changes())
   end)
-  it("tell of failures, backoff and the end", function()
-    jq:enqueue({ name = "a", max_retry = 1 })
-    jq:fail(jq:take("a"))
-    jq:pass(10)
-    jq:fail(jq:take("a"))
-    assert.are.same({
-      ">queued", "queued>running", "running>retrying", "retrying>queued", "queued>running", "running>error",
-    }, changes())
-  end)
   it("tell of an attempt that lapsed and the next, which one pick brings about", function()
     jq:set({ retry_base = 0 })
     jq:enqueue("a")
@@ -85,20 +76,6 @@ describe("events", function()
     assert.are.same({
       ">scheduled", "scheduled>queued", "queued>running", "running>queued", "queued>cancelled",
     }, changes())
-  end)
-  it("tell of jobs that moved on in their new queue", function()
-    jq:enqueue("a")
-    jq:succeed(jq:take("a"), nil, { move = { name = "b" } })
-    local last = stream()[3]
-    assert.are.same({ "b", "b", "queued", "running" }, { last.name, last.queue, last.state, last.from })
-  end)
-  it("are one for each job of a batch, in order", function()
-    local ids = jq:enqueue_many({ name = "a" }, 3)
-    local told = {}
-    for i, event in ipairs(stream()) do
-      told[i] = event.id
-    end
-    assert.are.same(ids, told)
   end)
   it("say nothing of what clients cannot see", function()
     jq:enqueue({ name = "a", keep_result = true })
@@ -130,12 +107,6 @@ describe("events", function()
     jq:call("finish", { worker = "worker", pick = { queues = "a" } },
       { id = job.id, token = job.token, type = "success" }, msgpack.NIL)
     assert.are.same({ "running>done", "queued>running" }, changes())
-  end)
-  it("of jobs for registered workers name these", function()
-    jq:enqueue("a")
-    local worker = jq:register({ url = "http://host/" })
-    jq:assign()
-    assert.are.equal(worker, stream()[2].worker)
   end)
   it("that are too many go, the oldest first", function()
     jq:set({ events_max = 100 })

@@ -7,7 +7,7 @@ local work = require "support.work"
 
 local M = {}
 
--- JQ_NUMBER=7 runs specs in namespaces whose names say this number.
+-- JQ_NUMBER=7 runs specs in that partition of clusters.
 local NUMBER = tonumber(os.getenv("JQ_NUMBER") or "")
 
 local Space = {}
@@ -33,7 +33,7 @@ function M.new(options)
   counter = counter + 1
   local self = setmetatable({}, Space)
   self.connection = server.shared()
-  self.name = "{" .. (options.tag or "t" .. run .. counter .. (NUMBER and ":" .. NUMBER .. "~0a" or "")) .. "}"
+  self.name = "{" .. (options.tag or "t" .. run .. counter .. (NUMBER and ":" .. NUMBER .. "~0a/256" or "")) .. "}"
   self.scripts = options.clock or "settable"
   self.form = options.form
   self.tokens = {} -- of attempts that were seen to start, by id and number

@@ -13,8 +13,8 @@ import redis
 
 from jqmaster.bundle import build as luabuild
 from jqmaster.bundle.build import Builder, build
+from jqmaster.bundle.built import builtin
 from jqmaster.bundle.link import Linker
-from jqmaster.engine.scripts import builtin
 from lua_sources import run, write  # noqa: F401
 from servers import RedisServer
 

@@ -1,5 +1,5 @@
-"""The wheel, installed in an empty environment far from the repository, carries all it needs; and without an extra it
-brings what enqueues and works."""
+"""The wheel, installed in an empty environment far from the repository, carries all it needs; without an extra it
+brings what enqueues, and what needs an extra names it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distribution, distributions
 from pathlib import Path
@@ -18,7 +19,7 @@ from packaging.requirements import Requirement
 import jqmaster
 from jqmaster import JQ
 from jqmaster.bundle.build import version_of
-from jqmaster.engine.scripts import builtin
+from jqmaster.bundle.built import builtin
 from servers import RedisServer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -156,14 +157,14 @@ def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Insta
                 assert process.wait(60) == 0
 
 
-def asked_for(home: Path) -> list[Distribution]:
-    """What the wheel asks for without an extra, and what that asks for, as it is installed here; which must fit."""
+def asked_for(home: Path, extras: Sequence[str] = ("",)) -> list[Distribution]:
+    """What the wheel asks for with `extras`, and what that asks for, as it is installed here; which must fit."""
     [installed] = distributions(name="jqmaster", path=[str(next(home.glob("lib/*/site-packages")))])
-    left = [(text, "") for text in installed.requires or []]
+    left = [(text, extra) for text in installed.requires or [] for extra in extras]
     found: dict[str, Distribution] = {}
     for text, extra in left:  # which grows meanwhile
         one = Requirement(text)
-        if one.marker is None or one.marker.evaluate({"extra": extra}):
+        if one.name != "jqmaster" and (one.marker is None or one.marker.evaluate({"extra": extra})):
             package = distribution(one.name)
             assert one.specifier.contains(package.version, prereleases=True), text
             found[package.name] = package
@@ -172,36 +173,95 @@ def asked_for(home: Path) -> list[Distribution]:
     return list(found.values())
 
 
-@pytest.fixture(scope="module")
-def bare(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def linked(home: Path, folder: Path, extras: Sequence[str]) -> Installed:
     """With what the wheel asks for, and nothing else: it is linked from here. That pip finds it as well was seen when
     this environment was made; to have it look through the index again is half a minute of waiting."""
-    folder = tmp_path_factory.mktemp("dependencies")
-    for package in asked_for(home):
+    for package in asked_for(home, extras):
         for top in {file.parts[0] for file in package.files or []} - {"..", "__pycache__"}:
-            (folder / top).symlink_to(Path(str(package.locate_file(top))))
+            if not (folder / top).exists():
+                (folder / top).symlink_to(Path(str(package.locate_file(top))))
     return Installed(home, folder)
 
 
-def test_without_an_extra_it_enqueues_and_works(bare: Installed, fresh_server: RedisServer, tmp_path: Path) -> None:
-    (tmp_path / "app.py").write_text(
-        "from jqmaster import JQ\njq = JQ()\n@jq.job\ndef add(a: int, b: int) -> int:\n    return a + b\n"
-    )
+@pytest.fixture(scope="module")
+def bare(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return linked(home, tmp_path_factory.mktemp("dependencies"), ("",))
+
+
+@pytest.fixture(scope="module")
+def for_workers(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return linked(home, tmp_path_factory.mktemp("dependencies"), ("", "cli", "worker"))
+
+
+APP = "from jqmaster import JQ\njq = JQ()\n@jq.job\ndef add(a: int, b: int) -> int:\n    return a + b\n"
+ENQUEUE = """
+import asyncio, sys
+from app import add, jq
+
+async def awaited():
+    return (await add.aenqueue(1, b=2)).id
+
+with jq.using(sys.argv[1]):
+    print(add.enqueue(40, 2).status(), jq.handle(asyncio.run(awaited())).status())
+"""
+
+
+def test_redis_and_msgpack_are_enough_to_enqueue(bare: Installed, fresh_server: RedisServer, tmp_path: Path) -> None:
+    assert {package.name for package in asked_for(bare.home)} == {"redis", "hiredis", "msgpack"}
+    (tmp_path / "app.py").write_text(APP)
+    assert bare.run("python", "-c", ENQUEUE, fresh_server.url, cwd=tmp_path) == "queued queued\n"
+
+
+def test_the_extra_for_workers_brings_what_works(
+    for_workers: Installed, fresh_server: RedisServer, tmp_path: Path
+) -> None:
+    (tmp_path / "app.py").write_text(APP)
     where = ("--redis", fresh_server.url)
-    worker = bare.started("jqmaster", "work", "app:jq", *where, cwd=tmp_path)
+    worker = for_workers.started("jqmaster", "work", "app:jq", *where, cwd=tmp_path)
     try:
         command = f"from app import jq, add\nwith jq.using({fresh_server.url!r}): print(add.enqueue(40, 2).result(60))"
-        assert bare.run("python", "-c", command, cwd=tmp_path) == "42\n"
-        assert "add" in bare.run("jqmaster", "queues", *where, cwd=tmp_path)
+        assert for_workers.run("python", "-c", command, cwd=tmp_path) == "42\n"
+        assert "add" in for_workers.run("jqmaster", "queues", *where, cwd=tmp_path)
     finally:
         worker.terminate()
         assert worker.wait(60) == 0
 
 
-@pytest.mark.parametrize("command", ["serve", "demo", "work app:FUNCTIONS --push --redis unix:///nowhere"])
-def test_what_needs_an_extra_names_it(command: str, bare: Installed, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "missing", "extra"),
+    [
+        ("serve", "hypercorn", "server"),
+        ("demo", "hypercorn", "server"),
+        ("work app:FUNCTIONS --redis unix:///nowhere", "uvloop", "worker"),
+        ("queues --url http://127.0.0.1:1", "aiohttp", "worker"),
+    ],
+)
+def test_a_command_names_the_extra_it_needs(
+    command: str, missing: str, extra: str, bare: Installed, tmp_path: Path
+) -> None:
     (tmp_path / "app.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
     process = bare.started("jqmaster", *command.split(), cwd=tmp_path)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert output.endswith("needs hypercorn: pip install 'jqmaster[server]'\n") and output.count("\n") == 1, output
+    assert output.endswith(f"needs {missing}: pip install 'jqmaster[{extra}]'\n") and output.count("\n") == 1, output
+
+
+def test_a_push_worker_names_the_extra_it_needs(for_workers: Installed, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
+    command = "work app:FUNCTIONS --push --redis unix:///nowhere".split()
+    output, _ = for_workers.started("jqmaster", *command, cwd=tmp_path).communicate(timeout=60)
+    assert output.endswith("needs hypercorn: pip install 'jqmaster[server]'\n"), output
+
+
+@pytest.mark.parametrize(
+    ("program", "missing"),
+    [
+        ("import uuid\n@jq.job\ndef send(one: uuid.UUID) -> None: ...", "msgspec"),
+        ("jq.call('send', {1, 2})", "msgspec"),
+        ("jq.worker().options()", "uvloop"),
+    ],
+)
+def test_a_program_is_told_which_extra_it_needs(program: str, missing: str, bare: Installed, tmp_path: Path) -> None:
+    said = "from jqmaster import JQ, JQError\njq = JQ()\ntry:\n    exec(sys.argv[1])\nexcept JQError as e: print(e)"
+    output = bare.run("python", "-c", f"import sys\n{said}", program, cwd=tmp_path)
+    assert output.endswith(f"needs {missing}: pip install 'jqmaster[worker]'\n") and output.count("\n") == 1

@@ -17,10 +17,10 @@ import jqmaster
 from cli_support import Said, call
 from jqmaster import JQ
 from jqmaster.bundle.build import version_of
+from jqmaster.bundle.built import builtin
 from jqmaster.cli.options import parsers
 from jqmaster.cli.processes import version_line
 from jqmaster.cli.run import build, main
-from jqmaster.engine.scripts import builtin
 from processes import Process
 from servers import RedisServer
 

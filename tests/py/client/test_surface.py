@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 import msgpack
 import pytest
+from jqmaster.engine.request import checked
 
 from jqmaster import JQ, Handle, Task
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.request import checked
 from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable, Version
 from surface_support import Call, call, jq, own, put, run, server
 

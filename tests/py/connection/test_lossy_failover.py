@@ -9,9 +9,10 @@ from typing import Literal
 
 import pytest
 
-from jqmaster.engine.work import Holding
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.engine import connect
-from jqmaster.engine.scripts import Form, builtin, install
+from jqmaster.engine.scripts import Form, install
+from jqmaster.engine.work import Holding
 from settable import SettableEngine
 from topologies import Node, nodes, until
 

@@ -10,9 +10,9 @@ import msgpack
 import pytest
 
 import jqmaster
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Beat, Enqueued, Job, Note
-from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Conflict, Invalid, NotFound
 
 NIL = b"\xc0"

@@ -14,9 +14,9 @@ from redis.asyncio import Redis
 
 from bad_copying import RECORDS, SCHEMA
 from bad_copying import pack as pack_record
+from jqmaster.bundle.built import builtin
 from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Conflict, Invalid, JQError, Version
 from keyspace import read_keys
 from rich import Space, fill, fill_newer

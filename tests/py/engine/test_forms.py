@@ -15,10 +15,11 @@ from redis.asyncio import Redis
 
 from jqmaster import JQ
 from jqmaster.bundle.build import Bundle, Library, version_of
+from jqmaster.bundle.built import builtin
 from jqmaster.cli import kinds
 from jqmaster.engine.engine import Engine, connect, pack
 from jqmaster.engine.manifest import fetch
-from jqmaster.engine.scripts import FORMS, builtin, load
+from jqmaster.engine.scripts import FORMS, load
 from jqmaster.errors import Forbidden, Invalid, NoFunctions, Version
 from jqmaster.server.server import ServeOptions, Server
 from jqmaster.testing import working

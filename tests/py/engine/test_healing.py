@@ -13,8 +13,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from jqmaster.bundle.build import make_script
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.engine import Engine, connect, pack
-from jqmaster.engine.scripts import builtin
 from jqmaster.errors import (
     Conflict,
     Full,

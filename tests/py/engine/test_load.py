@@ -16,9 +16,10 @@ from redis.asyncio import Redis
 
 from jqmaster import cli
 from jqmaster.bundle.build import Bundle, Library, dump, make_script, version_of
+from jqmaster.bundle.built import builtin, read_built
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.manifest import fetch
-from jqmaster.engine.scripts import builtin, check_namespace, check_server, load, read_built
+from jqmaster.engine.scripts import check_namespace, check_server, load
 from jqmaster.errors import Unavailable, UnsuitableServer, Version
 from servers import RedisServer
 

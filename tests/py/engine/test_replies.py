@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from jqmaster.engine.scripts import builtin
+from jqmaster.bundle.built import builtin
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "protocol.md").read_text()
 # INVALID and VERSION are all scripts' to say.

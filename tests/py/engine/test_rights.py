@@ -16,10 +16,11 @@ from driving.driver import NAMESPACE, Connection, Driver
 from driving.run import run
 from http_support import Api, Pokes
 from jqmaster import JQ
+from jqmaster.bundle.built import builtin
 from jqmaster.engine import rights
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import builtin, load
+from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Forbidden
 from jqmaster.manifest.operation import ROLES, Role

@@ -15,10 +15,11 @@ from redis.asyncio import Redis
 
 from jqmaster import cli
 from jqmaster.bundle.build import Bundle, make_script, version_of
+from jqmaster.bundle.built import builtin
 from jqmaster.engine import manifest
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.manifest import fetch
-from jqmaster.engine.scripts import Form, builtin, load
+from jqmaster.engine.scripts import Form, load
 from jqmaster.errors import Version
 from servers import RedisServer
 from topologies import cluster

@@ -14,8 +14,9 @@ from pathlib import Path
 import msgpack
 import pytest
 
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.engine import connect
-from jqmaster.engine.scripts import builtin, load
+from jqmaster.engine.scripts import load
 from servers import RedisServer
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "protocol.md"

@@ -111,7 +111,7 @@ class TestFields:
         assert [path for path, text in files() if not path.exists() or path.read_text() != text] == [], "make generate"
 
     def test_the_engine_has_these(self) -> None:
-        checked = re.findall(r'field == "(\w+)"', (ROOT / "jqlua/job/spec.lua").read_text())
+        checked = re.findall(r'field == "(\w+)"', (ROOT / "jqlua/job/jobspec.lua").read_text())
         assert differences(checked, BY_NAME) == []
 
     def test_the_engine_has_these_changed(self) -> None:
@@ -260,7 +260,7 @@ def test_programs_reach_each_operation() -> None:
 
 
 def test_roles_are_the_same_everywhere() -> None:
-    of_lua = re.search(r'local ROLES = "(.*)"', (ROOT / "jqlua/access/apikey.lua").read_text())
+    of_lua = re.search(r'local ROLES = "(.*)"', (ROOT / "jqlua/access/apikeys.lua").read_text())
     of_ui = re.search(r"const ROLES = \[(.*)\];", (ROOT / "python/jqmaster/ui/static/pages/keys.js").read_text())
     assert of_lua and of_lua[1].split() == list(table.ROLES)
     assert of_ui and re.findall(r"'(\w+)'", of_ui[1]) == list(table.ROLES)

@@ -27,17 +27,6 @@ async def state(api: Api, job_id: str) -> str:
 # What follows
 
 
-async def test_a_job_moves_on_with_its_result_as_argument(api: Api) -> None:
-    job_id = await api.enqueue("fetch", tags=["t"])
-    [job] = await api.pick("fetch")
-    answer = await api.done(job, result={"pages": 3}, move={"name": "print", "priority": 5})
-    assert answer.status == 204
-    shown = (await api.get(f"/job/{job_id}")).value
-    assert (shown["name"], shown["queue"], shown["priority"], shown["tags"]) == ("print", "print", 5, ["t"])
-    [job] = await api.pick("print")
-    assert (job["id"], job["argument"]) == (job_id, {"pages": 3})
-
-
 async def test_jobs_follow_an_outcome(api: Api) -> None:
     await api.enqueue("split")
     [job] = await api.pick("split")
@@ -50,29 +39,6 @@ async def test_jobs_follow_an_outcome(api: Api) -> None:
     # Repeated, nothing follows.
     assert (await api.done(job, enqueue=follow)).status == 204
     assert len((await api.get("/jobs?name=part")).value["jobs"]) == 1
-
-
-async def test_a_job_runs_again_when_others_have_ended(api: Api) -> None:
-    job_id = await api.enqueue("whole")
-    [job] = await api.pick("whole")
-    resume = {"depends": [0], "if_failed": "run", "checkpoint": True}
-    answer = await api.done(job, result={"at": 1}, resume=resume, enqueue=[{"name": "part", "keep_result": True}])
-    assert (answer.status, answer.value["states"]) == (200, ["blocked"])
-    [[part]] = answer.value["job_ids"]
-    shown = (await api.get(f"/job/{job_id}")).value
-    assert (shown["depends"], shown["waits_for"], shown["argument"]) == ([part], [part], {"at": 1})
-    assert (await api.done(job, resume={"depends": [part]})).status == 204
-    [job] = await api.pick("part")
-    await api.done(job, result=5)
-    [job] = await api.pick("whole")
-    assert (job["attempt"], job["retry_count"], job["argument"], job["depends"]) == (2, 0, {"at": 1}, [part])
-    wrong = await api.done(job, resume={"depends": [0]})
-    assert (wrong.status, wrong.value["error"]["field"]) == (400, "resume.depends[0]")
-    # With nothing left to wait for
-    assert (await api.done(job, resume={"depends": [part]})).status == 204
-    assert await state(api, job_id) == "queued"
-    history = (await api.get(f"/job/{job_id}/history")).value
-    assert [event["event"] for event in history["events"]] == ["enqueued", *["started", "blocked"] * 2]
 
 
 async def test_many_outcomes_and_what_follows_each(api: Api) -> None:
@@ -130,26 +96,6 @@ async def test_a_worker_is_asked(api: Api) -> None:
 # Queues
 
 
-async def test_a_queue_has_settings_of_its_own(api: Api) -> None:
-    answer = await api("PATCH", "/queue/a", {"set": {"retry_base": 7, "error_max": 5}})
-    assert answer.value["settings"] == {"retry_base": 7, "error_max": 5}
-    answer = await api.post("/queue/a", {"unset": ["error_max"]})
-    assert answer.value["settings"] == {"retry_base": 7}
-    for body, field in (({"set": {"worker_ttl": 5}}, "set.worker_ttl"), ({"unset": ["x"]}, "unset[0]")):
-        answer = await api("PATCH", "/queue/a", body)
-        assert (answer.status, answer.error["field"]) == (400, field)
-
-
-async def test_an_empty_queue_can_be_forgotten(api: Api) -> None:
-    job_id = await api.enqueue("a/b")
-    path = f"/queue/{quote('a/b', safe='')}"
-    answer = await api("DELETE", path)
-    assert (answer.status, answer.error["field"]) == (409, "name")
-    await api("DELETE", f"/job/{job_id}/record")
-    assert (await api("DELETE", path)).status == 204
-    assert (await api("DELETE", path)).status == 404
-
-
 async def test_a_queue_is_purged(api: Api) -> None:
     await api.post("/jobs", [{"name": "a"}] * 250)
     await api.enqueue("a", delay=100)
@@ -189,32 +135,7 @@ async def test_a_schedule_from_beginning_to_end(api: Api) -> None:
     assert (await api.get("/schedules")).value == {"schedules": [], "cursor": ""}
 
 
-async def test_a_schedule_makes_jobs(api: Api) -> None:
-    body = {"every": 0.1, "job": {"name": "a"}, "argument": 5, "limit": 1}
-    await api("PUT", "/schedule/s", body)
-    answer = await api.post("/pick", {"queues": "a", "timeout": 20}, worker_id="w")
-    [job] = answer.value["jobs"]
-    assert (job["schedule"], job["argument"]) == ("s", 5) and job["schedule_ms"] % 100 == 0
-
-
 # Statistics and settings
-
-
-async def test_statistics(api: Api) -> None:
-    for _ in range(3):
-        await api.enqueue("a")
-    [job] = await api.pick("a")
-    await api.done(job)
-    for by in ("minute", "hour", "day"):
-        [bucket] = (await api.get(f"/stats?by={by}&queue=a&name=a")).value["stats"]
-        assert (bucket["enqueued"], bucket["done"], bucket["error"]) == (3, 1, 0)
-    assert bucket["run"]["count"] == 1
-    [pair] = (await api.get("/stats/series?by=day&count=5")).value["series"]
-    assert (pair["queue"], pair["name"], pair["enqueued"]) == ("a", "a", 3)
-    assert (await api.get("/stats?to_ms=1")).value == {"stats": []}
-    for query, field in (("by=week", "by"), ("from_ms=x", "from_ms"), ("what=x", "what")):
-        answer = await api.get(f"/stats?{query}")
-        assert (answer.status, answer.error["field"]) == (400, field)
 
 
 async def test_what_there_is_to_set(api: Api) -> None:
@@ -246,20 +167,6 @@ async def test_a_namespace_is_copied(api: Api) -> None:
     own = f"/import?namespace={quote(api.master.engine.namespace)}"
     answer = await api.post(own, raw=records, content_type="application/octet-stream")
     assert (answer.status, answer.error["code"]) == (409, "CONFLICT")
-
-
-async def test_a_namespace_is_copied_in_pieces(api: Api) -> None:
-    for number in range(50):
-        await api.enqueue(f"q{number}")
-    records = (await api.get("/export")).raw
-    unpacker = msgpack.Unpacker(None, raw=True)
-    unpacker.feed(records)
-    namespace = "{t" + secrets.token_hex(6) + "}"
-    start, answers = 0, []
-    for _ in unpacker:
-        piece, start = records[start : unpacker.tell()], unpacker.tell()
-        answers.append((await api.post(f"/import?namespace={quote(namespace)}", raw=piece)).value["complete"])
-    assert answers[-1] is True and not any(answers[:-1])
 
 
 @pytest.mark.parametrize(

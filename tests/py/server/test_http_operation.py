@@ -12,9 +12,10 @@ import msgpack
 import pytest
 
 from http_support import JSON, MSGPACK, Api, Pokes, api, asgi, hold_against_document, master  # noqa: F401
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import builtin, install
+from jqmaster.engine.scripts import install
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.events import EventFeed
 from jqmaster.server.http.app import create_app
@@ -63,23 +64,6 @@ async def test_what_is_not_there_is_told_by_its_name(api: Api, path: str, field:
         404,
         {"code": "NOTFOUND", "field": field, "message": f"{field}: no such {what}: new"},
     )
-
-
-async def test_a_paused_queue_starts_nothing(api: Api) -> None:
-    await api.enqueue("mail")
-    await api.post("/queue/mail/pause")
-    assert await api.pick() == []
-    assert (await api.post("/queue/mail/resume")).value["paused"] is False
-    assert len(await api.pick()) == 1
-
-
-async def test_queues_come_in_pages_by_name(api: Api) -> None:
-    for name in ("c", "a", "b"):
-        await api.enqueue(name)
-    first = (await api.get("/queues?count=2")).value
-    rest = (await api.get(f"/queues?cursor={quote(first['cursor'])}")).value
-    assert [queue["name"] for queue in first["queues"] + rest["queues"]] == ["a", "b", "c"]
-    assert rest["cursor"] == ""
 
 
 async def test_a_query_that_cannot_be_read_is_refused(api: Api) -> None:

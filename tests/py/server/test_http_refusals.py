@@ -16,10 +16,10 @@ from bad_requests import asked
 from bad_values import DONE, HOLD, RUNNING, WAITING, Raw
 from driving.driver import NAMESPACE
 from http_support import MSGPACK, Api, Pokes, asgi
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.http import Answer, HttpEngine
-from jqmaster.engine.scripts import builtin
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError
 from jqmaster.server.events import EventFeed

@@ -34,27 +34,6 @@ async def test_a_worker_registers_and_is_listed(api: Api) -> None:
     assert (await api.get("/workers")).value["workers"] == []
 
 
-async def test_a_worker_without_url_pulls(api: Api) -> None:
-    answer = await api.post("/worker", {"name": "pull", "queues": "*"})
-    worker_id = answer.value["worker_id"]
-    [shown] = (await api.get("/workers", accept=JSON)).value["workers"]
-    assert shown["state"] == "pulling"
-    job_id = await api.enqueue()
-    [job] = await api.pick(worker=worker_id)
-    assert job["id"] == job_id
-    answer = await api("DELETE", "/worker", worker_id=worker_id)
-    assert answer.value == {"released": 1}
-    assert (await api.get(f"/job/{job_id}")).value["status"] == "queued"
-
-
-async def test_workers_come_in_pages(api: Api) -> None:
-    ids = [await register(api, f"w{n}") for n in range(5)]
-    first = (await api.get("/workers?count=3")).value
-    rest = (await api.get(f"/workers?count=3&cursor={first['cursor']}")).value
-    assert [worker["id"] for worker in first["workers"] + rest["workers"]] == ids
-    assert rest["cursor"] == ""
-
-
 async def test_who_is_unknown_must_register_again(api: Api) -> None:
     for call in (
         api("DELETE", "/worker", worker_id=NOBODY),
@@ -100,29 +79,6 @@ async def test_a_worker_may_name_itself_in_any_script(api: Api) -> None:
     assert shown["worker_id"] == "Jürgen 🙂"
 
 
-async def test_a_header_that_is_not_utf8_is_refused(api: Api) -> None:
-    answer = await api.post(
-        "/pick", {"queues": "*"}, worker_id="\udcff".encode("utf-8", "surrogatepass").decode("latin-1")
-    )
-    assert answer.status in (200, 400)
-
-
-async def test_picking(api: Api) -> None:
-    await api.enqueue("b", argument=1, priority=5)
-    await api.enqueue("a", argument=2)
-    first, second = await api.pick(["a", "b"], count=5)
-    assert (first["name"], first["argument"], first["attempt"]) == ("a", 2, 1)
-    assert (second["name"], second["argument"], second["timeout"]) == ("b", 1, 30)
-    assert await api.pick() == []
-
-
-async def test_a_pick_with_a_token_is_repeatable(api: Api) -> None:
-    await api.enqueue()
-    first = await api.pick(request="t")
-    assert first == await api.pick(request="t")
-    assert await api.pick() == []
-
-
 async def test_a_long_poll_waits_for_a_job(api: Api) -> None:
     waiting = asyncio.create_task(api.pick("mail", timeout=20))
     await asyncio.sleep(0.1)
@@ -130,10 +86,6 @@ async def test_a_long_poll_waits_for_a_job(api: Api) -> None:
     job_id = await api.enqueue()
     [job] = await waiting
     assert job["id"] == job_id
-
-
-async def test_a_long_poll_ends_in_time(api: Api) -> None:
-    assert await api.pick("mail", timeout=0.05) == []
 
 
 async def test_heartbeats_renew_leases(api: Api) -> None:
@@ -176,14 +128,6 @@ async def test_releasing(api: Api) -> None:
     assert answer.error["field"] == "dealy"
 
 
-async def test_an_outcome_may_be_repeated(api: Api) -> None:
-    await api.enqueue(keep_result=True)
-    [job] = await api.pick()
-    for _ in range(3):
-        assert (await api.done(job, result=1)).status == 204
-    assert (await api.get(f"/job/{job['id']}/result")).value == 1
-
-
 async def test_a_lost_attempt_is_told(api: Api) -> None:
     await api.enqueue()
     [job] = await api.pick()
@@ -192,21 +136,6 @@ async def test_a_lost_attempt_is_told(api: Api) -> None:
     assert (answer.status, answer.error["code"]) == (409, "LOST")
     answer = await api.done({"id": UNKNOWN, "token": TOKEN})
     assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
-
-
-async def test_a_failure_is_retried_or_not(api: Api) -> None:
-    job_id = await api.enqueue(max_retry=5)
-    [job] = await api.pick()
-    outcome = {"type": "failure", "error": [1], "message": "broke", "finished_at": "2026-01-02T03:04:05Z"}
-    assert (await api.done(job, **outcome)).status == 204
-    shown = (await api.get(f"/job/{job_id}")).value
-    assert (shown["status"], shown["retry_count"], shown["error"], shown["message"]) == (
-        "retrying",
-        1,
-        [1],
-        "broke",
-    )
-    assert (shown["reason"], shown["finished_at"]) == ("other", "2026-01-02T03:04:05Z")
 
 
 async def test_many_outcomes_and_the_next_jobs(api: Api) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
-import sys
 from typing import Any
 
-import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from http_support import Api, Master, api, master  # noqa: F401
@@ -125,24 +122,6 @@ async def test_openmetrics_is_given_to_those_who_take_it(api: Api) -> None:
     assert figure("jq_queue_jobs", queue="mail", state="queued") == 1
     assert (await api.get("/metrics", accept="text/html,*/*;q=0.8")).headers["content-type"].startswith("text/plain")
     assert (await api.get("/metrics", accept="image/png")).status == 406
-
-
-async def test_without_the_library_it_says_what_is_missing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("prometheus_client")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "jqmaster.server.exposition", raising=False)
-    monkeypatch.delattr("jqmaster.server.exposition", raising=False)
-    real = builtins.__import__
-
-    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith("prometheus_client"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    answer = await api.get("/metrics")
-    assert answer.status == 501
-    assert "jqmaster[prometheus]" in answer.error["message"]
 
 
 async def test_without_redis_the_masters_own_figures_are_there(api: Api, fresh_server: Any) -> None:

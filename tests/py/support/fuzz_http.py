@@ -14,7 +14,7 @@ import msgpack
 from fuzz_scripts import LUA, Fault, Report
 from fuzz_values import Values, opened, packed
 from http_support import document
-from jqmaster.engine.scripts import builtin
+from jqmaster.bundle.built import builtin
 from jqmaster.manifest.operation import Field, Operation
 from jqmaster.manifest.operations import OPERATIONS
 from processes import MasterProcess

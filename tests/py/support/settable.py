@@ -5,8 +5,9 @@ from __future__ import annotations
 from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Clock
+from jqmaster.bundle.built import builtin
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.scripts import builtin, install
+from jqmaster.engine.scripts import install
 
 
 async def set_up(redis: Redis, namespace: str, clock: Clock = "server") -> None:

@@ -8,7 +8,6 @@ from typing import cast
 
 from quart import Quart, request
 from quart import Response as QuartResponse
-from quart.routing import QuartRule
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from jqmaster.server.http.entrance import MAX_CONTENT_LENGTH, Bounds, Entrance
@@ -18,17 +17,6 @@ from jqmaster.server.http_error import HttpError, internal
 from jqmaster.server.master import Master
 
 logger = logging.getLogger("jqmaster.http")
-
-
-class _Rule(QuartRule):
-    """Finds a view. It builds no URLs: nobody asks for one, and compiling what does takes half of a master's start."""
-
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        return _builds_nothing
-
-
-def _builds_nothing(*_: object, **__: object) -> tuple[str, str]:
-    raise NotImplementedError
 
 
 def create_app(
@@ -46,7 +34,6 @@ def create_app(
     and localhost; None: any. `bounds`: of what all requests may take together.
     """
     app = Quart("jqmaster", static_folder=None)
-    app.url_rule_class = _Rule
     # Bodies have been read, within bounds, before Quart sees them.
     app.config["MAX_CONTENT_LENGTH"] = app.config["BODY_TIMEOUT"] = None
     # A slow reader on a bad line is not an error of the server's.

@@ -9,6 +9,7 @@ import msgpack
 from jqmaster.engine import packform
 from jqmaster.engine.copying import chunks
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Page
 from jqmaster.engine.scripts import check_namespace, install
 from jqmaster.errors import JQError
 from jqmaster.server.http_error import from_engine, invalid
@@ -25,16 +26,16 @@ async def export(master: Master, _request: Request) -> Reply:
     """`GET /export`: records, one MessagePack value behind the other."""
     # The first step comes before the answer begins, so that what is wrong can still be said.
     first = await master.engine.export(count=STEP_RECORDS)
-    return Reply(200, content_type=RECORDS, stream=_records(master, *first))
+    return Reply(200, content_type=RECORDS, stream=_records(master, first))
 
 
-async def _records(master: Master, cursor: str, records: list[bytes]) -> AsyncGenerator[bytes, None]:
+async def _records(master: Master, page: Page) -> AsyncGenerator[bytes, None]:
     while True:
-        if records:
-            yield b"".join(records)
-        if not cursor:
+        if page.documents:
+            yield b"".join(page.documents)
+        if not page.cursor:
             return
-        cursor, records = await master.engine.export(cursor, STEP_RECORDS)
+        page = await master.engine.export(page.cursor, STEP_RECORDS)
 
 
 async def import_records(master: Master, request: Request) -> Reply:

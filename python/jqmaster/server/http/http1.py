@@ -7,6 +7,8 @@ looks at. A server may ignore that a client wants another protocol (RFC 9110, 7.
 
 from __future__ import annotations
 
+from typing import Any
+
 import h11
 import hypercorn.config
 import hypercorn.protocol
@@ -20,7 +22,7 @@ BACKLOG = 1024
 
 def config(listening: int) -> hypercorn.config.Config:
     """Hypercorn's settings for a master that listens at an open file."""
-    hypercorn.protocol.H11Protocol = _Http1  # type: ignore[attr-defined] # where each connection looks it up
+    hypercorn.protocol.H11Protocol = _Http1  # type: ignore[attr-defined, assignment] # where each connection looks it up
     config = hypercorn.config.Config()
     config.bind = [f"fd://{listening}"]
     config.keep_alive_timeout = KEEP_ALIVE_S
@@ -33,13 +35,20 @@ def config(listening: int) -> hypercorn.config.Config:
 
 
 class _Http1(H11Protocol):
-    async def _check_protocol(self, event: h11.Request) -> None:
-        """HTTP/2 begins here, elsewhere."""
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.connection = _Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD_BYTES)
 
-    async def _create_stream(self, request: h11.Request) -> None:
-        if any(name == b"upgrade" for name, _ in request.headers):
-            kept = [(name, value) for name, value in request.headers if name != b"upgrade"]
-            request = h11.Request(
-                method=request.method, target=request.target, headers=kept, http_version=request.http_version
-            )
-        await super()._create_stream(request)
+
+class _Connection(h11.Connection):
+    def next_event(self) -> Any:
+        """As h11's, without what makes Hypercorn change the protocol."""
+        event = super().next_event()
+        if not isinstance(event, h11.Request):
+            return event
+        if event.http_version == b"2.0":
+            raise h11.RemoteProtocolError("this is HTTP/2", error_status_hint=505)
+        headers = [(name, value) for name, value in event.headers if name != b"upgrade"]
+        if len(headers) == len(event.headers):
+            return event
+        return h11.Request(method=event.method, target=event.target, headers=headers, http_version=event.http_version)

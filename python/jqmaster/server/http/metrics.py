@@ -6,13 +6,12 @@ import logging
 
 import redis.exceptions
 
-from jqmaster.engine import packform
 from jqmaster.errors import JQError
-from jqmaster.server import jsonform
+from jqmaster.server import exposition
 from jqmaster.server.figures import Look
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.master import Master
-from jqmaster.server.message import JSON, Reply, Request, accepted
+from jqmaster.server.message import Reply, Request, accepted
 
 log = logging.getLogger("jqmaster.metrics")
 
@@ -24,12 +23,6 @@ async def metrics(master: Master, request: Request) -> Reply:
     """All figures, in Prometheus' text format or in OpenMetrics. What the master itself has counted is told
     also when Redis is out of reach."""
     openmetrics = _wants_openmetrics(request.header("accept"))
-    try:
-        from jqmaster.server import exposition
-    except ImportError:
-        message = "this server lacks the library prometheus-client: pip install 'jqmaster[prometheus]'"
-        error = HttpError(501, "UNSUPPORTED", message)
-        return Reply(501, jsonform.to_json(packform.pack(error.body())), JSON)
     families = exposition.Families(await _look(master), master.meters, master.dispatch.under_way)
     kind = exposition.OPENMETRICS if openmetrics else exposition.TEXT
     return Reply(200, exposition.render(families, openmetrics=openmetrics), kind)

@@ -16,7 +16,7 @@ from driving.labels import NEVER, Labels
 from driving.random_jobs import Generator
 from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_document, spec_only, unpack_document
 from jqmaster.bundle.build import build
-from jqmaster.engine.scripts import builtin
+from jqmaster.bundle.built import builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
 
 NAMESPACE = "{model}"

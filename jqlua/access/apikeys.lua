@@ -1,0 +1,132 @@
+---@lazy
+-- Keys of the HTTP API. Masters check them; here is only what they may, and a digest of their secret.
+local check = require "jqlua.base.check"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local sleepers = require "jqlua.pick.sleepers"
+local workers = require "jqlua.pick.workers"
+
+local M = {}
+
+local call = redis.call
+
+M.MOST = 1000
+local MOST_QUEUES = 100
+local DIGEST = "the SHA-256 of the secret, 64 hexadecimal digits"
+local ROLES = "viewer pusher worker operator admin"
+
+--- What a record is kept as: a map of these letters.
+local function record(spec)
+  local now = meta.state[meta.NOW_MS]
+  return {
+    n = spec.name, d = spec.digest, r = spec.roles, q = spec.queues, l = spec.rate, c = now,
+    e = spec.ttl and now + math.ceil(spec.ttl * 1000),
+  }
+end
+
+---@return boolean
+function M.is_id(id)
+  return type(id) == "string" and #id == 12 and not id:find("[^0-9a-f]")
+end
+M.ID = "an id of 12 hexadecimal digits"
+
+local function is_role(role)
+  return type(role) == "string" and role ~= "" and not role:find(" ", 1, true)
+    and (" " .. ROLES .. " "):find(" " .. role .. " ", 1, true) ~= nil
+end
+
+---@return string? problem
+local function check_bounds(spec)
+  if spec.queues ~= nil then
+    if not check.is_list(spec.queues, 1, MOST_QUEUES) then
+      return check.problem("queues", "a list of 1 to " .. MOST_QUEUES .. " names or patterns of queues", spec.queues)
+    end
+    local problem = check.distinct(spec.queues, "queues", check.is_name, check.NAME)
+    if problem then
+      return problem
+    end
+  end
+  if spec.ttl ~= nil and not check.is_number(spec.ttl, 1, 1e10) then
+    return check.problem("ttl", "seconds from 1 to 10^10", spec.ttl)
+  elseif spec.rate ~= nil and not check.is_number(spec.rate, 0.001, 1e6) then
+    return check.problem("rate", "requests per second from 0.001 to 10^6", spec.rate)
+  end
+end
+
+---@return string? problem
+function M.check(spec)
+  if not M.is_id(spec.id) then
+    return check.problem("id", M.ID, spec.id)
+  elseif type(spec.digest) ~= "string" or #spec.digest ~= 64 or spec.digest:find("[^0-9a-f]") then
+    -- Not shown: it may be the secret, by mistake.
+    return spec.digest == nil and check.problem("digest", DIGEST) or "INVALID digest: expected " .. DIGEST
+  elseif not check.is_short_name(spec.name) then
+    return check.problem("name", check.SHORT_NAME, spec.name)
+  elseif not check.is_list(spec.roles, 1, 5) then
+    return check.problem("roles", "a list of some of " .. ROLES:gsub(" ", ", "), spec.roles)
+  end
+  return check.distinct(spec.roles, "roles", is_role, "one of " .. ROLES:gsub(" ", ", ")) or check_bounds(spec)
+end
+
+---@return table? record
+function M.load(id)
+  local raw = call("HGET", keys.API_KEYS, id)
+  return raw and cmsgpack.unpack(raw) or nil
+end
+
+--- Whether a key lets in who shows it.
+---@return boolean
+function M.lasts(id)
+  local api_key = M.load(id)
+  return api_key ~= nil and (not api_key.e or meta.state[meta.NOW_MS] < api_key.e)
+end
+
+--- Has masters look again.
+local function tell(id)
+  call("SPUBLISH", keys.API_KEYS, id)
+end
+
+---@return table record
+function M.put(spec)
+  local api_key = record(spec)
+  call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(api_key))
+  call("ZADD", keys.API_KEY_IDS, 0, spec.id)
+  tell(spec.id)
+  if meta.state[meta.SLEEPERS] > 0 then
+    sleepers.wake_channel(workers.CHANNEL) -- for those that are registered with it already
+  end
+  return api_key
+end
+
+function M.delete(id)
+  call("HDEL", keys.API_KEYS, id)
+  call("HDEL", keys.API_KEY_USES, id)
+  call("ZREM", keys.API_KEY_IDS, id)
+  tell(id)
+end
+
+--- Notes that keys were used now.
+---@return number count of those that are there
+function M.touch(ids)
+  local count, now = 0, string.format("%.0f", meta.state[meta.NOW_MS])
+  for _, id in ipairs(ids) do
+    if call("HEXISTS", keys.API_KEYS, id) == 1 then
+      call("HSET", keys.API_KEY_USES, id, now)
+      count = count + 1
+    end
+  end
+  return count
+end
+
+---@param api_key table record
+---@param has_digest? boolean for those who check keys
+---@return string document
+function M.document(id, api_key, has_digest)
+  return cmsgpack.pack({
+    id = id, name = api_key.n, roles = api_key.r, queues = api_key.q, rate = api_key.l, created_ms = api_key.c,
+    expires_ms = api_key.e, used_ms = tonumber(call("HGET", keys.API_KEY_USES, id) or nil),
+    digest = has_digest and api_key.d or nil,
+  })
+end
+
+return M

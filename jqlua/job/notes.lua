@@ -1,0 +1,85 @@
+---@lazy
+-- What a worker says of a job while it runs it.
+local keys = require "jqlua.base.keys"
+local batch = require "jqlua.base.batch"
+local check = require "jqlua.base.check"
+local events = require "jqlua.statistics.events"
+local failure = require "jqlua.life.failure"
+local jobs = require "jqlua.job.jobs"
+
+local M = {}
+
+local LONGEST_MESSAGE = 1024
+local FIELDS = "progress message argument"
+
+---@param used table indexes of blobs that are named already
+---@return string? problem
+local function check_notes(notes, path, used)
+  if type(notes) ~= "table" then
+    return check.problem(path, "a map", notes)
+  end
+  for field, value in pairs(notes) do
+    local expected
+    if field == "progress" then
+      expected = not check.is_number(value, -1e300, 1e300) and "a number"
+    elseif field == "message" then
+      expected = (type(value) ~= "string" or #value > LONGEST_MESSAGE)
+        and "text of at most " .. LONGEST_MESSAGE .. " bytes"
+    elseif field == "argument" then
+      local count = #ARGV - 1
+      expected = (not check.is_integer(value, 0, count - 1) or used[value] or ARGV[value + 2] == "")
+        and "the index of one of the blobs behind the spec (" .. count
+        .. ", none of them empty), each named once"
+      if not expected then
+        used[value] = true
+      end
+    else
+      return check.unknown(path, field, FIELDS)
+    end
+    if expected then
+      return check.problem(path .. "." .. field, expected, value)
+    end
+  end
+end
+
+--- Checks the third parts of pairs [id, token, notes?], and takes care that all blobs are named.
+---@return string? problem
+function M.check(list)
+  local used, count = {}, 0
+  for i, entry in ipairs(list) do
+    local problem = entry[3] ~= nil and check_notes(entry[3], "jobs[" .. i - 1 .. "][2]", used)
+    if problem then
+      return problem
+    end
+  end
+  for _ in pairs(used) do
+    count = count + 1
+  end
+  if count == 0 and #ARGV > 1 then
+    return check.not_one_spec()
+  elseif count ~= #ARGV - 1 then
+    return "INVALID arguments: expected each blob behind the spec to be named by one job's argument, got " .. #ARGV - 1
+      .. " blobs and " .. count .. " names"
+  end
+end
+
+--- Writes down what was said of a running job; the caller has its record written.
+function M.write(job, notes)
+  if notes.argument then
+    local writes = batch.writes
+    local n = #writes
+    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. job[jobs.ID], ARGV[notes.argument + 2]
+  end
+  if notes.progress or notes.message then
+    local extra = failure.extra(job)
+    extra.p = notes.progress or extra.p
+    extra.t = notes.message or extra.t
+    failure.save_extra(job, extra)
+    jobs.save(job)
+    if jobs.given(job).track then -- of others there would be too many
+      events.tell(job, "progress", { progress = extra.p, message = extra.t })
+    end
+  end
+end
+
+return M

@@ -1,0 +1,245 @@
+-- How attempts begin and end. (id, token) is what fences them: only who presents the token of the running attempt
+-- changes anything, and who repeats how it ended gets the same answer again. A token is "<attempt>-<random digits>".
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local batch = require "jqlua.base.batch"
+local statlog = require "jqlua.statistics.statlog"
+local settings = require "jqlua.settings.settings"
+local jobs = require "jqlua.job.jobs"
+local states = require "jqlua.job.states"
+local placement = require "jqlua.limits.placement"
+local taking = require "jqlua.limits.taking"
+local job_units = require "jqlua.limits.job_units"
+local queues = require "jqlua.queue.queues"
+local transition = require "jqlua.life.transition"
+local failure = require "jqlua.life.failure"
+
+local M = {}
+
+---@cold
+--- How long an attempt may run at most.
+function M.most_ms(job)
+  local most_s = jobs.given(job).max_runtime
+  return most_s and math.ceil(most_s * 1000) or math.huge
+end
+
+--- For how long the lease of a running attempt can be renewed.
+---@return number ms 0 or less when it ran as long as it may
+function M.renewable_ms(job)
+  if job[jobs.OPTIONS] == "" then
+    return job[jobs.TIMEOUT_MS]
+  end
+  return math.min(job[jobs.TIMEOUT_MS], job[jobs.STARTED_MS] + M.most_ms(job) - meta.state[meta.NOW_MS])
+end
+
+--- Renews the lease of a running attempt, as far as that can be.
+---@return number ms as of renewable_ms
+function M.renew(job)
+  local left_ms = M.renewable_ms(job)
+  if left_ms > 0 then
+    local queue, until_ms = queues.load(job[jobs.QUEUE]), meta.state[meta.NOW_MS] + left_ms
+    batch.add(queues.key(queue, states.RUNNING), until_ms, job[jobs.ID])
+    -- Earlier than before only if the clock was set back.
+    queues.note_due(queue, queues.DUE_RUNNING, until_ms)
+  end
+  return left_ms
+end
+
+---@cold
+--- Whether a job may not start any more.
+function M.has_expired(job)
+  local expires_ms = job[jobs.ATTEMPT] == 0 and jobs.given(job).expires_ms
+  return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
+end
+
+---@cold
+local function hold(job, holder)
+  jobs.set(job, jobs.HELD)
+  batch.add(keys.HELD .. holder, meta.state[meta.NOW_MS], job[jobs.ID])
+end
+
+--- Starts a job that is out of where it waited.
+---@param holder string worker
+---@param is_registered boolean
+---@return string? document for the worker; nil when it has expired
+function M.start(job, holder, is_registered)
+  local now = meta.state[meta.NOW_MS]
+  local lease_ms = job[jobs.TIMEOUT_MS]
+  if job[jobs.OPTIONS] ~= "" then
+    if M.has_expired(job) then
+      failure.expire(job, true)
+      return nil
+    end
+    lease_ms = math.min(lease_ms, M.most_ms(job))
+  end
+  transition.move(job, states.RUNNING, now + lease_ms, true)
+  jobs.begin(job)
+  job[jobs.RANDOM], job[jobs.STARTED_MS], job[jobs.WORKER] = meta.random(), now, holder
+  if is_registered then
+    hold(job, holder)
+  end
+  jobs.save(job)
+  return jobs.document(job)
+end
+
+--- Starts a job that was popped from its queue's plain set. One that has nothing rare need not be looked at.
+---@param queue table
+---@param key string of its record
+---@param raw string
+---@return string? document
+function M.start_popped(queue, id, key, raw, holder, is_registered)
+  local first = not is_registered and jobs.first_start(raw)
+  local state = meta.state
+  if not first or state[meta.EVENTS] then
+    local job = jobs.decode(id, raw)
+    return M.start(job, holder, is_registered), job
+  end
+  transition.run(queue, id, state[meta.NOW_MS] + first[3])
+  local digits = meta.random()
+  local run = state[meta.RUN]
+  if not run then
+    run = jobs.run(state[meta.NOW_MS], 0, digits, holder)
+    state[meta.RUN] = run
+  end
+  local writes = batch.writes
+  local n, record, document = #writes, jobs.first_run(first, id, run, digits)
+  writes[n + 1], writes[n + 2] = key, record
+  return document
+end
+
+--- Whether a token is that of the running attempt.
+---@return boolean
+function M.runs(job, token)
+  return job[jobs.STATE] == states.RUNNING and jobs.token(job) == token
+end
+
+---@cold
+--- How an attempt that does not run any more ended, if it was the last to end: a letter of job's HOW. Of one before the
+--- running attempt only the number is still known.
+---@param token string
+---@return string? how
+function M.ended_how(job, token)
+  local is_last
+  if job[jobs.STATE] == states.RUNNING then
+    is_last = tonumber(token:match("^%d+")) == job[jobs.ATTEMPT] - 1
+  else
+    is_last = token == jobs.token(job)
+  end
+  return is_last and job[jobs.HOW] or nil
+end
+
+---@cold
+--- Whether the running attempt is this one.
+---@param number number
+---@param digits string of its token
+---@return boolean
+function M.is_of(job, number, digits)
+  return job[jobs.STATE] == states.RUNNING and job[jobs.ATTEMPT] == number and job[jobs.RANDOM] == digits
+end
+
+---@cold
+--- An attempt that nobody ever had. If it is the last that ended, and its lease ran out, it counts as given back. Jobs
+--- that have ended stay ended.
+function M.forgive(job, number, digits)
+  local state = job[jobs.STATE]
+  local is_last = state == states.RUNNING and job[jobs.ATTEMPT] - 1 == number
+    or job[jobs.ATTEMPT] == number and job[jobs.RANDOM] == digits
+  if not is_last or job[jobs.HOW] ~= jobs.LAPSED or states.is_of(state, states.ENDED) then
+    return
+  end
+  job[jobs.HOW] = jobs.GIVEN_BACK
+  if not failure.forgive_lapse(job, number) then
+    job[jobs.FAILURES] = math.max(0, job[jobs.FAILURES] - 1) -- a retry by hand may have begun anew
+  end
+  if state == states.RETRYING then
+    placement.enter(job)
+  end
+  jobs.save(job)
+end
+
+---@cold
+--- finished_at belongs to the last outcome.
+local function note_finished_at(job, finished_at)
+  local extra = failure.extra(job)
+  extra.f = finished_at
+  failure.save_extra(job, extra)
+end
+
+---@cold
+local function keep_result(job, result)
+  local writes = batch.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = keys.OUTCOME .. job[jobs.ID], result
+  jobs.set(job, jobs.HAS_OUTCOME)
+  local ttl_s = settings.at(settings.RESULT_TTL, queues.load(job[jobs.QUEUE]))
+  return transition.move(job, states.KEPT, meta.state[meta.NOW_MS] + ttl_s * 1000)
+end
+
+--- The running attempt succeeded.
+function M.succeed(job, result, finished_at)
+  local now = meta.state[meta.NOW_MS]
+  job[jobs.HOW] = jobs.SUCCEEDED
+  job[jobs.ENDED_MS] = now
+  local kept
+  if jobs.has(job, jobs.KEEP_RESULT) then
+    kept = keep_result(job, result)
+  else
+    kept = transition.move(job, states.DONE, now)
+  end
+  if kept then
+    if finished_at or jobs.has(job, jobs.HAS_EXTRA) then
+      note_finished_at(job, finished_at)
+    end
+    jobs.save(job)
+  end
+end
+
+--- As succeed, for a job that has nothing rare but units: its record is changed without being taken apart.
+---@param outcome table outcome
+---@param key string of the record
+---@param raw string|false
+---@param is_only boolean whether this call looks at no other job
+---@return string? answer nil when there is more to it
+function M.succeed_plain(outcome, key, raw, is_only)
+  local state = meta.state
+  local digits, started_ms, rest = jobs.plain_run(raw)
+  if not digits or outcome.token ~= "1-" .. digits or state[meta.DROPPED] > 0 or state[meta.NOTICED]
+    or jobs.is_open(outcome.id) then
+    return nil
+  end
+  local queue = queues.load(rest[2])
+  if queue[queues.FLAGS] >= queues.OWN then
+    return nil
+  end
+  if state[meta.COUNTED] then
+    statlog.done(rest[2], rest[1], jobs.created_ms(outcome.id), started_ms)
+  end
+  local section = rest[jobs.UNITS_OF_REST]
+  if section ~= "" then
+    taking.give_back(job_units.parse(section))
+  end
+  transition.finish(queue, outcome.id)
+  jobs.save_raw(outcome.id, key, jobs.succeeded(raw, section, state[meta.NOW_MS]), is_only)
+  return "done"
+end
+
+---@cold
+--- Gives the running attempt back.
+---@param delay_s number
+---@param message? string why, as history tells it
+---@return string state
+function M.give_back(job, delay_s, message)
+  job[jobs.HOW] = jobs.GIVEN_BACK
+  local extra = failure.extra(job)
+  failure.note_attempt(extra, job, nil, nil, message)
+  failure.save_extra(job, extra)
+  if delay_s > 0 then
+    transition.move(job, states.SCHEDULED, meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))
+  else
+    placement.enter(job)
+  end
+  jobs.save(job)
+  return delay_s > 0 and "scheduled" or "queued"
+end
+
+return M

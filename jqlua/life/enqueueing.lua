@@ -1,0 +1,187 @@
+-- What enqueueing rarely needs: call options, request tokens, limits, jobs that wait for their time.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local admission = require "jqlua.life.admission"
+local batch = require "jqlua.base.batch"
+local check = require "jqlua.base.check"
+local jobs = require "jqlua.job.jobs"
+local states = require "jqlua.job.states"
+local jobspec = require "jqlua.job.jobspec"
+local lanes = require "jqlua.limits.lanes"
+local placement = require "jqlua.limits.placement"
+local queues = require "jqlua.queue.queues"
+local request = require "jqlua.life.request"
+local unique = require "jqlua.job.unique"
+
+local M = {}
+
+---@cold
+---@return string? token
+---@return string? problem
+function M.parse_options(blob)
+  local options = check.map(blob)
+  if not options then
+    return nil, check.not_a_map("options", blob)
+  end
+  for field in pairs(options) do
+    if field ~= "request" then
+      return nil, check.unknown("options", field, "request")
+    end
+  end
+  if options.request ~= nil and not request.is_token(options.request) then
+    return nil, check.problem("request", request.TOKEN, options.request)
+  end
+  return options.request
+end
+
+---@cold
+--- A spec without its headers: who asks again may do so under another span of the same trace.
+local function without_headers(blob)
+  local parts = {}
+  for field, value in pairs(check.map(blob)) do
+    if field ~= "headers" then
+      parts[#parts + 1] = cmsgpack.pack(field, value)
+    end
+  end
+  table.sort(parts)
+  return table.concat(parts)
+end
+
+---@cold
+--- What tells this call from another with the same token.
+function M.digest()
+  local digests = {}
+  for i = 2, #ARGV, 2 do
+    digests[#digests + 1] = redis.sha1hex(without_headers(ARGV[i]))
+    digests[#digests + 1] = redis.sha1hex(ARGV[i + 1])
+  end
+  return redis.sha1hex(table.concat(digests))
+end
+
+---@cold
+--- Whether a job with a unique key will not be created.
+---@param seen table keys of jobs that are created before it in the call
+local function is_there(new, seen)
+  local options = jobs.options(new)
+  local key = options.unique
+  if not key or seen[key] then
+    return key ~= nil
+  end
+  local holder = unique.holder(key)
+  local job = holder and jobs.read(holder)
+  seen[key] = holder == nil or (options.if_exists == "latest" and job and job[jobs.STATE] == states.RUNNING
+    and not jobs.options(job).unique_within)
+  return not seen[key]
+end
+
+---@cold
+--- Several queues, or one that has a limit or is new.
+---@param raws table from its fourth on, the queues' records
+---@return table by_name the queues
+---@return string? problem
+function M.queues(names, raws, new_jobs)
+  local by_name = {}
+  for i, name in ipairs(names) do
+    by_name[name] = queues.decode(name, raws[i + 3])
+  end
+  local waiting, keys_seen, made, is_made = {}, {}, 0, {}
+  for i, new in ipairs(new_jobs) do
+    local queue = by_name[new[jobs.QUEUE]]
+    local max = queue[queues.MAX_WAITING]
+    local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    if queue[queues.IS_NEW] and not is_known and not is_made[queue] then
+      made, is_made[queue] = made + 1, true
+      local problem = admission.check_queues(queue[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
+      if problem then
+        return by_name, problem
+      end
+    end
+    if max > 0 and not is_known then
+      waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
+      if waiting[queue] > max then
+        return by_name, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
+          .. " may hold max_waiting " .. max .. " jobs that wait"
+      end
+    end
+  end
+  return by_name
+end
+
+---@cold
+--- Whether the jobs that will be created bring nothing that is too much for the namespace.
+---@param first number index in ARGV of the first argument
+---@return string? problem
+function M.check_new(new_jobs, first)
+  local admitted, keys_seen = admission.begin(), {}
+  for i, new in ipairs(new_jobs) do
+    local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    local problem = not is_known
+      and admission.check_job(admitted, new, ARGV[first + 2 * i - 2], "jobs[" .. i - 1 .. "]")
+    if problem then
+      return problem
+    end
+  end
+end
+
+---@cold
+--- When the job may start, and when it ends unless it did.
+---@param is_blocked? boolean it waits for others besides
+---@return string state
+---@return number score
+local function schedule(new, queue, is_blocked)
+  local now = meta.state[meta.NOW_MS]
+  local to, score = states.QUEUED, new[jobs.PRIORITY]
+  local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
+  local options = jobs.options(new)
+  if due_ms and due_ms > now then
+    to, score = states.SCHEDULED, due_ms
+    options.ready_ms = due_ms
+    if not is_blocked then
+      queues.note_due(queue, queues.DUE_WAITING, due_ms)
+    end
+  end
+  if new[jobspec.EXPIRES_IN_MS] then
+    options.expires_ms = now + new[jobspec.EXPIRES_IN_MS]
+    batch.add(keys.EXPIRING .. queue[queues.NAME], options.expires_ms, new[jobs.ID])
+    queues.note_due(queue, queues.DUE_WAITING, options.expires_ms)
+  end
+  new[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  return to, score
+end
+
+--- Whether a queue must take note of a job that comes to it.
+---@return boolean
+function M.is_news(new, queue)
+  return new[jobs.NAME] ~= new[jobs.QUEUE] and queue[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED
+    or queue[queues.VERSION] < meta.state[meta.ADDED]
+end
+
+---@cold
+--- Finds where a new job is to wait. Its state says so, and its record has still to be written.
+---@param new table with its id, of its own
+---@param argument string
+---@param is_blocked? boolean it waits for other jobs
+---@return number score in the set of its state
+function M.place(new, queue, argument, is_blocked)
+  local to, score = states.QUEUED, new[jobs.PRIORITY]
+  if new[jobspec.IS_TIMED] then
+    to, score = schedule(new, queue, is_blocked)
+  end
+  if is_blocked then
+    to, score = states.BLOCKED, 0
+    queue[queues.CHANGED] = queue[queues.CHANGED] or queue[queues.IS_NEW]
+  end
+  if M.is_news(new, queue) then
+    placement.admit(new, queue)
+  end
+  if to == states.QUEUED and not queues.is_free(queue, new[jobs.NAME]) then
+    to = placement.place(new, queue, argument)
+    if to == states.IN_LANE then
+      lanes.join(queue, new)
+    end
+  end
+  new[jobs.STATE] = to
+  return score
+end
+
+return M

@@ -1,0 +1,49 @@
+-- Jobs that go back to their queues because whoever had them does not want them.
+local jobs = require "jqlua.job.jobs"
+local states = require "jqlua.job.states"
+local attempts = require "jqlua.life.attempts"
+local check = require "jqlua.base.check"
+
+local M = {}
+
+local LONGEST_MESSAGE = 65536
+
+--- Checks the field `message`.
+---@return string? problem
+function M.check_message(message)
+  if message ~= nil and (type(message) ~= "string" or #message > LONGEST_MESSAGE) then
+    return check.problem("message", "text of at most " .. LONGEST_MESSAGE .. " bytes", message)
+  end
+end
+
+---@param pairs_held table[] {id, token}
+---@param delay_s number
+---@param each? fun(of: table) called for each job that was given back
+---@param before? fun(of: table) called for each job before it is
+---@param message? string why, as history tells it
+---@return string[] answers
+function M.all(pairs_held, delay_s, each, before, message)
+  local answers = {}
+  for i, pair in ipairs(pairs_held) do
+    local job = jobs.read(pair[1])
+    if not job then
+      answers[i] = "NOTFOUND"
+    elseif attempts.runs(job, pair[2]) then
+      if before then
+        before(job)
+      end
+      answers[i] = attempts.give_back(job, delay_s, message)
+      if each then
+        each(job)
+      end
+    else
+      local how = attempts.ended_how(job, pair[2])
+      answers[i] = how == jobs.TAKEN and "CANCELLED" or how ~= jobs.GIVEN_BACK and "LOST"
+        or job[jobs.STATE] == states.SCHEDULED and "scheduled"
+        or "queued"
+    end
+  end
+  return answers
+end
+
+return M

@@ -1,0 +1,311 @@
+---@lazy
+-- Constraints: their definitions, and which of them a job is subject to.
+--
+-- Each definition has a number of its own, which names its keys. A constraint whose matcher changes gets a new
+-- number: what was known under the old one is of no use. An old number has no limits any more, and holds nothing.
+local due = require "jqlua.base.due"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local budget = require "jqlua.job.budget"
+local jobs = require "jqlua.job.jobs"
+local matcher = require "jqlua.limits.matcher"
+local memory = require "jqlua.base.memory"
+local loaded = require "jqlua.limits.loaded"
+local job_units = require "jqlua.limits.job_units"
+
+local M = {}
+
+-- Conditions that may be looked at for the jobs that one call brings, if it is more than one: some tenths of a second.
+M.MOST_ASKED = 300000
+
+local call = redis.call
+
+M.MOST = 1000
+
+M.LONGEST_VALUE = 64
+
+--- The definition of a constraint.
+---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
+--- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict, x expires_ms, d declared, and of
+--- a partition that has a part of them tc and tl: concurrency and limit of all together}
+function M.load(id)
+  local raw = call("HGET", keys.CONSTRAINTS, id)
+  return raw and cmsgpack.unpack(raw) or nil
+end
+
+---@return table? definition
+function M.load_number(number)
+  local id = call("HGET", keys.CONSTRAINT_NUMBERS, number)
+  local definition = id and M.load(id)
+  return definition and definition.n == number and definition or nil
+end
+
+--- All definitions, in no order.
+---@return table[]
+function M.all()
+  local definitions = {}
+  for _, raw in ipairs(call("HVALS", keys.CONSTRAINTS)) do
+    definitions[#definitions + 1] = cmsgpack.unpack(raw)
+  end
+  return definitions
+end
+
+---@param definition table
+function M.save(definition)
+  call("HSET", keys.CONSTRAINTS, definition.i, cmsgpack.pack(definition))
+  call("ZADD", keys.CONSTRAINT_IDS, 0, definition.i)
+  call("HSET", keys.CONSTRAINT_NUMBERS, definition.n, definition.i)
+  due.set(due.EXPIRY .. definition.i, meta.NONE)
+  if definition.x then
+    due.note(due.EXPIRY .. definition.i, definition.x)
+  end
+end
+
+function M.delete(definition)
+  call("HDEL", keys.CONSTRAINTS, definition.i)
+  call("ZREM", keys.CONSTRAINT_IDS, definition.i)
+  call("HDEL", keys.CONSTRAINT_NUMBERS, definition.n)
+  due.set(due.EXPIRY .. definition.i, meta.NONE)
+end
+
+--- What matchers ask about a job. The argument is not read before it is needed.
+---@param argument? string
+function M.facts(job, argument)
+  return {
+    name = job[jobs.NAME], queue = job[jobs.QUEUE], priority = job[jobs.PRIORITY], argument = argument,
+    tags = job[jobs.OPTIONS] ~= "" and jobs.given(job).tags or {},
+  }
+end
+
+local function read_argument(facts, job)
+  if not facts.argument then
+    facts.argument = call("GET", keys.ARGUMENT .. job[jobs.ID]) or ""
+  end
+end
+
+---@return boolean
+function M.is_match(definition, facts, job)
+  local answer = matcher.test(definition.m, facts)
+  if answer == nil then
+    read_argument(facts, job)
+    answer = matcher.test(definition.m, facts)
+  end
+  return answer == true
+end
+
+--- A value as keys are named by it, of bounded length.
+function M.shorten(value)
+  if #value <= M.LONGEST_VALUE + 1 then
+    return value
+  end
+  return "h" .. value:sub(1, 1) .. redis.sha1hex(value:sub(2))
+end
+
+--- The values of several paths, as one.
+---@param values string[]
+function M.join(values)
+  if #values == 1 then
+    return values[1]
+  end
+  local parts = {}
+  for i, value in ipairs(values) do
+    parts[i] = string.char(#value) .. value
+  end
+  return table.concat(parts)
+end
+
+--- The values that were joined.
+---@return string[]
+function M.split(joined, count)
+  if count == 1 then
+    return { joined }
+  end
+  local values, at = {}, 1
+  for i = 1, count do
+    values[i], at = struct.unpack("Bc0", joined, at)
+  end
+  return values
+end
+
+--- The value of a path in a job, as keys are named by it.
+function M.value(path, facts, job)
+  if not facts.argument then
+    read_argument(facts, job)
+  end
+  return M.shorten(matcher.value(path, facts))
+end
+
+---@return table entry of units
+function M.entry(definition, facts, job)
+  if definition.entry then
+    return definition.entry -- it is the same for all jobs
+  end
+  local value, cost = "", definition.k or 1
+  if definition.b then
+    local values = {}
+    for i, path in ipairs(definition.b) do
+      values[i] = M.value(path, facts, job)
+    end
+    value = M.join(values)
+  end
+  local is_number = type(cost) == "number"
+  if not is_number then
+    read_argument(facts, job)
+    cost = math.min(matcher.amount(cost, facts) or 1, 1e9)
+  end
+  local entry = job_units.entry(definition.n, definition.o, cost, value)
+  if is_number and not definition.b then
+    definition.entry = entry
+  end
+  return entry
+end
+
+---@kept
+-- Definitions that may match, by the bytes that are stored for a queue and a name; with the version of the set.
+local known = {}
+
+--- Whether a definition can match jobs of that queue and name.
+local function may_match(definition, queue_name, name)
+  return matcher.test(definition.m, { name = name, queue = queue_name }) ~= false
+end
+
+--- The definitions that may match, as they were stored.
+---@param raw string
+local function decode(raw)
+  local list = #raw > 4 and cmsgpack.unpack(raw:sub(5)) or {}
+  list.version = struct.unpack(">I4", raw)
+  return memory.keep(known, raw, list)
+end
+
+local function look_up(queue_name, name)
+  local list = {}
+  for _, definition in ipairs(M.all()) do
+    if may_match(definition, queue_name, name) then
+      list[#list + 1] = {
+        n = definition.n, m = definition.m, b = definition.b, k = definition.k, o = definition.o,
+      }
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.n < b.n
+  end)
+  return list
+end
+
+--- The definitions that may match jobs of that queue and name, by number. Looked up once for each version of the
+--- set of constraints, then stored.
+---@param queue_name string
+---@param name string
+---@param stores? boolean false for scripts that only read
+---@return table[] # not to be changed
+function M.matching(queue_name, name, stores)
+  local pair = queue_name .. "\0" .. name
+  local list = loaded.found[pair]
+  if list and (stores == false or not list.is_new) then
+    return list
+  end
+  local version = meta.state[meta.VERSION]
+  if not list then
+    local raw = call("GET", keys.MATCHING .. pair)
+    list = raw and (known[raw] or decode(raw))
+    list = list and list.version == version and list or nil
+  end
+  if not list or list.is_new then
+    list = list or look_up(queue_name, name)
+    list.is_new = stores == false
+    if stores ~= false then
+      call("SET", keys.MATCHING .. pair,
+        struct.pack(">I4", version) .. (list[1] and cmsgpack.pack({ unpack(list) }) or ""))
+    end
+  end
+  loaded.found[pair] = list
+  return list
+end
+
+---@param definition table
+---@return number conditions to look at
+function M.weight(definition)
+  return matcher.weight(definition.m)
+end
+
+--- How many conditions there are to look at for a job.
+---@param list table[] definitions that may match
+local function weight_of(list)
+  if not list.weight then
+    list.weight = 0
+    for _, definition in ipairs(list) do
+      list.weight = list.weight + M.weight(definition)
+    end
+  end
+  return list.weight
+end
+
+--- What every job of a queue and name needs, if that depends on nothing else.
+---@param list table[] definitions that may match
+local function find_fixed(list, queue_name, name)
+  local facts, entries = { queue = queue_name, name = name }, {}
+  for i, definition in ipairs(list) do
+    if definition.b or type(definition.k or 1) ~= "number" or not matcher.test(definition.m, facts) then
+      return false
+    end
+    entries[i] = M.entry(definition)
+  end
+  return { entries = entries, units = false }
+end
+
+--- As entries, where they are the same for all jobs of a queue and name.
+---@param stores? boolean as of matching
+---@return table|false fixed {entries, not to be changed; units, of those who wait there with nothing else, once known}
+function M.fixed(queue_name, name, stores)
+  local list = M.matching(queue_name, name, stores)
+  local known_fixed, pair = list.fixed, queue_name .. "\0" .. name
+  if not known_fixed then
+    known_fixed = {}
+    list.fixed = known_fixed
+  end
+  if known_fixed[pair] == nil then
+    known_fixed[pair] = memory.keep(known_fixed, pair, find_fixed(list, queue_name, name))
+  end
+  return known_fixed[pair]
+end
+
+---@cold
+--- Whether jobs that a call brings or names ask for more matching than one call may do. Nothing is written.
+---@param new_jobs table[] as module job.jobspec parses them, or module job.jobs reads them
+---@param path string of their list
+---@return string? problem
+function M.check_asked(new_jobs, path)
+  local weighed = loaded.asked
+  if meta.state[meta.VERSION] == 0 then
+    return
+  end
+  for _, new in ipairs(new_jobs) do
+    local queue_name, name = new[jobs.QUEUE], new[jobs.NAME]
+    if not M.fixed(queue_name, name, false) then
+      weighed[1] = (weighed[1] or 0) + weight_of(M.matching(queue_name, name, false))
+    end
+  end
+  weighed[2] = (weighed[2] or 0) + #new_jobs
+  if weighed[2] > 1 and (weighed[1] or 0) > M.MOST_ASKED then
+    return string.format("INVALID %s: constraints have more than %d conditions to look at for the jobs of this call; "
+      .. "take fewer at once", path, M.MOST_ASKED)
+  end
+end
+
+--- The units that a job needs, by the constraints as they are. It is paid for, as who goes through jobs that the call
+--- did not name must.
+---@param facts table
+---@param stores? boolean as of matching
+---@return table[] entries by number
+function M.entries(job, facts, stores)
+  local entries, list = {}, M.matching(job[jobs.QUEUE], job[jobs.NAME], stores)
+  budget.pay(weight_of(list) * budget.CONDITION)
+  for _, definition in ipairs(list) do
+    if M.is_match(definition, facts, job) then
+      entries[#entries + 1] = M.entry(definition, facts, job)
+    end
+  end
+  return entries
+end
+
+return M

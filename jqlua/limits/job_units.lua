@@ -1,0 +1,189 @@
+---@lazy
+-- The section of a job's record that says in which lane it waits and which room it has taken.
+--
+-- Jobs that wait under the same keys of constraints, in the same groups of a fair queue, are held or free
+-- together: they form a lane. A job needs a unit of each of its keys to start, and has it as long as it runs.
+--
+-- In a script, units are a list of the fields below. What the bytes of a section mean is remembered, so that neither
+-- units nor their entries are ever changed: other units are made from them.
+local jobs = require "jqlua.job.jobs"
+local memory = require "jqlua.base.memory"
+
+local M = {}
+
+M.LANE = 1 -- digest of what the lane is; of no meaning unless the job waits in it
+M.PATH = 2 -- digests of the fair queue's groups it is in, outermost first, one behind the other
+M.GROUPS = 3 -- list of the values that made these groups
+M.ENTRIES = 4 -- by number
+M.BYTES = 5 -- the section
+local ALL_TAKEN = 6 -- the same with every unit taken, once that was asked for
+
+-- Fields of an entry.
+M.NUMBER = 1 -- of the constraint
+M.COST = 2
+M.VALUE = 3
+M.NAME = 4 -- number .. ":" .. value, which names the key
+M.DIGITS = 5 -- the number as text
+M.IS_TAKEN = 6 -- the job has its unit
+M.IS_STRICT = 7 -- it keeps it until it ends for good
+local PACKED = 8
+
+local TAKEN = 1
+local STRICT = 2
+local ENTRY = ">I4BdI2c0"
+local LANE_AND_GROUPS = ">c20B"
+
+M.DIGEST = 20 -- size of one
+
+---@kept
+-- Units, by their section; or, behind a zero byte, by their queue and all of their section but the lane.
+local known = {}
+
+--- How a key is called inside of names of Redis keys.
+---@param number number
+---@param value string
+function M.key_name(number, value)
+  return string.format("%d:", number) .. value
+end
+
+--- The number and the value in the name of a key.
+---@param name string
+---@return number
+---@return string
+function M.split_name(name)
+  local digits = name:match("^%d+")
+  return tonumber(digits), name:sub(#digits + 2)
+end
+
+local function entry_of(number, flags, cost, value, packed)
+  local digits = string.format("%d", number)
+  return { number, cost, value, digits .. ":" .. value, digits, flags % STRICT == TAKEN, flags >= STRICT, packed }
+end
+
+--- A unit that a job needs.
+---@param is_strict? boolean
+---@return table entry
+function M.entry(number, is_strict, cost, value)
+  local flags = is_strict and STRICT or 0
+  return entry_of(number, flags, cost, value, struct.pack(ENTRY, number, flags, cost, #value, value))
+end
+
+--- The entry with its unit taken, or not.
+---@return table entry
+function M.with(entry, is_taken)
+  if entry[M.IS_TAKEN] == is_taken then
+    return entry
+  end
+  local flags = (entry[M.IS_STRICT] and STRICT or 0) + (is_taken and TAKEN or 0)
+  local packed = entry[PACKED]
+  return entry_of(entry[M.NUMBER], flags, entry[M.COST], entry[M.VALUE],
+    packed:sub(1, 4) .. string.char(flags) .. packed:sub(6))
+end
+
+--- What a section says.
+local function decode(section)
+  local lane, count, at = struct.unpack(LANE_AND_GROUPS, section)
+  local groups = {}
+  for i = 1, count do
+    groups[i], at = struct.unpack(">I2c0", section, at)
+  end
+  local path = section:sub(at, at + count * M.DIGEST - 1)
+  at = at + count * M.DIGEST
+  local entries = {}
+  while at <= #section do
+    local number, flags, cost, value, after = struct.unpack(ENTRY, section, at)
+    entries[#entries + 1] = entry_of(number, flags, cost, value, section:sub(at, after - 1))
+    at = after
+  end
+  return memory.keep(known, section, { lane, path, groups, entries, section, false })
+end
+
+---@param section string not empty
+---@return table units
+function M.parse(section)
+  return known[section] or decode(section)
+end
+
+---@return table? units nil when the job has none
+function M.of(job)
+  local section = job[jobs.UNITS]
+  return section ~= "" and M.parse(section) or nil
+end
+
+--- A section without its lane.
+local function encode_need(path, groups, entries)
+  local bytes = string.char(#groups)
+  for _, value in ipairs(groups) do
+    bytes = bytes .. struct.pack(">I2c0", #value, value)
+  end
+  bytes = bytes .. path
+  for _, entry in ipairs(entries) do
+    bytes = bytes .. entry[PACKED]
+  end
+  return bytes
+end
+
+--- Names a lane: the queue, the groups, and the keys, apart by whether their units are still to be taken.
+local function lane_of(queue_name, path, entries)
+  local parts = { queue_name, path }
+  for _, entry in ipairs(entries) do
+    parts[#parts + 1] = (entry[M.IS_TAKEN] and "!" or "-") .. #entry[M.NAME] .. ":" .. entry[M.NAME]
+  end
+  return redis.sha1hex(table.concat(parts, "\0")):sub(1, M.DIGEST)
+end
+
+--- The units of a job that is to wait in a queue.
+---@param path string
+---@param groups string[]
+---@param entries table[]
+---@return table units
+function M.of_need(queue_name, path, groups, entries)
+  local need = encode_need(path, groups, entries)
+  local name = "\0" .. queue_name .. "\0" .. need
+  local units = known[name]
+  if not units then
+    local section = lane_of(queue_name, path, entries) .. need
+    units = memory.keep(known, name, M.parse(section))
+  end
+  return units
+end
+
+--- The same units with other entries.
+---@param units? table nil for a job that had none
+---@param entries table[]
+function M.replaced(units, entries)
+  local lane = units and units[M.LANE] or string.rep("0", M.DIGEST)
+  local section = lane .. encode_need(units and units[M.PATH] or "", units and units[M.GROUPS] or {}, entries)
+  return M.parse(section)
+end
+
+--- The same units, all of them taken.
+function M.all_taken(units)
+  if not units[ALL_TAKEN] then
+    local entries = {}
+    for i, entry in ipairs(units[M.ENTRIES]) do
+      entries[i] = M.with(entry, true)
+    end
+    units[ALL_TAKEN] = M.replaced(units, entries)
+  end
+  return units[ALL_TAKEN]
+end
+
+--- Whether a job with these units waits in a lane.
+function M.is_laned(units)
+  return units ~= nil and (units[M.ENTRIES][1] ~= nil or units[M.GROUPS][1] ~= nil)
+end
+
+--- Puts units, or none, into the job; the caller has the record written.
+---@param units table?
+function M.put(job, units)
+  if M.is_laned(units) then
+    job[jobs.UNITS] = units[M.BYTES]
+    jobs.set(job, jobs.LANED)
+  else
+    job[jobs.UNITS] = ""
+    jobs.clear(job, jobs.LANED)
+  end
+end
+
+return M

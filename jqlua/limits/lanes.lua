@@ -1,0 +1,91 @@
+---@lazy
+-- Lanes: sets of a queue's jobs that are held or free together. Beside the set of its state (w) a job that waits in a
+-- lane stands in the lane's own, so that only heads of lanes need a look.
+local batch = require "jqlua.base.batch"
+local keys = require "jqlua.base.keys"
+local keyrecord = require "jqlua.limits.keyrecord"
+local meta = require "jqlua.base.meta"
+local loaded = require "jqlua.limits.loaded"
+local parking = require "jqlua.limits.parking"
+local rollout = require "jqlua.limits.rollout"
+local due = require "jqlua.base.due"
+local jobs = require "jqlua.job.jobs"
+local states = require "jqlua.job.states"
+local queues = require "jqlua.queue.queues"
+local lane_index = require "jqlua.limits.lane_index"
+local taking = require "jqlua.limits.taking"
+local job_units = require "jqlua.limits.job_units"
+
+local M = {}
+
+local call = redis.call
+
+---@return number? priority of the lane's best job
+---@return string? id
+function M.head(lane)
+  local known = loaded.found[lane]
+  if not known then
+    local first = call("ZRANGE", lane_index.jobs_key(lane), 0, 0, "WITHSCORES")
+    known = { tonumber(first[2]), first[1] }
+    loaded.found[lane] = known
+  end
+  return known[1], known[2]
+end
+
+--- A job comes to wait in its lane.
+function M.join(queue, job)
+  local units = job_units.of(job)
+  local lane, id, priority = units[job_units.LANE], job[jobs.ID], job[jobs.PRIORITY]
+  if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
+    due.tell_sleepers() -- what holds the lane may be over, and nobody came
+  end
+  local head_priority, head_id = M.head(lane)
+  batch.add(keys.LANE .. lane, priority, id)
+  if not head_id or lane_index.is_before(priority, id, head_priority, head_id) then
+    loaded.found[lane] = { priority, id }
+    lane_index.add(queue, priority, id, lane .. units[job_units.PATH])
+    queue[queues.REOPENED] = true
+  else
+    queue[queues.REOPENED] = queue[queues.REOPENED] or queues.BEHIND
+  end
+end
+
+--- A job leaves its lane, other than to start. If it was the last, nobody will look at the lane again: what its keys
+--- have room for is for others. In a fair queue, others of its group may be looked at before.
+function M.leave(queue, job)
+  local units = job_units.of(job)
+  local lane, path, id = units[job_units.LANE], units[job_units.PATH], job[jobs.ID]
+  loaded.found[lane] = nil
+  call("ZREM", lane_index.jobs_key(lane), id)
+  local is_fair = path ~= ""
+  if is_fair and lane_index.withdraw(queue, job[jobs.PRIORITY], id, lane, path) then
+    local head_priority, head_id = M.head(lane)
+    if head_id then
+      lane_index.add(queue, head_priority, head_id, lane .. path)
+    end
+  end
+  if is_fair or not lane_index.has_jobs(lane) then
+    keyrecord.fetch(units[job_units.ENTRIES])
+    parking.pass_on(queue, units[job_units.ENTRIES])
+  end
+end
+
+--- What a job has of lanes and room, when it goes to another state.
+---@param to string letter
+---@param is_popped? boolean whether it is out of its lane already
+function M.moved(queue, job, to, is_popped)
+  local from = job[jobs.STATE]
+  if from == states.IN_LANE and not is_popped then
+    M.leave(queue, job)
+  end
+  if to == states.SCHEDULED or to == states.RETRYING then
+    if from == states.RUNNING then
+      rollout.catch_up(job)
+    end
+    taking.leave(job, true)
+  elseif to ~= states.RUNNING and to ~= states.QUEUED and to ~= states.IN_LANE then
+    taking.leave(job, false)
+  end
+end
+
+return M

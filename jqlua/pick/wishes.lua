@@ -1,0 +1,203 @@
+-- What a worker asks for, checked as far as can be without reading.
+local check = require "jqlua.base.check"
+local glob = require "jqlua.base.glob"
+local memory = require "jqlua.base.memory"
+local request = require "jqlua.life.request"
+
+local M = {}
+
+local FIELDS = "worker queues count order before without request wait"
+local COUNT = "an integer from 1 to 1000"
+local MOST_WITHOUT = 100
+local WITHOUT = "a list of 1 to " .. MOST_WITHOUT .. " names of jobs"
+M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
+
+---@cold
+---@param value any the field `queues`
+---@return table? entries {name} or {pattern}; has_patterns: whether there is one besides *
+---@return string? problem
+function M.parse_queues(value, path)
+  local list = value
+  if type(value) == "string" then
+    list = { value }
+  elseif not check.is_list(value, 1, 100) then
+    return nil, check.problem(path, M.QUEUES, value)
+  end
+  local entries = {}
+  for i, text in ipairs(list) do
+    if not check.is_name(text) then
+      return nil, check.problem(list == value and path .. "[" .. (i - 1) .. "]" or path, check.NAME, text)
+    end
+    if glob.is_pattern(text) then
+      entries[i] = { pattern = text }
+      entries.has_patterns = entries.has_patterns or text ~= "*"
+    else
+      entries[i] = { name = text }
+    end
+  end
+  return entries
+end
+
+---@kept
+-- What specs with nothing but `queues` say, by their bytes.
+local entries_of = {}
+
+--- The entries of the call's only argument, a spec that has nothing else.
+---@return table? entries not to be changed
+---@return string? problem
+function M.read_queues()
+  local blob = #ARGV == 1 and ARGV[1]
+  if memory.LASTS and entries_of[blob] then
+    return entries_of[blob]
+  end
+  local spec = blob and check.map(blob)
+  local problem = not spec and check.not_one_spec() or check.unknown_field(spec, "queues")
+  if problem then
+    return nil, problem
+  elseif spec.queues == nil then
+    return nil, check.problem("queues", M.QUEUES, nil)
+  end
+  local entries
+  entries, problem = M.parse_queues(spec.queues, "queues")
+  if not entries then
+    return nil, problem
+  end
+  return memory.keep(entries_of, blob, entries)
+end
+
+---@cold
+---@param wait any the field `wait`
+---@return string? problem
+function M.check_wait(wait, path)
+  if type(wait) ~= "table" then
+    return check.problem(path, "a map with on and ms", wait)
+  end
+  for field in pairs(wait) do
+    if field ~= "on" and field ~= "ms" then
+      return check.unknown(path, field, "on ms")
+    end
+  end
+  local on = wait.on
+  if type(on) ~= "string" or #on == 0 or #on > 64 or string.find(on, "[^%w._-]") then
+    return check.problem(path .. ".on", "1 to 64 of A-Z a-z 0-9 . _ -", on)
+  end
+  if not check.is_number(wait.ms, 1, 60000) then
+    return check.problem(path .. ".ms", "milliseconds from 1 to 60000", wait.ms)
+  end
+end
+
+---@cold
+--- Names of jobs that the worker does not take. Then even one queue has to be searched as several are.
+---@return string? problem
+local function parse_without(wish, names, path)
+  local problem = not check.is_list(names, 1, MOST_WITHOUT) and check.problem(path, WITHOUT, names)
+    or check.distinct(names, path, check.is_name, check.NAME)
+  if problem then
+    return problem
+  end
+  wish.without = {}
+  for _, name in ipairs(names) do
+    wish.without[name] = true
+  end
+end
+
+---@cold
+--- The rarer fields.
+---@return string? problem
+local function parse_rare(wish, field, value, path, holder)
+  if field == "order" then
+    wish.order = value ~= "priority" and value
+    return not (value == "priority" or value == "ordered" or value == "round_robin" or value == "shuffled")
+      and check.problem(path .. field, "priority, ordered, round_robin or shuffled", value)
+  elseif field == "request" then
+    wish.request = value
+    return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
+  elseif field == "before" then
+    wish.before = value
+    return not request.is_place(value) and check.problem(path .. field, request.PLACE, value)
+  elseif field == "without" then
+    return parse_without(wish, value, path .. field)
+  elseif field == "wait" then
+    wish.wait = value
+    return M.check_wait(value, path .. field)
+  end
+  return check.unknown(path:sub(1, -2), field, holder and FIELDS:sub(8) or FIELDS)
+end
+
+--- Checks what can be checked of a pick's spec without reading.
+---@param spec table
+---@param path string in front of fields in errors, "" or "pick."
+---@param holder string? the worker, where it is given elsewhere
+---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, before, without: a
+--- set of names, request, wait}, not to be changed
+---@return string? problem
+function M.parse(spec, path, holder)
+  local wish = {
+    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, before = false,
+    without = false, request = false, wait = false, path = path,
+  }
+  for field, value in pairs(spec) do
+    local problem
+    if field == "worker" and not holder then
+      problem = not check.is_name(value) and check.problem(path .. field, check.NAME, value)
+      wish.worker = value
+    elseif field == "queues" then
+      wish.wanted = type(value) == "string" and { value } or value
+      wish.entries, problem = M.parse_queues(value, path .. "queues")
+    elseif field == "count" then
+      problem = not check.is_integer(value, 1, 1000) and check.problem(path .. field, COUNT, value)
+      wish.count = value
+    else
+      problem = parse_rare(wish, field, value, path, holder)
+    end
+    if problem then
+      return nil, problem
+    end
+  end
+  if not wish.worker then
+    return nil, check.problem(path .. "worker", check.NAME, nil)
+  elseif not wish.entries then
+    return nil, check.problem(path .. "queues", M.QUEUES, nil)
+  end
+  if not wish.entries[2] and wish.entries[1].name and not wish.without then
+    wish.queue = wish.entries[1].name
+  end
+  return wish
+end
+
+---@kept
+-- What specs say, by their bytes; of those that end with a request, by the bytes in front of it.
+local known = {}
+---@kept
+local known_with_token = {}
+
+--- As parse, of the bytes of a call's only argument.
+---@return table? wish
+---@return string? problem
+---@return string|false|nil token its request
+---@return string? before where that is not the wish's
+function M.read(blob)
+  local rest, token, before, wishes
+  if memory.LASTS and blob then
+    rest, token, before = request.split(blob)
+    wishes = token and known_with_token or known
+    local wish = wishes[rest]
+    if wish then
+      return wish, nil, token or wish.request, before
+    end
+  end
+  local spec = #ARGV == 1 and check.map(blob)
+  if not spec then
+    return nil, check.not_one_spec()
+  end
+  local wish, problem = M.parse(spec, "")
+  if wish and wishes and (not token or token == wish.request) then
+    if before then
+      wish.before = false
+    end
+    memory.keep(wishes, rest, wish)
+  end
+  return wish, problem, wish and wish.request, before
+end
+
+return M

@@ -1,0 +1,295 @@
+-- A queue's record: whether it is paused, its limit, and lower bounds that keep the common job from paying for
+-- indexes: of its due moments (module base.due) and of its best waiting job (its entry in the index of queues).
+-- The bound of the best job only moves when something better comes in, or when a pick over many queues looks
+-- at the entry and finds that the job has gone (module queue.heads).
+--
+-- In a script a queue is a list of the fields below.
+local keys = require "jqlua.base.keys"
+local memory = require "jqlua.base.memory"
+local meta = require "jqlua.base.meta"
+local due = require "jqlua.base.due"
+local glob = require "jqlua.base.glob"
+local states = require "jqlua.job.states"
+
+local M = {}
+
+local call = redis.call
+
+M.PAUSED = 1 -- 0 or 1
+M.MAX_WAITING = 2 -- 0: no limit
+M.DUE_RUNNING = 3
+M.DUE_WAITING = 4
+M.DUE_ENDED = 5
+M.HEAD_PRIORITY = 6 -- meta.NONE: no entry in the index
+M.HEAD_ID = 7
+M.NAME = 8
+M.CHANGED = 9
+M.IS_NEW = 10
+M.KEYS = 11 -- of its record and its sets
+M.FLAGS = 12 -- sum of those below
+M.VERSION = 13 -- of the set of constraints under which its waiting jobs were looked at
+M.REOPENED = 14 -- a job of it became ready in this call; or M.BEHIND
+M.FREE = 15 -- the version under which no constraint can match jobs whose name is the queue's
+
+M.BEHIND = "behind" -- REOPENED by jobs that stand behind another of their lane
+
+M.LANED = 2 -- has had lanes
+M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted anew
+M.MIXED = 8 -- has had jobs of another name than its own
+M.UNSORTED = 16 -- its jobs are to be sorted anew before any is picked
+M.INDEXED = 32 -- has had jobs with tags or unique_for, or that failed for good: something may know of jobs that go
+M.OWN = 64 -- has settings of its own
+
+-- Where notifications wait for masters (module webhooks.notices). No pattern means it, as workers could not tell what
+-- to do with them.
+M.WEBHOOKS = "jq.webhooks"
+
+M.FORMAT = ">BI4ddddc14I4I4"
+local MOST_KEYS = 256
+local NO_ID = "              "
+M.LEAST_ID = "00000000000000"
+
+-- Records this script has looked at, by name.
+local open = {}
+
+---@kept
+-- What records say, by their bytes.
+local known = {}
+
+local function decoded(raw)
+  local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
+  local paused = flags % 2
+  return {
+    paused, max_waiting, running, waiting, ended, priority, id, "", false, false, false,
+    flags - paused, version, false, free,
+  }
+end
+
+local function new_keys(name)
+  local all = keys.OF_QUEUES
+  local count = (all[1] or 0) + 1
+  if count > MOST_KEYS then
+    count = 1
+    for other in next, all do
+      all[other] = nil
+    end
+  end
+  all[1], all[name] = count, { record = keys.QUEUE .. name }
+  return all[name]
+end
+
+--- The key of a queue's record.
+function M.record_key(name)
+  return (keys.OF_QUEUES[name] or new_keys(name)).record
+end
+
+---@param raw string|false the stored record
+---@return table queue fresh for an unknown one; it is created when it changes
+function M.decode(name, raw)
+  local queue
+  if raw then
+    -- A call decodes a record once; only who remembers it for others needs a copy.
+    queue = memory.LASTS and { unpack(known[raw] or memory.keep(known, raw, decoded(raw))) } or decoded(raw)
+    queue[M.NAME] = name
+  else
+    queue = {
+      0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false,
+      0, meta.state[meta.VERSION], false, 0,
+    }
+  end
+  queue[M.KEYS] = keys.OF_QUEUES[name] or new_keys(name)
+  open[name] = queue
+  return queue
+end
+
+---@param name string
+---@return table queue
+function M.load(name)
+  return open[name] or M.decode(name, call("GET", M.record_key(name)))
+end
+
+--- The key of the set of a queue's jobs in a state.
+---@param state string
+function M.key(queue, state)
+  local key_by_state = queue[M.KEYS]
+  local key = key_by_state[state]
+  if not key then
+    key = keys.SET .. state .. ":" .. queue[M.NAME]
+    key_by_state[state] = key
+  end
+  return key
+end
+
+---@cold
+--- Something of one kind is due earlier than was noted.
+---@param field number DUE_RUNNING, DUE_WAITING or DUE_ENDED
+function M.note_due(queue, field, at_ms)
+  if at_ms < queue[field] then
+    queue[field] = at_ms
+    queue[M.CHANGED] = true
+    due.note(M.due_member(queue, field), at_ms)
+  else
+    due.tell_sleepers()
+  end
+end
+
+---@cold
+--- Settings changed: moments that were noted before may be too late.
+function M.look_again(queue)
+  M.note_due(queue, M.DUE_RUNNING, due.AT_ONCE)
+  M.note_due(queue, M.DUE_ENDED, due.AT_ONCE)
+end
+
+---@return string member of the set of due moments
+function M.due_member(queue, field)
+  return (field == M.DUE_RUNNING and due.LEASES or field == M.DUE_WAITING and due.WAITING or due.ENDED) .. queue[M.NAME]
+end
+
+---@cold
+--- Whether a queue that has jobs stands in the indexes of patterns.
+function M.is_listed(queue)
+  return queue[M.PAUSED] == 0 and queue[M.NAME] ~= M.WEBHOOKS
+end
+
+---@cold
+--- Whether a name or pattern that somebody asks for means a queue.
+function M.is_meant(wanted, name)
+  return wanted == name or name ~= M.WEBHOOKS and glob.is_pattern(wanted) and glob.match(wanted, name)
+end
+
+local function patterns_of(name)
+  local matching = {}
+  for _, pattern in ipairs(call("HKEYS", keys.PATTERNS)) do
+    if glob.match(pattern, name) then
+      matching[#matching + 1] = pattern
+    end
+  end
+  return matching
+end
+
+--- What stands for an id in indexes: its first digits, which are a lower bound all the same.
+---@return string digits 14
+function M.bound(id)
+  return id:sub(1, #M.LEAST_ID)
+end
+
+---@cold
+--- Moves the queue's entry in the indexes it belongs to.
+---@param priority number meta.NONE for no entry
+function M.set_head(queue, priority, id)
+  if not M.is_listed(queue) then
+    priority = meta.NONE
+  end
+  id = id and M.bound(id)
+  local name, before = queue[M.NAME], queue[M.HEAD_PRIORITY]
+  for _, pattern in ipairs(patterns_of(name)) do
+    if before ~= meta.NONE then
+      call("ZREM", keys.HEADS .. pattern, queue[M.HEAD_ID] .. name)
+    end
+    if priority ~= meta.NONE then
+      call("ZADD", keys.HEADS .. pattern, priority, id .. name)
+    end
+  end
+  queue[M.HEAD_PRIORITY] = priority
+  queue[M.HEAD_ID] = priority ~= meta.NONE and id or NO_ID
+  queue[M.CHANGED] = true
+end
+
+---@cold
+--- Writes a record that changed.
+function M.save(queue)
+  call("SET", keys.QUEUE .. queue[M.NAME], struct.pack(M.FORMAT, queue[M.PAUSED] + queue[M.FLAGS],
+    queue[M.MAX_WAITING], queue[M.DUE_RUNNING], queue[M.DUE_WAITING], queue[M.DUE_ENDED], queue[M.HEAD_PRIORITY],
+    queue[M.HEAD_ID], queue[M.VERSION], queue[M.FREE]))
+  if queue[M.IS_NEW] then
+    call("ZADD", keys.QUEUE_NAMES, 0, queue[M.NAME])
+    queue[M.IS_NEW] = false
+  end
+  queue[M.CHANGED] = false
+end
+
+---@cold
+---@return boolean
+function M.has(queue, flag)
+  return queue[M.FLAGS] % (flag + flag) >= flag
+end
+
+---@cold
+function M.set(queue, flag)
+  if not M.has(queue, flag) then
+    queue[M.FLAGS] = queue[M.FLAGS] + flag
+    queue[M.CHANGED] = true
+  end
+end
+
+---@cold
+function M.clear(queue, flag)
+  if M.has(queue, flag) then
+    queue[M.FLAGS] = queue[M.FLAGS] - flag
+    queue[M.CHANGED] = true
+  end
+end
+
+--- Whether no constraint can match its jobs of a name, and it is not shared fairly: they wait in its plain set.
+---@param name string
+---@return boolean
+function M.is_free(queue, name)
+  local version = meta.state[meta.VERSION]
+  return queue[M.FLAGS] % (2 * M.FAIR) < M.FAIR and (version == 0 or queue[M.FREE] == version and name == queue[M.NAME])
+end
+
+--- Whether the set of its plain jobs is all there is to look at.
+function M.is_plain(queue)
+  return queue[M.FLAGS] % M.MIXED == 0 and queue[M.FLAGS] % M.INDEXED < M.UNSORTED
+    and queue[M.VERSION] >= meta.state[meta.ADDED]
+end
+
+---@cold
+function M.is_fair(queue)
+  return queue[M.FLAGS] % M.MIXED >= M.FAIR
+end
+
+---@cold
+--- A job came in that may be the queue's best.
+function M.note_head(queue, priority, id)
+  if M.is_fair(queue) then
+    id = M.LEAST_ID -- which of them comes next is not a matter of ids
+  end
+  local best = queue[M.HEAD_PRIORITY]
+  if priority < best or (priority == best and id < queue[M.HEAD_ID]) then
+    M.set_head(queue, priority, id)
+  end
+end
+
+---@cold
+--- Calls what(queue, is_behind) for each whose jobs became ready in this call, and forgets that they did.
+function M.each_reopened(what)
+  for _, queue in pairs(open) do
+    local reopened = queue[M.REOPENED]
+    if reopened then
+      queue[M.REOPENED] = false
+      what(queue, reopened == M.BEHIND)
+    end
+  end
+end
+
+--- Writes the records that changed.
+function M.save_all()
+  for _, queue in next, open do
+    if queue[M.CHANGED] then
+      M.save(queue)
+    end
+  end
+end
+
+---@cold
+--- Jobs of a queue that are to start: they count against max_waiting.
+function M.waiting(queue)
+  local total = 0
+  for state in states.WAITING:gmatch(".") do
+    total = total + call("ZCARD", M.key(queue, state))
+  end
+  return total
+end
+
+return M

@@ -1,0 +1,192 @@
+---@lazy
+-- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
+-- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
+local arrival = require "jqlua.life.arrival"
+local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
+local due = require "jqlua.base.due"
+local jobs = require "jqlua.job.jobs"
+local jobspec = require "jqlua.job.jobspec"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local moments = require "jqlua.schedules.moments"
+local schedules = require "jqlua.schedules.schedules"
+local states = require "jqlua.job.states"
+
+local M = {}
+
+local call = redis.call
+
+local BACKLOG = 100
+-- Without catching up, a moment that is so old has been missed.
+local MISSED_MS = 60000
+-- Of these a change makes other moments; the next one is not what it was.
+local TIMING = { "every", "cron", "start", "tz" }
+
+function M.delete(id)
+  call("HDEL", keys.SCHEDULES, id)
+  call("ZREM", keys.SCHEDULE_IDS, id)
+  due.set(due.SCHEDULE .. id, meta.NONE)
+end
+
+local function enter(schedule)
+  call("ZADD", keys.SCHEDULE_IDS, 0, schedule.s.id)
+  schedules.enter(schedule)
+end
+
+local function has_same_moments(old, new)
+  for _, field in ipairs(TIMING) do
+    if old[field] ~= new[field] then
+      return false
+    end
+  end
+  return (old.offset or 0) == (new.offset or 0) and (old.utc_offset or 0) == (new.utc_offset or 0)
+end
+
+--- Creates a schedule, or replaces it.
+---@param spec table checked
+---@param argument string
+---@return table schedule
+function M.put(spec, argument)
+  local old = schedules.load(spec.id)
+  local schedule = { s = spec, a = argument, m = 0 }
+  if old then
+    schedule.m, schedule.l, schedule.i, schedule.r = old.m, old.l, old.i, old.r
+    if spec.declared and spec.paused == nil then
+      spec.paused = old.s.paused -- a program that declares something else does not resume it
+    end
+    spec.declared = spec.declared or old.s.declared
+  end
+  if not spec.paused and not schedules.is_used_up(schedule) then
+    local plan = moments.plan(spec)
+    if old and old.n and has_same_moments(old.s, spec) then
+      schedule.n = old.n <= plan.end_ms and old.n or nil
+    else
+      schedule.n = moments.next(plan, meta.state[meta.NOW_MS])
+    end
+  end
+  enter(schedule)
+  return schedule
+end
+
+---@param at_ms number
+---@param is_beside boolean whether that is none of its moments
+---@return string? id nil where its queue has no room
+---@return number? created 0 or 1
+local function create(schedule, at_ms, is_beside)
+  local new = jobspec.read(schedule.s.job, "job", 0)
+  if not new or not arrival.has_room(new) then
+    return nil
+  end
+  local options = jobs.options(new)
+  options.schedule, options.schedule_ms = schedule.s.id, at_ms
+  new[jobs.OPTIONS] = cmsgpack.pack(options)
+  local id, created = arrival.create(new, schedule.a)
+  if created == 1 then
+    schedules.note_made(schedule, id, not is_beside and at_ms or nil)
+  end
+  return id, created
+end
+
+--- The job of one moment.
+local function make(schedule, at_ms)
+  budget.pay(budget.STEP) -- reading what the job is to be, finding the next moment
+  local id, created = create(schedule, at_ms, false)
+  if created == 1 then
+    budget.pay(budget.of_job(jobs.read(id)))
+  end
+end
+
+--- A job at once, beside those of the moments, which go on as if there were none.
+---@return table? reply {job id, created}
+---@return string? problem
+function M.run_now(schedule_id)
+  local schedule = schedules.load(schedule_id)
+  if not schedule then
+    return nil, check.missing("id", "schedule", schedule_id)
+  end
+  local id, created = create(schedule, meta.state[meta.NOW_MS], true)
+  if not id then
+    local job = schedule.s.job
+    return nil, "FULL job.queue: " .. check.show(job.queue or job.name) .. " takes no more jobs that wait"
+  elseif created == 1 then
+    schedules.save(schedule)
+  end
+  return { id, created }
+end
+
+--- The jobs that it made last, the latest first: what became of them, as far as it is still known.
+---@param most number
+---@return table[]
+function M.runs(schedule, most)
+  local list, ids = {}, schedule.r or {}
+  for at = #ids, math.max(1, #ids - most + 1), -1 do
+    local id = ids[at]
+    local made = jobs.read(id)
+    local started_ms, ended_ms
+    if made then
+      started_ms = made[jobs.ATTEMPT] > 0 and made[jobs.STARTED_MS] or nil
+      ended_ms = states.is_of(made[jobs.STATE], states.ENDED) and made[jobs.ENDED_MS] or nil
+    end
+    list[#list + 1] = {
+      id = id, status = made and states.name(made[jobs.STATE]), started_ms = started_ms, ended_ms = ended_ms,
+    }
+  end
+  return list
+end
+
+--- Deals with the moments that passed. What is left of a backlog is left to the next sweep.
+---@param limit number of jobs
+---@return number steps
+local function make_due(schedule, limit)
+  local now = meta.state[meta.NOW_MS]
+  local plan = moments.plan(schedule.s)
+  local catch_up = schedule.s.catch_up or "one"
+  local backlog = catch_up == "all" and (schedule.s.backlog or BACKLOG) or 1
+  local at_ms = moments.last(plan, schedule.n, now, backlog)
+  if catch_up == "none" and now - at_ms > MISSED_MS then
+    at_ms = moments.next(plan, at_ms)
+  end
+  local steps = 0
+  while at_ms and at_ms <= now and steps < limit and (steps == 0 or budget.is_left()) do
+    make(schedule, at_ms)
+    steps = steps + 1
+    at_ms = not schedules.is_used_up(schedule) and moments.next(plan, at_ms) or nil
+  end
+  schedule.n = at_ms
+  return steps
+end
+
+--- A schedule's moment has come: makes its jobs.
+---@param limit number
+---@return number steps
+function M.fire(id, limit)
+  local schedule = schedules.load(id)
+  local steps, now = 0, meta.state[meta.NOW_MS]
+  budget.pay(budget.RECORD)
+  if schedule and schedules.due_ms(schedule) <= now then
+    steps = make_due(schedule, limit)
+    schedules.save(schedule)
+  else
+    due.set(due.SCHEDULE .. id, schedule and schedules.due_ms(schedule) or meta.NONE)
+  end
+  return steps
+end
+
+--- The next n moments that are to come.
+---@return number[]
+function M.upcoming(schedule, n)
+  local list = {}
+  if schedule.n and n > 0 then
+    local plan = moments.plan(schedule.s)
+    n = math.min(n, (schedule.s.limit or math.huge) - schedule.m)
+    local at_ms = moments.next(plan, math.max(schedule.n - 1, meta.state[meta.NOW_MS]))
+    while at_ms and #list < n do
+      list[#list + 1] = at_ms
+      at_ms = moments.next(plan, at_ms)
+    end
+  end
+  return list
+end
+
+return M

@@ -1,0 +1,161 @@
+---@lazy
+-- How far a zone's clocks are ahead of UTC, and when they are put forward and back. A zone is a rule as POSIX' variable
+-- TZ has it, with the hours of RFC 8536 (-167 to 167): Redis knows no zones by name.
+local calendar = require "jqlua.schedules.calendar"
+local check = require "jqlua.base.check"
+
+local M = {}
+
+local floor, huge = math.floor, math.huge
+
+local DAY = 86400
+local MOST_BYTES = 100
+local EXPECTED = "a rule as of POSIX' TZ, such as CET-1CEST,M3.5.0,M10.5.0/3"
+
+--- A zone whose clocks are never changed.
+---@param offset number seconds ahead of UTC
+---@return table zone
+function M.fixed(offset)
+  return { standard = offset }
+end
+
+--- Takes `[+-]h[h[h]][:mm[:ss]]` from the beginning of a text.
+---@return number? seconds
+---@return string rest
+local function take_time(text, most_hours)
+  local sign, hours, rest = text:match("^([+-]?)(%d%d?%d?)(.*)$")
+  if not hours or tonumber(hours) > most_hours then
+    return nil, text
+  end
+  local seconds = tonumber(hours) * 3600
+  for _, unit in ipairs({ 60, 1 }) do
+    local value, more = rest:match("^:([0-5]%d)(.*)$")
+    if not value then
+      break
+    end
+    seconds, rest = seconds + tonumber(value) * unit, more
+  end
+  return sign == "-" and -seconds or seconds, rest
+end
+
+--- Takes a zone's name and offset.
+---@return number? offset seconds ahead of UTC
+---@return string rest
+local function take_zone(text, default)
+  local rest = text:match("^%a%a%a+(.*)$") or text:match("^<[%w+-]+>(.*)$")
+  if not rest then
+    return nil, text
+  end
+  local west, behind = take_time(rest, 24)
+  return west and -west or default, behind
+end
+
+--- Takes `,` and a day of the year, maybe with a time of it.
+---@return table? day {kind, numbers..., at seconds}
+---@return string rest
+local function take_day(text)
+  local month, week, weekday, rest = text:match("^,M(%d%d?)%.([1-5])%.([0-6])(.*)$")
+  local day
+  if month then
+    month = tonumber(month)
+    day = month >= 1 and month <= 12 and { month = month, week = tonumber(week), weekday = tonumber(weekday) }
+  else
+    local julian, number, behind = text:match("^,(J?)(%d%d?%d?)(.*)$")
+    number, rest = tonumber(number), behind
+    local is_julian = julian == "J"
+    day = number and number >= (is_julian and 1 or 0) and number <= 365 and { number = number, is_julian = is_julian }
+  end
+  if not day then
+    return nil, text
+  end
+  day.at = 7200
+  if rest:sub(1, 1) == "/" then
+    day.at, rest = take_time(rest:sub(2), 167)
+  end
+  return day.at and day or nil, rest
+end
+
+---@param text any
+---@return table? zone {standard seconds ahead of UTC, summer?, from?, to? days}
+---@return string? problem
+function M.parse(text)
+  local problem = "expected " .. EXPECTED .. ", got " .. check.show(text)
+  if type(text) ~= "string" or #text > MOST_BYTES then
+    return nil, problem
+  end
+  local zone, rest = {}, text
+  zone.standard, rest = take_zone(rest)
+  if zone.standard and rest ~= "" then
+    zone.summer, rest = take_zone(rest, zone.standard + 3600)
+    zone.from, rest = take_day(rest)
+    zone.to, rest = take_day(rest)
+    if not (zone.summer and zone.from and zone.to) then
+      return nil, problem
+    end
+  end
+  if not zone.standard or rest ~= "" then
+    return nil, problem
+  end
+  return zone
+end
+
+--- Seconds since 1970, as clocks show them, of a rule's day.
+local function clock_of(day, year)
+  local new_year = calendar.days_of(year, 1, 1)
+  if day.number then
+    local is_leap = calendar.days_of(year, 3, 1) - new_year == 60
+    -- Counted from 1 the leap day has no number.
+    local skips = day.is_julian and not (is_leap and day.number >= 60)
+    return (new_year + day.number - (skips and 1 or 0)) * DAY + day.at
+  end
+  local first = calendar.days_of(year, day.month, 1)
+  local next_year, next_month = calendar.month_after(year, day.month)
+  local behind = calendar.days_of(next_year, next_month, 1)
+  -- 1970 began on a Thursday.
+  local at = first + (day.weekday - first - 4) % 7 + 7 * (day.week - 1)
+  while at >= behind do
+    at = at - 7
+  end
+  return at * DAY + day.at
+end
+
+--- When clocks are changed, in three years: { at seconds since 1970, offset from then on }.
+local function changes(zone, year)
+  local list = {}
+  for changing_year = year - 1, year + 1 do
+    list[#list + 1] = { clock_of(zone.from, changing_year) - zone.standard, zone.summer }
+    list[#list + 1] = { clock_of(zone.to, changing_year) - zone.summer, zone.standard }
+  end
+  table.sort(list, function(a, b)
+    return a[1] < b[1]
+  end)
+  -- Where it is always summer, one ends when the next begins.
+  for i = #list - 1, 1, -1 do
+    if list[i][1] == list[i + 1][1] then
+      table.remove(list, i)
+      table.remove(list, i)
+    end
+  end
+  return list
+end
+
+--- The time around a moment in which clocks are not changed.
+---@param at number seconds since 1970
+---@return table part {offset seconds, begins, ends seconds since 1970, before, offset before it began}
+function M.part(zone, at)
+  if not zone.summer or zone.summer == zone.standard then
+    return { offset = zone.standard, before = zone.standard, begins = -huge, ends = huge }
+  end
+  local year = calendar.date_of(floor((at + zone.standard) / DAY))
+  local part
+  for _, change in ipairs(changes(zone, year)) do
+    if change[1] > at then
+      part.ends = change[1]
+      return part
+    end
+    part = { begins = change[1], offset = change[2], before = (part or { offset = change[2] }).offset, ends = huge }
+  end
+  return part
+end
+
+return M

@@ -1,0 +1,249 @@
+---@lazy
+-- Paths to a value of a job, as matchers, `by` and `cost` have them.
+local msgpack = require "jqlua.values.msgpack"
+local check = require "jqlua.base.check"
+local ordering = require "jqlua.values.ordering"
+local widenumber = require "jqlua.values.widenumber"
+
+local M = {}
+
+local seek = string.find
+
+local MOST_SEGMENTS = 32
+local MOST_BYTES = 1024
+-- So short is a text that may have been meant for a path.
+local LONGEST_GUESSED = 60
+-- Larger arguments are not decoded: the tables may take many times their size.
+local MOST_DECODED_BYTES = 16384
+-- A short key may stand in many texts.
+local MOST_LOOKS = 8
+
+--- Takes a path into the argument apart: `argument.to.country`. `\.` is a dot in a key, `\\` a backslash.
+---@param text string that begins with "argument."
+---@return string[]? segments 1 to 32
+---@return string? expected what it should have been
+function M.split(text)
+  if #text > MOST_BYTES then
+    return nil, "a path of at most " .. MOST_BYTES .. " bytes"
+  end
+  local segments, segment = {}, ""
+  -- A stretch without dots and backslashes, then one of these, an escape, or the end.
+  for plain, mark in text:sub(10):gmatch("([^.\\]*)(\\?.?)") do
+    segment = segment .. plain
+    if mark == "\\." or mark == "\\\\" then
+      segment = segment .. mark:sub(2)
+    elseif mark == "." or mark == "" then
+      if segment == "" then
+        return nil, "a path without empty segments"
+      end
+      segments[#segments + 1], segment = segment, ""
+      if mark == "" then
+        break
+      end
+    else
+      return nil, "a path in which \\ stands only before a dot or another \\"
+    end
+  end
+  if #segments > MOST_SEGMENTS then
+    return nil, "a path of at most " .. MOST_SEGMENTS .. " segments"
+  end
+  return segments
+end
+
+--- Compiles a path into the argument.
+---@param segments string[]
+---@return table segments behind `false` when one of them may be an integer
+function M.compile(segments)
+  for _, segment in ipairs(segments) do
+    if segment:find("^%-?%d+$") then
+      return { false, unpack(segments) }
+    end
+  end
+  return segments
+end
+
+--- The path into the argument that a text may have meant: `customer`, `Argument.customer`, `arguments.customer`.
+local function meant(text)
+  if type(text) ~= "string" or #text > LONGEST_GUESSED then
+    return nil
+  end
+  local first, rest = text:match("^([%w_-]+)(.*)$")
+  if not first or text:find("[^%w_.-]") then
+    return nil
+  end
+  local guess = first:lower():find("^arg") and rest ~= "" and "argument" .. rest or "argument." .. text
+  return M.split(guess) and guess
+end
+
+--- Checks a path, as `by` and `cost` have it.
+---@param path string where it stands, for errors
+---@param is_inside? boolean whether it must be one into the argument
+---@return string|table|nil compiled name, queue, priority, argument, or the segments, compiled
+---@return string? problem
+function M.parse(text, path, is_inside)
+  local is_fact = text == "name" or text == "queue" or text == "priority"
+  if text == "argument" or is_fact and not is_inside then
+    return text
+  elseif type(text) ~= "string" or text:sub(1, 9) ~= "argument." then
+    local expected = is_inside and "a path into the argument: argument or argument.<path>"
+      or "a path: name, queue, priority, argument or argument.<path>"
+    local guess = not is_fact and meant(text)
+    return nil, check.problem(path, expected, text) .. (guess and ", did you mean " .. guess .. "?" or "")
+  end
+  local segments, expected = M.split(text)
+  if not segments then
+    return nil, check.problem(path, expected, text)
+  end
+  return M.compile(segments)
+end
+
+-- Looking paths up ---------------------------------------------------------------------------------------------------
+
+-- cmsgpack reads a whole argument in less time than a walk in Lua takes to one value. But it refuses bin and ext; of a
+-- key that is there twice it shows the last, a key with nil it does not show; and it does not tell very large integers
+-- from negative ones, nor integers from floats as keys. What it shows is believed where none of this can be; else the
+-- argument is walked over.
+
+--- Whether a text that stands in a blob more than once is a key of its maps once at most.
+local function is_one_key(blob, text)
+  local size, at, count = #text, 0, 0
+  for _ = 1, MOST_LOOKS do
+    at = seek(blob, text, at + 1, true)
+    if not at then
+      return count <= 1
+    end
+    -- Before a text stands its length, by itself or as part of the first byte.
+    local before = string.byte(blob, at - 1)
+    if before == size % 256 or before == size + 0xA0 then
+      count = count + 1
+    end
+  end
+  return false
+end
+
+--- Opens a job's argument. What is found out is kept beside it, for the next look.
+local function open(facts)
+  local argument = facts.argument
+  local is_read, rest, value = false, nil, nil
+  -- Of no bytes it would say that it has read them.
+  if #argument > 0 and #argument <= MOST_DECODED_BYTES then
+    is_read, rest, value = pcall(cmsgpack.unpack_one, argument)
+  end
+  facts.seen = argument
+  if is_read and rest == -1 then
+    facts.is_whole, facts.decoded, facts.places = true, type(value) == "table" and value or nil, nil
+  else
+    facts.places = msgpack.index(argument)
+    facts.is_whole, facts.decoded = facts.places ~= nil, nil
+  end
+end
+
+--- Where the value a path leads to begins, in a job's argument that has been opened.
+local function place(path, facts)
+  if not facts.is_whole then
+    return nil
+  elseif not path then
+    return 1
+  elseif type(path) == "string" then
+    path = { path }
+  elseif not path[1] then
+    path = { unpack(path, 2) }
+  end
+  facts.places = facts.places or msgpack.index(facts.argument)
+  return msgpack.find(facts.argument, path, facts.places)
+end
+
+--- Looks up the value a path leads to.
+---@param path table|string|false compiled
+---@param facts table of a job, with its argument
+---@return boolean is_there
+---@return number|string|nil scalar as jqlua/values/msgpack.lua has them; nil for what equals nothing
+function M.look(path, facts)
+  local argument = facts.argument
+  if facts.seen ~= argument then
+    open(facts)
+  end
+  local is_text = type(path) == "string"
+  local value = (is_text or path and path[1]) and facts.decoded
+  local depth = 1
+  while value do
+    local segment = is_text and path or path[depth]
+    local at = seek(argument, segment, 1, true)
+    if not at then
+      return false, nil
+    elseif seek(argument, segment, at + 1, true) and not is_one_key(argument, segment) then
+      break
+    end
+    value = value[segment]
+    local kind = type(value)
+    if not is_text and depth < #path then
+      if kind ~= "table" and kind ~= "nil" then
+        return false, nil
+      end
+      depth = depth + 1
+    elseif kind == "string" then
+      return true, "s" .. value
+    elseif kind == "number" then
+      if value >= 0 and value < widenumber.EXACT
+        or value < 0 and value > -widenumber.EXACT and not seek(argument, "\207", 1, true) then
+        return true, value
+      end
+      break
+    elseif kind == "boolean" then
+      return true, value and "t" or "f"
+    elseif kind == "table" then
+      return true, nil
+    end
+  end
+  local pos = place(path, facts)
+  if pos then
+    return true, msgpack.scalar(argument, pos)
+  end
+  return not path, nil
+end
+
+--- The value a path leads to.
+---@param compiled string|table path
+---@param facts table as for a matcher's test
+---@return string? text canonical; "n" where the path leads nowhere, "m" and the bytes of a map or array (or of an
+--- argument that is not one value), "dnan" for NaN; nil when the fact is unknown
+function M.value(compiled, facts)
+  if compiled == "priority" then
+    return facts.priority and msgpack.text(facts.priority)
+  elseif compiled == "name" or compiled == "queue" then
+    return facts[compiled] and "s" .. facts[compiled]
+  elseif not facts.argument then
+    return nil
+  end
+  local path = compiled ~= "argument" and compiled
+  local is_there, scalar = M.look(path, facts)
+  if not is_there then
+    return "n"
+  elseif scalar then
+    return msgpack.text(scalar)
+  end
+  local pos = place(path, facts)
+  if not pos then
+    return "m" .. facts.argument
+  end
+  return msgpack.open(facts.argument, pos) and "m" .. msgpack.raw(facts.argument, pos) or "dnan"
+end
+
+--- The number a path leads to.
+---@param compiled string|table path
+---@param facts table as for a matcher's test
+---@return number? amount from 0 on, finite; nil when it leads to something else, or when the fact is unknown
+function M.amount(compiled, facts)
+  local amount
+  if compiled == "priority" then
+    amount = facts.priority
+  elseif compiled ~= "name" and compiled ~= "queue" and facts.argument then
+    local _, scalar = M.look(compiled ~= "argument" and compiled, facts)
+    amount = ordering.to_number(scalar)
+  end
+  if amount and amount >= 0 and amount < math.huge then
+    return amount
+  end
+end
+
+return M

@@ -1,0 +1,60 @@
+"""Names of a cluster's partitions, and which of them has what (docs/cluster.md, "For other clients")."""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import itertools
+import re
+from functools import cache
+
+MOST_PARTITIONS = 256
+_SLOTS = 16384
+_RANGE = _SLOTS // MOST_PARTITIONS
+_NAME = re.compile(r"\{(.+):\*/([1-9]\d*)\}")
+_LONGEST_SALT = 4
+_DIGITS = 14  # of an id, without its partition's
+
+
+def is_cluster(namespace: str) -> bool:
+    """Whether a name means a cluster: `{shop:*/16}`."""
+    return _NAME.fullmatch(namespace) is not None
+
+
+@cache
+def partitions(namespace: str) -> tuple[str, ...]:
+    """The namespaces of a cluster, in order. Raises ValueError for a name that is too long, or of too many."""
+    match = _NAME.fullmatch(namespace)
+    if match is None or int(match[2]) > MOST_PARTITIONS:
+        raise ValueError(f"{namespace}: expected a cluster of 1 to {MOST_PARTITIONS} partitions, such as {{shop:*/16}}")
+    root, count = match[1], int(match[2])
+    longest = 64 - len(f":{count - 1}~/{count}") - _LONGEST_SALT
+    if len(root) > longest:
+        raise ValueError(f"{namespace}: expected a name of at most {longest} characters before :*, got {len(root)}")
+    return tuple(_partition(root, number, count) for number in range(count))
+
+
+def _partition(root: str, number: int, count: int) -> str:
+    """Its slot is in the range that the number's bits, read backwards, count: so however many there are, they are
+    spread over all slots, and over nodes that have equal ranges."""
+    first = int(f"{number:08b}"[::-1], 2) * _RANGE
+    for salt in itertools.count():
+        tag = f"{root}:{number}~{salt:x}/{count}"
+        if first <= binascii.crc_hqx(tag.encode(), 0) % _SLOTS < first + _RANGE:
+            return f"{{{tag}}}"
+    raise AssertionError("some salt fits")
+
+
+def home_of(value: bytes | str, count: int) -> int:
+    """The number of the partition that a value leads to."""
+    digest = hashlib.sha1(value.encode(errors="surrogatepass") if isinstance(value, str) else value).digest()
+    return int.from_bytes(digest[:4], "big") % count
+
+
+def number_in(an_id: object) -> int:
+    """The number of the partition that gave an id, of a job or of a worker; 0 for what is none."""
+    digits = an_id.decode(errors="replace") if isinstance(an_id, bytes) else an_id
+    if not isinstance(digits, str):
+        return 0
+    tail = digits.removeprefix("w").removeprefix("t")[_DIGITS:]
+    return int(tail, 16) if re.fullmatch("[0-9a-f]{2}", tail) else 0

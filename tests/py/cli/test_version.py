@@ -1,0 +1,25 @@
+"""What is asked often is told quickly: by processes that import little."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+LISTED = "import json, sys; sys.argv[1:] and __import__('jqmaster.cli').cli.main(); print(json.dumps([*sys.modules]))"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unneeded"),
+    [
+        ((), ("jqmaster.client", "redis", "msgpack", "asyncio")),
+        (("--version",), ("jqmaster.client", "redis", "msgpack", "asyncio", "argparse", "logging")),
+    ],
+)
+def test_an_import_and_the_version_bring_little(arguments: tuple[str, ...], unneeded: tuple[str, ...]) -> None:
+    command = [sys.executable, "-c", f"import jqmaster\n{LISTED}", *arguments]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert set(json.loads(output[-1])).isdisjoint(unneeded)
+    assert [line.startswith("jqmaster 0.") for line in output[:-1]] == [True] * len(arguments)
