@@ -6,7 +6,7 @@ import sys
 
 from jqmaster.cli import show
 from jqmaster.cli.options import Client, Misused, Options, Replies, asks
-from jqmaster.manifest.operation import ROLES
+from jqmaster.manifest.contract import ROLES
 
 
 @asks("""keys

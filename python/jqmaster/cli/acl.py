@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jqmaster.cli.options import Misused, Options, command
 from jqmaster.cli.status import EXIT_OK
-from jqmaster.manifest.operation import ROLES
+from jqmaster.manifest.contract import ROLES
 
 
 @command(f"""acl

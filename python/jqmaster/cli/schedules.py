@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Misused, Options, Replies, asks
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.manifest import operations
 
-_GIVEN = tuple(one.name for one in OPERATIONS["schedule"].at("body") if one.name not in ("job", "argument", "declared"))
+_LEFT = ("id", "job", "argument", "declared", "run", "actor")
+_GIVEN = tuple(one.name for one in operations()["schedule"].arguments if one.name not in _LEFT)
 
 
 def rhythm(one: dict[str, Any]) -> str:

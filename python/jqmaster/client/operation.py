@@ -15,7 +15,7 @@ from jqmaster.engine import options
 from jqmaster.engine.calling import given
 from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where, known
 from jqmaster.engine.replies import Document, Event
-from jqmaster.manifest.operation import Role
+from jqmaster.manifest.contract import Role
 
 
 class OperationMethods(RunningMethods):

@@ -117,7 +117,9 @@ def packed(contract: Operation, given: Mapping[str, Any]) -> list[Argument]:
             arguments.append(pack(spec))
         elif position.endswith("..."):
             name = position[:-3]
-            arguments += flat(given.get(name, ()), name)
+            if isinstance(values := given.get(name, ()), str | bytes):
+                raise TypeError(f"{contract.name}: {name}: expected a list, got {values!r}")
+            arguments += flat(values, name)
         elif position != "[spec]":
             value = given.get(position)
             if isinstance(value, Mapping):

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 from jqmaster.engine.operations import Declared
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid
-from jqmaster.manifest.parts import ORDERS
 
 MINUTES, MOST_MINUTES = 15, 180
 COUNT, MOST_COUNT = 50, 1000
 MOST_LOOKED = 20_000
+ORDERS = (
+    "name", "queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped", "oldest",
+    "cause", "net", "empties", "wait", "run", "enqueued", "ended", "workers",
+)  # fmt: skip
 PAGE = 1000
 _STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
 _CAUSES = ("no worker", "unknown job", "constraint", "slow", "paused")

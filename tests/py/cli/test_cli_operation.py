@@ -223,7 +223,7 @@ def test_export_and_import(cli_: Cli, tmp_path: Path, namespace: str) -> None:
 def test_an_export_that_fails_leaves_the_old_file(straight: Cli, tmp_path: Path) -> None:
     file = tmp_path / "old.jq"
     file.write_text("precious")
-    assert straight.raw("export", "--redis", "unix:///nowhere.sock", str(file)).code == 4
+    assert straight.call("export", "--redis", "unix:///nowhere.sock", str(file)).code == 4
     assert file.read_text() == "precious"
 
 
@@ -232,7 +232,7 @@ def test_bench_leaves_nothing_behind(straight: Cli, redis_server: object) -> Non
     assert len(rows) == 5 and all(row["p99_ms"] >= row["p50_ms"] > 0 for row in rows)
     with redis_server.client() as client:  # type: ignore[attr-defined]
         assert not list(client.scan_iter("{jq-bench*"))
-    refused = straight.raw("bench", "--url", "http://127.0.0.1:1")
+    refused = straight.call("bench", "--url", "http://127.0.0.1:1")
     assert refused.code == 2 and "--redis" in refused.err
 
 
@@ -246,15 +246,15 @@ def test_top_once(cli_: Cli) -> None:
 
 
 def test_what_cannot_be_reached(straight: Cli, namespace: str) -> None:
-    assert "jqmaster serve" in straight.raw("queues", "--url", "http://127.0.0.1:1").err
-    assert straight.raw("queues", "--url", "http://127.0.0.1:1").code == 4
-    gone = straight.raw("queues", "--redis", "redis://user:secret@127.0.0.1:1")
+    assert "jqmaster serve" in straight.call("queues", "--url", "http://127.0.0.1:1").err
+    assert straight.call("queues", "--url", "http://127.0.0.1:1").code == 4
+    gone = straight.call("queues", "--redis", "redis://user:secret@127.0.0.1:1")
     assert gone.code == 4 and "secret" not in gone.err and "127.0.0.1:1" in gone.err
-    slip = straight.raw("queues", *straight.where[:2], "--namespace", "{slip}")
+    slip = straight.call("queues", *straight.where[:2], "--namespace", "{slip}")
     assert slip.code == 4 and "no namespace {slip}" in slip.err
-    both = straight.raw("queues", "--url", "http://x", "--redis", "unix:///x")
+    both = straight.call("queues", "--url", "http://x", "--redis", "unix:///x")
     assert both.code == 2 and "not both" in both.err
-    assert straight.raw("queues", "--url", "ftp://x").code == 2
+    assert straight.call("queues", "--url", "ftp://x").code == 2
 
 
 def test_the_environment_gives_every_option(straight: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,19 +263,19 @@ def test_the_environment_gives_every_option(straight: Cli, monkeypatch: pytest.M
     monkeypatch.setenv("JQ_ENQUEUE_PRIORITY", "7")
     monkeypatch.setenv("JQ_ENQUEUE_TAG", "night")
     monkeypatch.setenv("JQ_JSON", "1")
-    job_id = straight.raw("enqueue", "a").document["id"]
-    shown = straight.raw("get", job_id).document
+    job_id = straight.call("enqueue", "a").document["id"]
+    shown = straight.call("get", job_id).document
     assert (shown["priority"], shown["tags"]) == (7, ["night"])
-    own = straight.raw("enqueue", "a", "--priority", "1", "--tag", "x").document["id"]
-    shown = straight.raw("get", own).document
+    own = straight.call("enqueue", "a", "--priority", "1", "--tag", "x").document["id"]
+    shown = straight.call("get", own).document
     assert (shown["priority"], shown["tags"]) == (1, ["x"])
-    assert straight.raw("queues", "pause", "a").document["paused"] is True
+    assert straight.call("queues", "pause", "a").document["paused"] is True
     monkeypatch.setenv("JQ_URL", straight.url)  # comes before JQ_REDIS
-    assert straight.raw("get", job_id).code == 0
+    assert straight.call("get", job_id).code == 0
     monkeypatch.setenv("JQ_ENQUEUE_PRIORITY", "high")
-    assert "whole number" in straight.raw("enqueue", "a").err
+    assert "whole number" in straight.call("enqueue", "a").err
     monkeypatch.setenv("JQ_JSON", "perhaps")
-    refused = straight.raw("queues")
+    refused = straight.call("queues")
     assert refused.code == 2 and "JQ_JSON" in refused.err
 
 

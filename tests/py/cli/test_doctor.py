@@ -338,9 +338,9 @@ def test_the_command(straight: Cli) -> None:
     assert said.code == 1 and "! nothing is written to disk" in said.out
     assert "→ CONFIG SET appendonly yes" in said.out and said.out.endswith("1 warning\n")
     assert {one["check"] for one in straight.run("doctor", "--json", "--quiet").documents} == {"persistence"}
-    by_master = straight.raw("doctor", "--url", straight.url)
+    by_master = straight.call("doctor", "--url", straight.url)
     assert by_master.code == 0 and by_master.out.endswith("all well\n")
-    assert straight.raw("doctor", "--url", "http://127.0.0.1:1").code == 4
+    assert straight.call("doctor", "--url", "http://127.0.0.1:1").code == 4
 
 
 async def test_the_command_says_once_what_is_alike(straight: Cli, engine: Engine) -> None:

@@ -41,7 +41,7 @@ def test_a_master_goes_on_where_another_died(straight: JQ, redis_url: str, names
         bulk = JQ(first.url).begin_bulk("discard", {"queue": "a"}, total=JOBS)
         assert (bulk["changed"], bulk["total"]) == (0, JOBS)
         with pytest.raises(Conflict):
-            straight.bulk("retry", {"queue": "a"})
+            straight.begin_bulk("retry", {"queue": "a"})
         until(lambda: straight.bulks()[0]["changed"])
         first.kill()
     [left] = straight.bulks()
@@ -55,12 +55,12 @@ def test_a_master_goes_on_where_another_died(straight: JQ, redis_url: str, names
 
 def test_it_is_stopped_and_done_without_a_master(straight: JQ) -> None:
     enqueue(straight, 3000)
-    bulk = straight.bulk("cancel", {"queue": "a", "status": ["queued"]})
-    assert straight.bulk(stop=True, id=bulk["id"])["stopped"] is True
+    bulk = straight.begin_bulk("cancel", {"queue": "a", "status": ["queued"]})
+    assert straight.stop_bulk(bulk["id"])["stopped"] is True
     assert straight.follow_bulk(straight.bulks()[0])["changed"] == 0
     said: list[int] = []
     ended = straight.follow_bulk(
-        straight.bulk("cancel", {"queue": "a"}, total=3000), lambda now: said.append(now["changed"])
+        straight.begin_bulk("cancel", {"queue": "a"}, total=3000), lambda now: said.append(now["changed"])
     )
     assert (ended["changed"], ended["stopped"], said[-1], len(said) > 1) == (3000, False, 3000, True)
     entry = next(iter(straight.trail()))

@@ -1,8 +1,7 @@
-"""What scripts refuse is refused over HTTP and by the library as well: the same code, the same place by its name.
+"""What scripts refuse is refused over HTTP as well: the same code, the same place by its name.
 
-The cases are those of ``bad_inputs.py``, each in all the requests that can say the same wrong thing. Functions are
-called by the short path, scripts by the long one. What has no short path goes the same way both times, so the second
-time a part of it does; that scripts refuse as functions do is the matter of ``test_errors_change_nothing.py``.
+The cases are those of ``bad_inputs.py``, each as `POST /call/<operation>`; and the arguments of each other request, by
+its head. What only requests say stands here.
 """
 
 from __future__ import annotations
@@ -12,40 +11,25 @@ import pytest
 from redis.asyncio import Redis
 
 from bad_data import BY_SCRIPT, data  # noqa: F401
-from bad_requests import asked
+from bad_fields import OF
+from bad_inputs import EXAMPLES
 from bad_values import DONE, HOLD, RUNNING, WAITING, Raw
 from driving.driver import NAMESPACE
-from http_support import MSGPACK, Api, Pokes, asgi
+from http_support import Api, Pokes
 from jqmaster.bundle.built import builtin
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.http import Answer, HttpEngine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.errors import JQError
+from jqmaster.manifest.contract import SERVER
+from jqmaster.manifest.manifest import operations
 from jqmaster.server.events import EventFeed
 from jqmaster.server.http.app import create_app
-from jqmaster.server.http.routes import ROUTES
+from jqmaster.server.http.routes import BY_HAND
 from jqmaster.server.master import Master
 
-# No request calls them, or none with a map, one wrong id or anything; of a key the master makes a part.
-NOT_ASKED = {
-    "assign", "audit", "bulks", "export", "get", "grant", "head", "import", "refuse", "setup", "tick", "touch",
-    "watch", "webhooks",
-}  # fmt: skip
-SCRIPTS = sorted(BY_SCRIPT.keys() - NOT_ASKED)
-WITH_A_SHORT_PATH = {route.operation.script for route in ROUTES if route.hot}
-
-
-class Direct(HttpEngine):
-    """The library's requests, without a socket on the way."""
-
-    def __init__(self, app):
-        super().__init__(["http://jq"])
-        self.app = app
-
-    async def send(self, method, path, body=b"", *, headers=None, **_):
-        answer = await asgi(self.app, method, path, headers or {"content-type": MSGPACK}, body)
-        return Answer(answer.status, answer.raw, False)
+CALLED = sorted(name for name in BY_SCRIPT if operations()[name].roles != (SERVER,))
+# Arguments that no request can say wrong, or that only the server may.
+KEPT = {(name, argument) for name, one in operations().items() for argument in one.restricted}
 
 
 @pytest.fixture
@@ -59,9 +43,8 @@ async def api(data):
         await ended.stop()
 
 
-async def refused_by_http(api, request):
-    headers = dict(request.headers)
-    answer = await api(request.method, request.target, raw=request.body, **headers)
+async def refused(api, method, target, body, **headers):
+    answer = await api(method, target, raw=body, **headers)
     if answer.status < 400:
         return answer.status, str(answer.value)
     error = answer.error
@@ -69,29 +52,56 @@ async def refused_by_http(api, request):
     return error["code"], error.get("field")
 
 
-def is_no_text(value):
-    return isinstance(value, Raw) or (isinstance(value, dict) and any(map(is_no_text, value.values())))
+@pytest.mark.parametrize("data", ["functions"], indirect=True)  # scripts: test_errors_change_nothing.py
+@pytest.mark.parametrize("script", CALLED)
+async def test_a_call_is_refused_as_the_script_refuses_it(data, api, script):
+    problems = []
+    for case in BY_SCRIPT[script]:
+        body = msgpack.packb(
+            [one.encode("utf-8", "surrogateescape") if isinstance(one, str) else one for one in case.args]
+        )
+        said = await refused(api, "POST", f"/call/{script}", body)
+        is_servers = said[0] == "FORBIDDEN" and any((script, name) in KEPT for name in [said[1]])
+        if said != (case.code, case.path or None) and not is_servers:
+            problems.append(f"{case.title}: {said}, not {(case.code, case.path)}"[:300])
+    assert not problems, "\n".join([f"{len(problems)} of {len(BY_SCRIPT[script])}", *problems[:20]])
+    data.check_unchanged()
 
 
-def is_same(said, case, expected):
-    """Of text that is not UTF-8 a master names what it stands in."""
-    field, expected_field = ((path or "").rstrip(".") for path in (said[1], expected[1]))
-    is_within = is_no_text(case.value) and expected_field.startswith(field)
-    return said[0] == expected[0] and (field == expected_field or is_within)
+def translated():
+    """The requests that the head of a script alone says."""
+    for name, operation in operations().items():
+        for route in operation.routes:
+            if f"{route.method} {route.path}" not in BY_HAND and route.arguments:
+                yield pytest.param(operation, route, id=f"{route.method} {route.path}")
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-async def test_over_http(data, api, script):
-    problems, count = [], 0
-    is_told_apart = data.form == "functions" or script in WITH_A_SHORT_PATH
-    for case in BY_SCRIPT[script][:: 1 if is_told_apart else 5]:
-        for request in asked(case):
-            count += 1
-            said = await refused_by_http(api, request)
-            if not is_same(said, case, request[4:]):
-                problems.append(f"{case.title}: {request.method} {request.target[:80]} {said}, not {request[4:]}"[:300])
-    assert not problems, "\n".join([f"{len(problems)} of {count}", *problems[:20]])
-    assert count
+@pytest.mark.parametrize("data", ["functions"], indirect=True)
+@pytest.mark.parametrize(("operation", "route"), list(translated()))
+async def test_each_argument_of_a_request_is_refused_by_its_name(data, api, operation, route):
+    known = operation.argument(route.place.partition("[")[0].partition(".")[0]) if route.place else None
+    example = EXAMPLES.get(known.type.removeprefix("list<").removesuffix(">"), "a") if known else ""
+    path = route.path.replace("{" + route.place + "}", example)
+    is_query = not route.has_body
+    for name in route.arguments:
+        for wrong in (OF[operation.name].get(name) or [])[:12]:
+            if isinstance(wrong, Raw) or (is_query and not isinstance(wrong, str | int | float)):
+                continue
+            if is_query and (str(wrong).isdigit() or str(wrong).lower() in ("true", "false", "", "x")):
+                continue
+            try:
+                body = None if is_query else msgpack.packb({name: wrong})
+            except (TypeError, ValueError, OverflowError):
+                continue
+            query = f"?{name}={wrong}" if is_query else ""
+            code, field = await refused(api, route.method, path + query, body)
+            # What else is missing may be said first.
+            assert code in ("INVALID", "NOTFOUND"), (name, wrong, code)
+            assert field is None or field.partition("[")[0].partition(".")[0] in {*route.required, name, "id"}, (
+                name,
+                wrong,
+                field,
+            )
     data.check_unchanged()
 
 
@@ -157,44 +167,4 @@ async def test_what_only_requests_say(data, api, request_):
         query, body = (said, None) if isinstance(said, str) else ("", said)
         answer = await api(method, target + query, body, **headers)
         assert (answer.status, answer.error["code"], answer.error.get("field")) == (400, "INVALID", field), said
-    data.check_unchanged()
-
-
-async def refused_by_library(library, case):
-    """Code and path; None for what no program can say, or the library has no request for."""
-    takes_blobs = case.script in ("enqueue", "change")
-    try:
-        specs = [msgpack.unpackb(one, strict_map_key=False) for one in case.args[:: 1 + takes_blobs]]
-        if not all(isinstance(spec, dict) for spec in specs) or len(case.args) % (1 + takes_blobs):
-            return None
-    except (ValueError, TypeError, msgpack.UnpackException):
-        return None
-    try:
-        if takes_blobs:
-            said = await getattr(library, case.script)(list(zip(specs, case.args[1::2], strict=True)))
-        else:
-            said = await library.call(case.script, *case.args)
-    except JQError as error:
-        return None if "has no request" in error.message else (error.code, error.path)
-    return "accepted", str(said)
-
-
-def is_said_by_library(case, request):
-    """In paths, queries and headers it writes values as text, whatever they are."""
-    return case.path != "worker" and (request.body or isinstance(case.value, str | int | None))
-
-
-@pytest.mark.parametrize("data", ["functions"], indirect=True)  # the library cannot see how a master calls them
-@pytest.mark.parametrize("script", SCRIPTS)
-async def test_by_the_library(data, api, script):
-    library = Direct(api.app)
-    problems, count = [], 0
-    for case in BY_SCRIPT[script]:
-        expected = {request[4:] for request in asked(case) if is_said_by_library(case, request)}
-        said = await refused_by_library(library, case) if expected else None
-        if said is not None:
-            count += 1
-            if not any(is_same(said, case, one) for one in expected):
-                problems.append(f"{case.title}: {said}, not {expected}"[:300])
-    assert not problems, "\n".join([f"{len(problems)} of {count}", *problems[:20]])
     data.check_unchanged()

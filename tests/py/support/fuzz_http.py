@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 import msgpack
+from jqmaster.manifest.operation import Field, Operation
+from jqmaster.manifest.operations import OPERATIONS
 
 from fuzz_scripts import LUA, Fault, Report
 from fuzz_values import Values, opened, packed
 from http_support import document
 from jqmaster.bundle.built import builtin
-from jqmaster.manifest.operation import Field, Operation
-from jqmaster.manifest.operations import OPERATIONS
 from processes import MasterProcess
 from servers import RedisServer
 
@@ -274,7 +274,7 @@ class HttpFuzzer:
 
 
 def differing(one: dict[bytes, bytes], other: dict[bytes, bytes]) -> set[bytes]:
-    return {key for key in one.keys() | other.keys() if one.get(key) != other.get([key])}
+    return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
 def responses_of(operation: Operation) -> set[str]:

@@ -46,7 +46,7 @@ class Queues(Part):
 
     def setting(self, queue, name):
         own = self.own_settings.get(queue, {})
-        return own.get([name, self.model.settings[name]])
+        return own.get(name, self.model.settings[name])
 
     # ---- section 6 and 8 ----
 
