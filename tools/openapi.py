@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -175,7 +176,7 @@ def sample(made: Schema) -> Any:
 
 def content(made: Schema, value: Any = None, media: Iterable[str] = (MSGPACK, JSON)) -> dict[str, Any]:
     one = {"schema": made} | ({} if value is None else {"example": copy.deepcopy(value)})
-    return {"content": {kind: one for kind in media}}
+    return {"content": dict.fromkeys(media, one)}
 
 
 def parameters(operation: Operation, route: Route) -> Iterator[dict[str, Any]]:
@@ -202,7 +203,12 @@ def parameters(operation: Operation, route: Route) -> Iterator[dict[str, Any]]:
         if one.name in route.query:
             yield _parameter(one, required=not one.optional)
     for header in route.headers:
-        yield {"name": header.name, "in": "header", "description": sentence(header.meaning), "schema": {"type": "string"}}
+        yield {
+            "name": header.name,
+            "in": "header",
+            "description": sentence(header.meaning),
+            "schema": {"type": "string"},
+        }
 
 
 def _parameter(one: Argument, *, required: bool = False, default: Any = None) -> dict[str, Any]:
@@ -225,7 +231,9 @@ def body(operation: Operation, route: Route) -> dict[str, Any] | None:
     known = {one.name: one for one in operation.arguments}
     forms: list[tuple[Schema, Any]] = []
     if route.arguments:
-        stands = [known[name] for name in route.arguments] + [one for one in route.parameters if one.name not in route.query]
+        stands = [known[name] for name in route.arguments] + [
+            one for one in route.parameters if one.name not in route.query
+        ]
         made = members({one.name: of_argument(one) for one in stands}, route.required)
         shown = [one for one in stands if one.name in route.required] or stands[:1]
         forms.append((made, {one.name: example(one.of) for one in shown}))
@@ -268,7 +276,10 @@ def _of_reply(operation: Operation, route: Route, told: Reply) -> tuple[Schema |
         found, shown = {told.name: schema(of)}, {told.name: example(of)}
         required = [told.name]
         if of.kind == "page":
-            found["cursor"], shown["cursor"] = {"type": "string", "description": "Where to go on; empty at the end."}, ""
+            found["cursor"], shown["cursor"] = (
+                {"type": "string", "description": "Where to go on; empty at the end."},
+                "",
+            )
             required.append("cursor")
         if any(one.name == "looked" for one in operation.arguments):
             found["looked"] = {"type": "integer", "minimum": 0, "description": "How many jobs were looked at."}
@@ -327,8 +338,10 @@ def operation_id(operation: Operation, route: Route, is_first: bool) -> str:
     if is_first:
         return operation.name
     parts = re.findall(r"[a-z]+", re.sub(r"\{.*?\}", "", route.path))
-    return operation.name + "".join(part.capitalize() for part in ("of", *parts)) + (
-        "Patch" if route.method == "PATCH" and "queue" in parts else ""
+    return (
+        operation.name
+        + "".join(part.capitalize() for part in ("of", *parts))
+        + ("Patch" if route.method == "PATCH" and "queue" in parts else "")
     )
 
 
@@ -341,12 +354,12 @@ def call() -> dict[str, Any]:
         "operationId": "call",
         "tags": ["calls"],
         "summary": "Run any operation with the script's own arguments",
-        "description": "The body is the list of what stands behind the keys in `EVALSHA` (docs/operations.md): specs and "
-        "values as binary data, in JSON as `{\"$bin\": base64}`. The answer is the script's own reply. Each needs the "
-        "role that docs/operations.md names.",
+        "description": "The body is the list of what stands behind the keys in `EVALSHA` (docs/operations.md): specs "
+        "and values as binary data, in JSON as `{\"$bin\": base64}`. The answer is the script's own reply. Each needs "
+        "the role that docs/operations.md names.",
         "parameters": [
             {"name": "operation", "in": "path", "required": True, "schema": {"type": "string", "enum": names}},
-            _parameter(Argument(name="timeout", type="seconds", least=0, most=300, meaning="of pick: how long to wait")),
+            _parameter(Argument(name="timeout", type="seconds", least=0, most=300, meaning="of pick: waits so long")),
         ],
         "requestBody": {"required": True, **content({"type": "array", "items": argument}, ["0664a3b1c05c00"])},
         "responses": {
@@ -416,10 +429,13 @@ def used(made: Any, hand: Mapping[str, Any]) -> set[str]:
 
 
 class Dumper(yaml.SafeDumper):
-    """Long text as it is; a part that stands twice under a name that does not depend on what is before it."""
+    """Long text as it is; a part that stands twice under a name that hardly depends on what is before it."""
 
     def generate_anchor(self, node: Any) -> str:
-        return f"a{zlib.crc32(str(node).encode()):08x}"
+        self.named: Counter[str] = getattr(self, "named", Counter())
+        name = f"a{zlib.crc32(str(node).encode()):08x}"
+        self.named[name] += 1
+        return f"{name}-{self.named[name]}"
 
 
 def _text(dumper: Any, text: str) -> Any:

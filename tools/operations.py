@@ -51,7 +51,8 @@ def typed(one: Argument) -> str:
 
 def row(one: Argument) -> str:
     name = f"`{one.name}`" + ("" if one.optional else " *")
-    return f"| {name} | {typed(one)} | {escaped(one.meaning or PLAIN[one.type].meaning if one.type in PLAIN else one.meaning)} |"
+    usual = PLAIN[one.type].meaning if one.type in PLAIN else ""
+    return f"| {name} | {typed(one)} | {escaped(one.meaning or usual)} |"
 
 
 def reply(one: Reply) -> str:

@@ -18,7 +18,10 @@ from jqmaster.manifest.types import OWN, PLAIN, Type, type_of
 PACKAGE = Path(__file__).resolve().parents[1] / "python" / "jqmaster"
 BY_HAND = ("enqueue", "grant")  # of engine/work.py
 MADE = "# Made from the heads of scripts/*.lua by `make generate`.\n"
-_DOCUMENTS = {"By": "str | Sequence[str]", "Cost": "float | str", "Lease": "Sequence[Any]", "Matcher": "Spec | bytes"}
+_DOCUMENTS = {
+    "By": "str | Sequence[str]", "Cost": "float | str", "Lease": "Sequence[Any]",
+    "NotedLeases": "Sequence[Sequence[Any]]",     "Matcher": "Spec | bytes",
+}  # fmt: skip
 _MOMENTS = {"seconds": "float | timedelta", "moment": "float | datetime", "moment_ms": "int | datetime"}
 _LISTED = {"queue": "str | Sequence[str]"}
 
@@ -108,7 +111,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, overload
 
 """
-REPLIES = "Assigned, Document, Enqueued, Finished, Page, Picked, Result"
+REPLIES = "Assigned, Document, Finished, Page, Picked, Result"
 
 
 def engine_stub() -> str:

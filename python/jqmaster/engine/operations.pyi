@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, overload
 
 from jqmaster.engine.calling import Calling, Spec
-from jqmaster.engine.replies import Assigned, Document, Enqueued, Finished, Page, Picked, Result
+from jqmaster.engine.replies import Assigned, Document, Finished, Page, Picked, Result
 
 class CancelReply(NamedTuple):
     cursor: str
@@ -168,11 +168,13 @@ class Declared(Calling):
         """Tells where the best job stands that a pick of these queues could start."""
     @overload
     async def heartbeat(
-        self, worker: str, jobs: Spec, *, control: bool, arguments: Sequence[bytes] | None = ...
+        self, worker: str, jobs: Sequence[Sequence[Any]], *, control: bool, arguments: Sequence[bytes] | None = ...
     ) -> HeartbeatReply:
         """Renews the leases of the jobs a worker holds, and marks a registered worker as alive."""
     @overload
-    async def heartbeat(self, worker: str, jobs: Spec, arguments: Sequence[bytes] | None = ...) -> list[Any]:
+    async def heartbeat(
+        self, worker: str, jobs: Sequence[Sequence[Any]], arguments: Sequence[bytes] | None = ...
+    ) -> list[Any]:
         """Renews the leases of the jobs a worker holds, and marks a registered worker as alive."""
     async def history(self, id: str) -> Document:
         """What happened to a job so far, oldest first."""

@@ -53,7 +53,7 @@ class WorkCalls(Declared):
                 said["argument"] = len(arguments)
                 arguments.append(note.argument)
             held.append((*job, said) if note else job)
-        answers, request = await self.heartbeat(worker, held, control=True, arguments=arguments)
+        answers, request = await self.call("heartbeat", worker, held, control=True, arguments=arguments)
         return Beat(answers, request)
 
     async def grant(self, name: str, roles: Sequence[str], **bounds: Unpack[Bounds]) -> Document:

@@ -168,11 +168,16 @@ class Operation:
         names = set(given)
         return next((one for one in reversed(self.replies) if names.intersection(one.given)), self.replies[0])
 
-    def is_for(self, roles: frozenset[Role], given: Iterable[str] = ()) -> bool:
-        """Whether who has these roles may call it with these arguments."""
+    def lacking(self, roles: frozenset[Role], given: Iterable[str] = ()) -> tuple[str, ...]:
+        """One of these roles needs who has but those to call it with these arguments; none are lacking where it is
+        empty."""
         rights = {*rights_of(roles), ANYBODY}
         asked = [self.roles, *(self.restricted[name] for name in given if name in self.restricted)]
-        return all(not rights.isdisjoint(one) for one in asked)
+        return next((needed for needed in asked if rights.isdisjoint(needed)), ())
+
+    def is_for(self, roles: frozenset[Role], given: Iterable[str] = ()) -> bool:
+        """Whether who has these roles may call it with these arguments."""
+        return not self.lacking(roles, given)
 
 
 @cache

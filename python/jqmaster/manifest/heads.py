@@ -3,9 +3,9 @@
 ``@arg NAME TYPE[?] [LEAST..MOST] [= DEFAULT] meaning``, ``@argv`` what the script's arguments are where they are not
 the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@cost``, ``@flags``, ``@role ROLE, …
 [with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with
-``@param``, ``@query`` and ``@header`` for what else its request has. Within the parentheses ``a!`` must be there, ``a=b``
-goes to the script in any case, and ``a:b`` where nothing is said. Behind ``|``, or alone, stands an argument that is the
-whole body.
+``@param``, ``@query`` and ``@header`` for what else its request has. Within the parentheses ``a!`` must be there,
+``a=b`` goes to the script in any case, and ``a:b`` where nothing is said. Behind ``|``, or alone, stands an argument
+that is the whole body.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ async def test_a_call_is_refused_as_the_script_refuses_it(data, api, script):
 
 def translated():
     """The requests that the head of a script alone says."""
-    for name, operation in operations().items():
+    for operation in operations().values():
         for route in operation.routes:
             if f"{route.method} {route.path}" not in BY_HAND and route.arguments:
                 yield pytest.param(operation, route, id=f"{route.method} {route.path}")

@@ -43,8 +43,8 @@ HOLDS = [
 # What a type refuses; and what some arguments do, of which the type does not say all. An empty map passes for an empty
 # list.
 TYPES = {
-    "name": NAMES, "queue": NAMES, "worker": NAMES, "token": TOKENS, "flag": BOOLEANS, "cursor": CURSOR, "Where": WHERES,
-    "By": BY, "Cost": COSTS, "list<queue>": QUEUES, "moment_ms": numbers(0, 2**53), "zone": NAMES,
+    "name": NAMES, "queue": NAMES, "worker": NAMES, "token": TOKENS, "flag": BOOLEANS, "cursor": CURSOR,
+    "Where": WHERES, "By": BY, "Cost": COSTS, "list<queue>": QUEUES, "moment_ms": numbers(0, 2**53), "zone": NAMES,
     "list<job>": [*LISTS, [], [WAITING] * 1001],
 }  # fmt: skip
 ARGUMENTS = {

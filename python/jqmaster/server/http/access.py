@@ -7,7 +7,7 @@ that create keys of this API, and those of sessions, which browsers have instead
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -34,8 +34,8 @@ def is_closed(master: Master) -> bool:
     return master.keyring is not None and master.keyring.is_required
 
 
-def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
-    """Who may do this. Raises 401, 403 and 429."""
+def admit(master: Master, operation: Operation, scope: Scope, given: Iterable[str] = ()) -> Identity:
+    """Who may do this; `given`: arguments that the request always has. Raises 401, 403 and 429."""
     keyring = master.keyring
     if keyring is None or not keyring.is_required or operation.roles == (NO_ROLE,):
         return ANYBODY
@@ -44,9 +44,8 @@ def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
     if wait_s > 0:
         message = "this key makes more requests than it may"
         raise HttpError(429, "RATE", message, more=((b"retry-after", b"%d" % math.ceil(wait_s)),))
-    if not operation.is_for(who.roles):
-        needed = " or ".join(operation.roles)
-        raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {needed}")
+    if needed := operation.lacking(who.roles, given):
+        raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {' or '.join(needed)}")
     return who
 
 

@@ -59,10 +59,8 @@ class Call:
         spec = unpacked(packed)
         if not isinstance(spec, dict):
             return packed
-        if not self.operation.is_for(request.who.roles, spec):
-            kept = next(name for name in spec if not self.operation.is_for(request.who.roles, (name,)))
-            needed = " or ".join(self.operation.restricted[kept])
-            raise HttpError(403, "FORBIDDEN", f"{self._name} with {kept} needs a key with the role {needed}", kept)
+        if needed := self.operation.lacking(request.who.roles, spec):
+            raise HttpError(403, "FORBIDDEN", f"{self._name} with this needs a key with the role {' or '.join(needed)}")
         return pack_spec({**spec, "actor": request.who.name}) if self._takes_actor else packed
 
     async def _pick(self, master: Master, request: Request, arguments: list[bytes]) -> list[Any]:

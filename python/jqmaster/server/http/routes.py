@@ -79,6 +79,7 @@ class Route:
         self.operation = operation
         self.method, self.path = route.method, route.shown
         name = f"{route.method} {route.path}"
+        self.given = (*route.fixed, *(one.partition("[")[0] for one in route.whole))
         translation = Translation(operation, route)
         self.handler: Handler = handler or BY_HAND.get(name) or translation
         is_call = isinstance(handler, Call)

@@ -134,8 +134,8 @@ def first_text(reply, rest=text):
     return [reply[0].decode(), *map(rest, reply[1:])]
 
 
-# Where nothing stands here: one spec, or the id; the documents of its head, or the reply as it comes, or of a listing its
-# pages' plain documents.
+# Where nothing stands here: one spec, or the id; the documents of its head, or the reply as it comes, or of a listing
+# its pages' plain documents.
 ONE_ID = [script for script, one in operations().items() if one.positions == ("id",)]
 SHAPES = {"document": plain_document, "list": lambda reply: [plain_document(doc) for doc in reply]}
 ENCODE = {
@@ -151,10 +151,9 @@ ENCODE = {
     "watch": lambda ids: ids,
     "setup": list,
 }
+KINDS = {script: one.replies[0].of.kind for script, one in operations().items()}
 DECODE = {
-    **{
-        script: SHAPES[one.replies[0].of.kind] for script, one in operations().items() if one.replies[0].of.kind in SHAPES
-    },
+    **{script: SHAPES[kind] for script, kind in KINDS.items() if kind in SHAPES},
     "enqueue": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
     "register": text, "audit": text, "pick": picked, "head": lambda reply: [*reply[:1], *text(reply[1:])],
     "get": documents, "constrain": constraint_document,
