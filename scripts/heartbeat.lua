@@ -14,7 +14,7 @@
 -- @flags  drain, function
 -- @role   worker
 -- @bound  any
--- @http   POST /worker/heartbeat (worker, jobs) -> Beat
+-- @http   POST /worker/heartbeat (worker, jobs?) -> Beat
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

@@ -16,8 +16,7 @@ import yaml
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Reply, Route
 from jqmaster.manifest.manifest import operations
 from jqmaster.manifest.types import CONDITIONS, PLAIN, Type, type_of
-from jqmaster.server.http.own import OWN
-from jqmaster.server.http.routes import BY_HAND
+from jqmaster.server.http.routes import BY_HAND, OWN
 from jqmaster.server.http_error import STATUS
 from jqmaster.server.message import JSON, MSGPACK
 
@@ -383,7 +382,7 @@ def document() -> dict[str, Any]:
     """All of it."""
     paths: dict[str, Any] = {}
     seen: set[str] = set()
-    for operation in (*operations().values(), *(one for one, _ in OWN.values())):
+    for operation in (*operations().values(), *(one.operation for one in OWN)):
         for route in operation.routes:
             name = operation_id(operation, route, operation.name not in seen)
             seen.add(operation.name)

@@ -3,9 +3,9 @@
 ``@arg NAME TYPE[?] [LEAST..MOST] [= DEFAULT] meaning``, ``@argv`` what the script's arguments are where they are not
 the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@cost``, ``@flags``, ``@role ROLE, …
 [with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with
-``@param``, ``@query`` and ``@header`` for what else its request has. Within the parentheses ``a!`` must be there,
-``a=b`` goes to the script in any case, and ``a:b`` where nothing is said. Behind ``|``, or alone, stands an argument
-that is the whole body.
+``@param``, ``@query`` and ``@header`` for what else its request has. Within the parentheses ``a!`` must be there and
+``a?`` need not, ``a=b`` goes to the script in any case, and ``a:b`` where nothing is said. Behind ``|``, or alone,
+stands an argument that is the whole body.
 """
 
 from __future__ import annotations
@@ -228,8 +228,9 @@ def _route(operation: Operation, value: str) -> Route:
         return replace(route, arguments=tuple(names), required=_required(operation, names))
     listed, _, rest = body.partition(" | ") if body.startswith("(") else ("()", "", body)
     arguments, required, fixed, defaults = [], [], {}, {}
+    spared: set[str] = set()
     for entry in filter(None, re.split(r",\s*", listed[1:-1])):
-        name, sign, said = re.fullmatch(r"([^=:!]+)!?([=:]?)(.*)", entry).groups()  # type: ignore[union-attr]
+        name, sign, said = re.fullmatch(r"([^=:!?]+)[!?]?([=:]?)(.*)", entry).groups()  # type: ignore[union-attr]
         if sign == "=":
             fixed[name] = _value(operation.argument(name).of, said)
             continue
@@ -238,10 +239,12 @@ def _route(operation: Operation, value: str) -> Route:
             defaults[name] = said
         if entry.endswith("!"):
             required.append(name)
+        elif entry.endswith("?"):
+            spared.add(name)
     return replace(
         route,
         arguments=tuple(arguments),
-        required=(*required, *(one for one in _required(operation, arguments) if one not in required)),
+        required=(*required, *(one for one in _required(operation, arguments) if one not in {*required, *spared})),
         whole=tuple(rest.split(" | ")) if rest else (),
         fixed=fixed,
         defaults=defaults,

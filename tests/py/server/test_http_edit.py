@@ -70,7 +70,7 @@ async def test_many_are_kicked(api: Api) -> None:
     assert (await api.post("/queue/mail/kick", {"count": 2})).value == {"kicked": 2, "more": True}
     assert (await api.post("/queue/mail/kick")).value == {"kicked": 1, "more": False}
     assert (await api.post("/queue/mail/kick", {"count": 0})).error["field"] == "count"
-    assert (await api.post("/queue/a%2A/kick")).error["field"] == "name"
+    assert (await api.post("/queue/a%2A/kick")).error["field"] == "queue"
 
 
 async def test_a_failed_job_runs_again(api: Api) -> None:

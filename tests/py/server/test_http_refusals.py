@@ -57,6 +57,8 @@ async def refused(api, method, target, body, **headers):
 async def test_a_call_is_refused_as_the_script_refuses_it(data, api, script):
     problems = []
     for case in BY_SCRIPT[script]:
+        if case.path == "actor":
+            continue  # the server says who it is
         body = msgpack.packb(
             [one.encode("utf-8", "surrogateescape") if isinstance(one, str) else one for one in case.args]
         )
@@ -83,11 +85,12 @@ async def test_each_argument_of_a_request_is_refused_by_its_name(data, api, oper
     example = EXAMPLES.get(known.type.removeprefix("list<").removesuffix(">"), "a") if known else ""
     path = route.path.replace("{" + route.place + "}", example)
     is_query = not route.has_body
+    names = {route.parameter, "id", "ids", *route.arguments}
     for name in route.arguments:
-        for wrong in (OF[operation.name].get(name) or [])[:12]:
-            if isinstance(wrong, Raw) or (is_query and not isinstance(wrong, str | int | float)):
-                continue
-            if is_query and (str(wrong).isdigit() or str(wrong).lower() in ("true", "false", "", "x")):
+        is_text = is_query and operation.argument(name.partition(".")[0]).type in ("name", "queue", "text", "cursor")
+        for wrong in [] if is_text else (OF[operation.name].get(name) or [])[:12]:
+            is_sayable = isinstance(wrong, str | int | float) and not str(wrong).isdigit() if is_query else True
+            if isinstance(wrong, Raw) or not is_sayable or str(wrong).lower() in ("true", "false", "", "x"):
                 continue
             try:
                 body = None if is_query else msgpack.packb({name: wrong})
@@ -97,11 +100,7 @@ async def test_each_argument_of_a_request_is_refused_by_its_name(data, api, oper
             code, field = await refused(api, route.method, path + query, body)
             # What else is missing may be said first.
             assert code in ("INVALID", "NOTFOUND"), (name, wrong, code)
-            assert field is None or field.partition("[")[0].partition(".")[0] in {*route.required, name, "id"}, (
-                name,
-                wrong,
-                field,
-            )
+            assert field is None or field.partition("[")[0].partition(".")[0] in names, (name, wrong, field)
     data.check_unchanged()
 
 

@@ -370,6 +370,8 @@ class TestQueues:
     async def test_calls_are_refused_unless_they_name_its_queues(self, keyed: Keyed) -> None:
         api = await keyed.grant("admin", queues=["mine"])
         for name in MAY["admin"]:
+            if operations()[name].positions[:1] not in (("spec",), ("[spec]",), ()):
+                continue  # what is no id is no job of another queue
             spec = msgpack.packb({})
             answer = await api.post(f"/call/{name}", raw=msgpack.packb([spec] if operations()[name].positions else []))
             is_free = operations()[name].is_free

@@ -59,14 +59,22 @@ class Call:
         spec = unpacked(packed)
         if not isinstance(spec, dict):
             return packed
-        if needed := self.operation.lacking(request.who.roles, spec):
-            raise HttpError(403, "FORBIDDEN", f"{self._name} with this needs a key with the role {' or '.join(needed)}")
-        return pack_spec({**spec, "actor": request.who.name}) if self._takes_actor else packed
+        for name in self.operation.restricted.keys() & spec.keys():
+            if needed := self.operation.lacking(request.who.roles, (name,)):
+                message = f"{self._name} with {name} needs a key with the role {' or '.join(needed)}"
+                raise HttpError(403, "FORBIDDEN", message, name)
+        if not self._takes_actor:
+            return packed
+        # Its own bytes stay as they are: the script says what is wrong with them.
+        actor = {"actor": packform.pack(request.who.name)}
+        if "actor" in spec:
+            return packform.raw_map(packform.members(packed) | actor)
+        return packform.extend_map(packed, actor)
 
     async def _pick(self, master: Master, request: Request, arguments: list[bytes]) -> list[Any]:
         refuse_draining(master)
         timeout_s = seconds(request.arguments.get("timeout", 0), "timeout", MOST_WAIT_S)
-        spec = unpacked(arguments[0]) if arguments else None
+        spec = unpacked(arguments[0]) if len(arguments) == 1 else None
         if not isinstance(spec, dict) or (not timeout_s and "request" in spec):
             reply: list[Any] = await ask(master, request.who, "pick", *arguments)
             return reply

@@ -211,8 +211,12 @@ async def change_one(master: Master, request: Request) -> Reply:
     if "id" in change:
         raise invalid("id", "unknown field")
     request.rename = lambda path: path.removeprefix("jobs[0]").removeprefix(".") or "id"
-    asked = ask(master, request.who, "change", pack_spec({"id": job_id, **change}), argument)
-    return _CHANGE.of_one(await asked, request)
+    try:
+        reply = await ask(master, request.who, "change", pack_spec({"id": job_id, **change}), argument)
+    except JQError as error:
+        _CHANGE.refuse_id(error, request)
+        raise
+    return _CHANGE.of_one(reply, request)
 
 
 async def change_many(master: Master, request: Request) -> Reply:

@@ -14,7 +14,7 @@ from jqmaster.manifest.contract import Argument
 from jqmaster.server import jsonform
 from jqmaster.server.http.events import ALIVE_EVERY_S, EVENT_STREAM, sent
 from jqmaster.server.http.jobs import refuse_draining
-from jqmaster.server.http.own import OWN, own
+from jqmaster.server.http.own import Own, own
 from jqmaster.server.http.translate import value_of
 from jqmaster.server.http_error import HttpError, from_engine, invalid
 from jqmaster.server.master import Master
@@ -67,7 +67,7 @@ async def overview_events(master: Master, _request: Request) -> Reply:
 )
 async def ranking(master: Master, request: Request) -> Reply:
     """`GET /queues/ranking`: queues in order of how they do, as far as they were looked at."""
-    wanted = _asked("ranking", request)
+    wanted = _asked(ranking, request)
     minutes = wanted.pop("minutes")
     ranked(Looked([], False), **wanted)
     found, age_ms = await master.rankings.look(minutes)
@@ -109,7 +109,7 @@ async def search(master: Master, request: Request) -> Reply:
 )
 async def get_trends(master: Master, request: Request) -> Reply:
     """`GET /trends`: the largest queues or names, or outcomes, over time."""
-    asked = _asked("trends", request)
+    asked = _asked(get_trends, request)
     refuse_draining(master)
     return Reply(200, await master.trends.trends(asked["split"], asked["from_ms"], asked.get("to_ms"), asked["top"]))
 
@@ -127,15 +127,15 @@ async def get_trends(master: Master, request: Request) -> Reply:
 )
 async def get_changes(master: Master, request: Request) -> Reply:
     """`GET /changes`: what is different since a moment."""
-    asked = _asked("changes", request)
+    asked = _asked(get_changes, request)
     refuse_draining(master)
     return Reply(200, await master.trends.changes(asked["since_ms"], asked["span"], asked["top"]))
 
 
-def _asked(name: str, request: Request) -> dict[str, Any]:
+def _asked(asked: Own, request: Request) -> dict[str, Any]:
     """The arguments of a request, those with a default always among them."""
     found: dict[str, Any] = {}
-    for argument in OWN[name][0].arguments:
+    for argument in asked.operation.arguments:
         value = value_of(argument, request.arguments.get(argument.name))
         if value is None and not argument.optional:
             raise HttpError(400, "INVALID", f"{argument.name} is missing", argument.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from jqmaster.manifest import heads
 from jqmaster.manifest.contract import Operation
@@ -10,16 +11,15 @@ from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
 
 Handler = Callable[[Master, Request], Awaitable[Reply]]
-OWN: dict[str, tuple[Operation, Handler]] = {}
-"""By name, filled as the modules with handlers are imported."""
 
 
-def own(name: str, head: str) -> Callable[[Handler], Handler]:
+class Own(NamedTuple):
+    """A request of the server's own, and who answers it."""
+
+    operation: Operation
+    handler: Handler
+
+
+def own(name: str, head: str) -> Callable[[Handler], Own]:
     """Have a handler answer what ``head`` says."""
-    operation = heads.read(name, head + "\n@flags read")
-
-    def declare(handler: Handler) -> Handler:
-        OWN[name] = operation, handler
-        return handler
-
-    return declare
+    return lambda handler: Own(heads.read(name, head + "\n@flags read"), handler)

@@ -18,9 +18,9 @@ from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import jsonform, logs
 from jqmaster.server.http import access as keys
-from jqmaster.server.http import copying, done, jobs, queues, work
+from jqmaster.server.http import copying, done, events, jobs, metrics, overview, queues, work
 from jqmaster.server.http.call import Call
-from jqmaster.server.http.own import OWN, Handler
+from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation
 from jqmaster.server.http_error import HttpError, busy, from_engine, internal, invalid
 from jqmaster.server.master import Master
@@ -65,6 +65,11 @@ BY_HAND: dict[str, Handler] = {
     "POST /import": copying.import_records,
 }
 """Handlers of requests that are more than one call of a script, or another one."""
+OWN = (
+    keys.who, keys.log_in, keys.log_out, events.all_events, events.job_events, overview.search, overview.ranking,
+    overview.get_overview, overview.overview_events, overview.get_trends, overview.get_changes, queues.alive,
+    queues.health, metrics.metrics, queues.openapi, queues.worker_openapi,
+)  # fmt: skip
 # Worth the short way around Quart (entrance.py), beside all calls.
 _HOT = frozenset((
     "POST /job", "POST /jobs", "GET /job/{ids[0]}", "GET /job/{id}/result", "POST /worker/heartbeat", "POST /done",
@@ -102,7 +107,7 @@ def _routes() -> Iterator[Route]:
         if operation.roles != (contract.SERVER,):
             called = contract.Route(method="POST", path=f"/call/{operation.name}")
             yield Route(operation, called, Call(operation))
-    for operation, handler in OWN.values():
+    for operation, handler in OWN:
         for route in operation.routes:
             yield Route(operation, route, handler)
 

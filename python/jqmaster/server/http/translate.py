@@ -58,7 +58,7 @@ class Translation:
         try:
             reply = await ask(master, request.who, self.operation.name, *arguments)
         except JQError as error:
-            self._refuse_id(error, request)
+            self.refuse_id(error, request)
             raise
         return self._answer(reply, self.operation.reply(given), request)
 
@@ -145,7 +145,7 @@ class Translation:
                 return name if is_whole else name + path[len(to) :]
         return path
 
-    def _refuse_id(self, error: JQError, request: Request) -> None:
+    def refuse_id(self, error: JQError, request: Request) -> None:
         """An id that cannot be one is an unknown job, not a bad request."""
         is_bare = self.operation.positions[0] in ("id", "ids...")
         if self._is_of_a_job and (is_bare or (error.path and _ID.fullmatch(error.path))):

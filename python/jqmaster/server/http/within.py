@@ -34,7 +34,7 @@ async def check(engine: Engine, who: Identity, operation: Operation, arguments: 
             kind = of.of.name if of.of is not None else of.name
             _note(kind, given[argument.name], queues, jobs)
     if not (queues or jobs) and not (operation.is_free and not operation.restricted.keys() & given.keys()):
-        raise _refused(f"{operation.name} concerns all queues; name one of them")
+        raise _refused(f"{operation.name} concerns all queues, or name one of them as queue")
     check_queues(who, queues)
     if jobs:
         await _check_jobs(engine, who, jobs)
