@@ -27,14 +27,15 @@ Made from the heads of [scripts/](../scripts) by `make generate`. The same for p
 [schemas.yaml](../openapi/schemas.yaml), and all of the HTTP API in
 [master.yaml](../openapi/master.yaml).
 
-An operation is called with two keys, the namespace and `namespace:meta`, and with *arguments of the
-script*: mostly a spec, a MessagePack map of the arguments below. `[spec]` is left out when it is
-empty; `jobs...` stands for as many as there are, each document packed, with its value as an argument
-of its own behind it. `POST /call/<operation>` takes a list of the same, and gives the same reply.
+An operation is called with two keys, the namespace and `namespace:meta`, and with *arguments of
+the script*: mostly a spec, a MessagePack map of the arguments below. `[spec]` is left out when it
+is empty; `jobs...` stands for as many as there are, each document packed, with its value as an
+argument of its own behind it. `POST /call/<operation>` takes a list of the same, and gives the same
+reply. An argument with a star must be there.
 
-Any operation may answer `INVALID` and `VERSION`. Of each kind one is refused with `OOM` when Redis is
-out of memory: `write`. `drain` and `read` always run, and `read` runs on replicas too. Those marked
-*function* are Redis functions as well. A role named `{SERVER}` no key has.
+Any operation may answer `INVALID` and `VERSION`. Of each kind one is refused with `OOM` when Redis
+is out of memory: `write`. `drain` and `read` always run, and `read` runs on replicas too. Those
+marked *function* are Redis functions as well. A role named `{SERVER}` no key has.
 """
 
 
@@ -85,7 +86,7 @@ def section(one: Operation) -> Iterator[str]:
         "HTTP": "; ".join(map(request, one.routes)),
     }
     lines = [f"- **{name}**: {text}" for name, text in facts.items() if text]
-    yield "\n".join(textwrap.fill(line, 100, subsequent_indent="  ", break_long_words=False) for line in lines) + "\n"
+    yield "\n".join(textwrap.fill(line, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) for line in lines) + "\n"
 
 
 def types() -> str:

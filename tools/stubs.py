@@ -4,6 +4,7 @@ which has each for plain code and for coroutines."""
 from __future__ import annotations
 
 import keyword
+import re
 import subprocess
 import sys
 import textwrap
@@ -123,6 +124,23 @@ def engine_stub() -> str:
     return text
 
 
+def plain_stub() -> str:
+    """Of each operation the method for plain code, and that for coroutines."""
+    text = MADE + HEAD + "from jqmaster.client.link import Link\nfrom jqmaster.engine.calling import Spec\n"
+    names = ", ".join(re.findall(r"class (\w+)", tuples()))
+    text += f"from jqmaster.engine.operations import {names}\nfrom jqmaster.engine.replies import {REPLIES}\n\n"
+    text = (
+        text.replace("NamedTuple, ", "") + "class PlainOperations:\n"
+    text += "    def __init__(self, link: Link) -> None: ...\n"
+    )
+    for start, name in (("def", "call"), ("async def", "acall")):
+        text += f"    {start} {name}(self, operation: str, /, *arguments: Any, **named: Any) -> Any: ...\n"
+    for one in operations().values():
+        if one.name not in BY_HAND and not keyword.iskeyword(one.name):
+            text += method(one, one.name, is_async=False) + method(one, f"a{one.name}", is_async=True)
+    return text
+
+
 def formatted(source: str) -> str:
     ruff = [sys.executable, "-m", "ruff", "format", "--quiet", "--line-length", "120", "--stdin-filename", "a.pyi", "-"]
     return subprocess.run(ruff, input=source, capture_output=True, text=True, check=True).stdout
@@ -131,3 +149,4 @@ def formatted(source: str) -> str:
 def files() -> Iterator[tuple[Path, str]]:
     """What should be in each file."""
     yield PACKAGE / "engine" / "operations.pyi", formatted(engine_stub())
+    yield PACKAGE / "client" / "operations.pyi", formatted(plain_stub())
