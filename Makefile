@@ -11,10 +11,10 @@
 # make records  what tests compare with, written anew: refusals, the redis.calls of common paths, the exchange in bytes
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
-# make dist    dist/: wheel, sdist, bill of materials, and the built scripts with a loader for redis-cli
+# make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
 # make docs    the pages as a site with search, build/site/html; a broken link fails
 # make lock    requirements.lock: what the tests run with, with hashes   (ARGS="--upgrade")
-# make lowest  some tests with the lowest versions that pyproject.toml allows   (ARGS="--keep TEST...")
+# make lowest  some tests with the lowest versions that pyproject.toml allows
 
 PYTHON ?= python3
 VENV := .venv
@@ -63,11 +63,13 @@ bench: setup
 	$(PY) bench/run.py $(ARGS)
 
 dist: setup-run $(RELEASE)/.installed
-	$(PY) tools/dist.py --tools $(RELEASE)/bin
+	$(PY) tools/dist.py
+	$(PY) -m build --no-isolation --outdir dist .
+	$(RELEASE)/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
 .PHONY: docs
 docs: setup-run $(RELEASE)/.installed
-	$(PY) tools/site.py --tools $(RELEASE)/bin
+	$(PY) tools/site.py $(RELEASE)/bin/zensical
 
 # What only releases need.
 $(RELEASE)/.installed: pyproject.toml | packages-run
@@ -79,13 +81,20 @@ $(RELEASE)/.installed: pyproject.toml | packages-run
 # Versions that are in the file stay unless told otherwise.
 .PHONY: lock lowest
 lock: $(RELEASE)/.installed
-	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra encryption --extra otel \
+	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra otel \
 		--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
 		--output-file requirements.lock $(ARGS) pyproject.toml
 	sed -i '/^# WARNING: pip install will/,/^jqmaster @/d' requirements.lock  # extras that name others name the package
 
-lowest: setup
-	$(PY) tools/lowest.py $(ARGS)
+# Something of all that the dependencies are used for.
+LOWEST := engine/test_engine engine/test_ended connection/test_redis_options server/test_http_jobs \
+	server/test_http_server server/test_metrics client/test_app_async worker/test_worker worker/test_tracing
+lowest: export VIRTUAL_ENV := build/lowest
+lowest: $(RELEASE)/.installed
+	$(RELEASE)/bin/uv venv --quiet --clear build/lowest
+	$(RELEASE)/bin/uv pip install --quiet --resolution lowest-direct -e '.[cli,worker,server,otel]' 'opentelemetry-sdk>=1.20'
+	$(RELEASE)/bin/uv pip install --quiet hypothesis jsonschema jsonschema-rs pytest pytest-asyncio pytest-timeout pyyaml requests
+	build/lowest/bin/python -m pytest -q -p no:cacheprovider $(LOWEST:%=tests/py/%.py)
 
 # The tests say when it was forgotten.
 .PHONY: generate
@@ -103,18 +112,69 @@ $(BIOME): tools/js/package.json | packages-test
 vendor: $(BIOME)
 	node tools/js/vendor.mjs
 
+LINT := ruff format mypy biome luacheck
+SOURCES := python tests bench tools setup.py
+PYTEST := $(PY) -m pytest -q --dist loadfile
+# Otherwise each of the hundreds of processes of the tests compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+# Every part runs even when one before it failed; the last line says which did.
+parts = @failed=; for part in $(1); do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
+	if [ -n "$$failed" ]; then echo "FAILED:$$failed"; exit 1; else echo "All passed."; fi
+
 lint: setup
-	@sh tools/check.sh lint
+	$(call parts,$(LINT))
 
-# Every part runs even when one before it failed; the last lines say which did.
 test: setup
-	@sh tools/check.sh lint js lua python valkey
+	$(call parts,$(LINT) js tests valkey)
 
-test-faults: setup
-	@sh tools/check.sh faults
+test-faults: setup built
+	$(PYTEST) -n 3 --no-loadscope-reorder -m faults tests/py
 
 quick: setup
-	@sh tools/check.sh quick
+	$(call parts,ruff format biome luacheck js quick-tests)
+
+.PHONY: $(LINT) js built tests specs python valkey quick-tests
+ruff:
+	$(VENV)/bin/ruff check $(SOURCES)
+format:
+	$(VENV)/bin/ruff format --check --quiet $(SOURCES)
+mypy:
+	$(VENV)/bin/mypy
+biome:
+	$(BIOME) ci --error-on-warnings --colors=off
+luacheck:
+	luacheck --quiet --no-color scripts jqlua python/jqmaster/engine tests/lua examples/lua
+js:
+	node --test tests/js/test_*.mjs
+
+# All that runs them would build the scripts otherwise, at the same time.
+built:
+	@$(PY) -c "from jqmaster.engine.scripts import builtin; builtin(), builtin('settable')"
+
+# The specs take one core: they run beside the Python tests, and are shown if they fail.
+tests: built
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going specs python
+specs:
+	@JQ_FORM="functions scripts" tests/lua/run >build/specs.log 2>&1 || { cat build/specs.log; exit 1; }
+# Files in the order of conftest.py: those with the most tests are not those that take long.
+python:
+	$(PYTEST) -n 4 --no-loadscope-reorder -m "not faults" tests/py
+
+# Where servers may differ: the specs in both forms, and all that has to do with connections.
+valkey: export JQ_REDIS_SERVER := valkey-server
+valkey: built
+	@command -v valkey-server >/dev/null || echo "no valkey-server here: not tested with it"
+	@! command -v valkey-server >/dev/null || JQ_FORM="functions scripts" tests/lua/run
+	@! command -v valkey-server >/dev/null || $(PYTEST) -n 4 tests/py/connection \
+		$(patsubst %,tests/py/engine/test_%.py,forms export subscriptions waiting)
+
+# Of each room what is quickest: less than a minute in all.
+quick-tests: built
+	tests/lua/run $(patsubst %,tests/lua/%_spec.lua,life/enqueue pick/pick life/finish life/retry limits/lanes \
+		links/depend schedules/cron upkeep/audit limits/by)
+	$(PYTEST) -n 2 tests/py/house $(patsubst %,tests/py/%.py,bundle/test_build_refused connection/test_redis_url \
+		engine/test_together engine/test_engine engine/test_engine_calls engine/test_ended engine/test_subscriptions \
+		engine/test_errors_change_nothing model/test_model_steps)
 
 .PHONY: model fuzz soak records
 model: setup

@@ -7,9 +7,8 @@ import asyncio
 import sys
 from typing import Any
 
-from jqmaster import JQ, JobError
+from jqmaster import JQ, JobError, current_job
 from jqmaster.worker.run import WorkOptions, work
-from jqmaster.worker.worker import current_job
 
 
 async def main(url: str) -> None:

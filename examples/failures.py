@@ -7,9 +7,8 @@ import asyncio
 import sys
 from typing import Any
 
-from jqmaster import JQ
+from jqmaster import JQ, JobFailed
 from jqmaster.worker.run import WorkOptions, work
-from jqmaster.worker.worker import JobFailed
 
 shop_is_down = True
 

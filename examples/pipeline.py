@@ -7,9 +7,8 @@ import asyncio
 import sys
 from typing import Any
 
-from jqmaster import JQ
+from jqmaster import JQ, FollowUp, Move
 from jqmaster.worker.run import WorkOptions, work
-from jqmaster.worker.worker import FollowUp, Move
 
 
 def download(argument: dict[str, Any]) -> Move[str]:

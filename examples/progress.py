@@ -6,9 +6,8 @@ python progress.py [URL of the master]
 import asyncio
 import sys
 
-from jqmaster import JQ
+from jqmaster import JQ, checkpoint, current_job, progress
 from jqmaster.worker.run import WorkOptions, work
-from jqmaster.worker.worker import checkpoint, current_job, progress
 
 PAGES = 6
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 from typing import Any
 
-from jqmaster.worker.worker import JobFailed, current_job
+from jqmaster import JobFailed, current_job
 
 
 async def add(argument: list[float]) -> float:

@@ -21,6 +21,7 @@
 -- @flags  write
 -- @role   operator
 -- @role   server with holder
+-- @over   first
 -- @http   POST /bulks (what!, where!, total, force, dependents, queue)
 -- @http   POST /bulk/{id}/stop (stop=true)
 local arguments = require "jqlua.base.arguments"
@@ -39,7 +40,7 @@ if not spec then
   return redis.error_reply(problem)
 end
 
---- A field that does not go with the others that were given.
+--- Rejects fields that are not valid with the others.
 local function unwanted(names, why)
   for name in names:gmatch("%S+") do
     if spec[name] ~= nil then
@@ -49,7 +50,7 @@ local function unwanted(names, why)
 end
 
 local function check_begin()
-  local wrong = unwanted("holder cursor changed ended problem stop", "only a call with id has it")
+  local wrong = unwanted("holder cursor changed ended problem stop", "only valid with id")
     or spec.what == nil and "INVALID what: expected one of discard, cancel, retry, got nothing"
     or arguments.check_choice("what", spec.what, "discard cancel retry")
     or spec.where == nil and "INVALID where: expected a map of conditions, got nothing"
@@ -62,9 +63,9 @@ local function check_begin()
   elseif spec.total ~= nil and not check.is_integer(spec.total, 0, 1e15) then
     return check.problem("total", "an integer from 0 to 10^15", spec.total)
   elseif spec.what ~= "cancel" and (spec.force ~= nil or spec.dependents ~= nil) then
-    return "INVALID " .. (spec.force ~= nil and "force" or "dependents") .. ": only cancel has it"
+    return "INVALID " .. (spec.force ~= nil and "force" or "dependents") .. ": only valid with what cancel"
   elseif spec.what ~= "retry" and spec.queue ~= nil then
-    return "INVALID queue: only retry has it"
+    return "INVALID queue: only valid with what retry"
   elseif spec.force ~= nil and type(spec.force) ~= "boolean" then
     return check.problem("force", "true or false", spec.force)
   end

@@ -18,6 +18,7 @@
 -- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  drain, function
 -- @role   pusher, operator
+-- @over   jobs
 -- @http   POST /jobs/cancel
 -- @http   DELETE /job/{ids[0]} (force, dependents) -> nothing
 local arguments = require "jqlua.base.arguments"
@@ -43,8 +44,7 @@ end
 local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
 
 ---@cold
---- Why not all of these can be cancelled. Those that are cancelled already stand in nobody's way: the call may be
---- repeated.
+--- Why not all of these can be cancelled. Jobs that are cancelled already do not count: the call may be repeated.
 ---@return string? problem
 local function refusal(ids)
   for i, id in ipairs(ids) do
@@ -62,10 +62,10 @@ end
 
 local problem = arguments.check_choice("dependents", spec.dependents, "leave cancel refuse")
 if spec.atomic and not problem then
-  problem = spec.where and "INVALID atomic: only a call with ids has it" or refusal(spec.ids)
+  problem = spec.where and "INVALID atomic: only valid with ids" or refusal(spec.ids)
 end
 if spec.dependents == "refuse" and not problem then
-  problem = spec.where and "INVALID dependents: with where, leave or cancel" or links.refusal(spec.ids)
+  problem = spec.where and "INVALID dependents: expected leave or cancel with where" or links.refusal(spec.ids)
 end
 if problem then
   return redis.error_reply(problem)

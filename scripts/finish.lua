@@ -13,11 +13,12 @@
 -- @cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- @flags  drain, function
 -- @role   worker
+-- @over   finish
 -- @http   POST /done (worker, outcomes!, pick) | outcomes[0] -> Finished 200 204
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local following = require "jqlua.life.following"
+local continuation = require "jqlua.life.continuation"
 local attempts = require "jqlua.life.attempts"
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"
@@ -53,7 +54,7 @@ while at <= #ARGV do
   end
   at = at + 2
   if outcome.enqueue then
-    problem = following.parse(outcome, i - 1, at)
+    problem = continuation.parse(outcome, i - 1, at)
     if problem then
       return redis.error_reply(problem)
     end
@@ -74,11 +75,11 @@ if not problem and call.wish then
 end
 for n = 1, problem and 0 or count do
   local outcome = parsed[n]
-  if not raws[n + 1] and not check.is_id(outcome.id) then -- only what is not there can be no id at all
+  if not raws[n + 1] and not check.is_id(outcome.id) then -- an existing job has a valid id
     problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id)
     break
   end
-  problem = problem or (outcome.jobs or outcome.resume) and following.check(outcome, n - 1)
+  problem = problem or (outcome.jobs or outcome.resume) and continuation.check(outcome, n - 1)
 end
 if problem then
   return redis.error_reply(problem)
@@ -90,9 +91,9 @@ end
 local answers = { nil, nil }
 for n = 1, count do
   local outcome = parsed[n]
-  -- It may be named twice, and what follows may name it as well.
+  -- It may be named twice, and its continuation may name it as well.
   answers[n] = outcome.is_plain and attempts.succeed_plain(outcome, wanted[n], raws[n + 1], count == 1 and not token)
-    or outcomes.apply(jobs.note(outcome.id, raws[n + 1]), outcome, blobs[n])
+    or outcomes.apply(jobs.from_record(outcome.id, raws[n + 1]), outcome, blobs[n])
 end
 if plan then
   return picker.run(plan, answers)

@@ -6,6 +6,7 @@
 -- @errors INVALID queue, NOTFOUND queue, CONFLICT queue (it has jobs)
 -- @flags  drain
 -- @role   operator
+-- @over   all
 -- @http   DELETE /queue/{queue}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
@@ -26,7 +27,7 @@ local queue = queues.load(spec.queue)
 if queue[queues.IS_NEW] then
   return redis.error_reply(check.missing("queue", "queue", spec.queue))
 elseif queue_removal.has_jobs(queue) then
-  return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them, or let them go")
+  return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them first")
 end
 queue_removal.forget(queue)
 trail.note("forget", spec.queue, spec)

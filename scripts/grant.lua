@@ -12,6 +12,7 @@
 -- @errors INVALID field, CONFLICT id (there is another key of this id), FULL id
 -- @flags  write
 -- @role   admin
+-- @over   all
 -- @http   POST /keys (name, roles, queues, ttl, rate) -> NewKey 201
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
@@ -29,9 +30,9 @@ if problem then
 end
 local api_key = apikeys.load(spec.id)
 if api_key and api_key.d ~= spec.digest then
-  return redis.error_reply("CONFLICT id: there is another key of the id " .. check.show(spec.id))
+  return redis.error_reply("CONFLICT id: another key has the id " .. check.show(spec.id))
 elseif not api_key and redis.call("HLEN", keys.API_KEYS) >= apikeys.MOST then
-  return redis.error_reply("FULL id: there are " .. apikeys.MOST .. " keys already: revoke those that nobody uses")
+  return redis.error_reply("FULL id: there are " .. apikeys.MOST .. " keys, the limit: revoke those not in use")
 elseif not api_key then
   api_key = apikeys.put(spec)
   trail.note("grant", spec.id, spec)

@@ -14,13 +14,14 @@
 -- @flags  drain, function
 -- @role   worker
 -- @bound  any
+-- @over   heartbeat
 -- @http   POST /worker/heartbeat (worker, jobs?) -> Beat
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
 local notes = require "jqlua.job.notes"
-local held = require "jqlua.life.held"
+local held_jobs = require "jqlua.life.held_jobs"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
@@ -33,7 +34,7 @@ local spec, problem = arguments.spec("worker jobs control", true)
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0, 3) or notes.check(spec.jobs)
+problem = held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs)
 if problem then
   return redis.error_reply(problem)
 end
@@ -42,7 +43,7 @@ if spec.control ~= nil and type(spec.control) ~= "boolean" then
 end
 local is_registered = workers.is_id(spec.worker)
 if is_registered and not workers.is_registered(spec.worker) then
-  return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
+  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 
 if pulse.is_due() then
@@ -51,7 +52,7 @@ end
 local answers = {}
 for i, pair in ipairs(spec.jobs) do
   local job = jobs.read(pair[1])
-  if job and attempts.runs(job, pair[2]) then
+  if job and attempts.is_running(job, pair[2]) then
     local queue = queues.load(job[jobs.QUEUE])
     local left_ms = attempts.renew(job)
     local is_over = left_ms + settings.at(settings.LEASE_GRACE, queue) * 1000 <= 0
@@ -61,10 +62,10 @@ for i, pair in ipairs(spec.jobs) do
     if is_over then
       failure.lapse(job)
     end
-    -- Who ran for as long as it may can still be finished, within the grace.
+    -- Beyond max_runtime it can still be finished, within the grace.
     answers[i] = is_over and "LOST" or math.max(0, left_ms)
   else
-    answers[i] = job and attempts.ended_how(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
+    answers[i] = job and attempts.how_ended(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
   end
 end
 if is_registered then

@@ -13,6 +13,7 @@
 -- @errors INVALID field, NOTFOUND queue, NOTFOUND worker
 -- @flags  drain
 -- @role   operator
+-- @over   jobs
 -- @http   POST /jobs/kick (ids!, delay)
 -- @http   POST /job/{ids[0]}/kick (delay)
 -- @http   POST /queue/{queue}/kick (count, delay)
@@ -41,7 +42,7 @@ local ways = (spec.ids ~= nil and 1 or 0) + (spec.queue ~= nil and 1 or 0) + (sp
 if ways ~= 1 then
   return redis.error_reply("INVALID ids: expected either ids, queue or worker")
 elseif spec.ids ~= nil then
-  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only a queue or a worker has it"
+  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only valid with queue or worker"
 elseif spec.worker ~= nil and not check.is_name(spec.worker) then
   problem = check.problem("worker", check.NAME, spec.worker)
 elseif spec.queue ~= nil and (not check.is_name(spec.queue) or glob.is_pattern(spec.queue)) then
@@ -60,11 +61,11 @@ local kicked = 0
 
 local function kick(job)
   kicked = kicked + 1
-  transition.tell_worker(job, "kicked")
-  return attempts.give_back(job, spec.delay or 0)
+  transition.notify_worker(job, "kicked")
+  return attempts.release(job, spec.delay or 0)
 end
 
---- The ids of a queue's running jobs: one more than asked for where there are more.
+--- The ids of a queue's running jobs: one more than requested if there are more.
 local function of_queue(name, count)
   local queue = queues.load(name)
   if queue[queues.IS_NEW] then
@@ -73,14 +74,14 @@ local function of_queue(name, count)
   return redis.call("ZRANGE", queues.key(queue, states.RUNNING), 0, count)
 end
 
---- Likewise of a worker's; of one that is not registered those that it named last.
+--- The same of a worker; of an unregistered one, the jobs that it last announced.
 local function of_worker(name, count)
   if workers.is_id(name) and workers.is_registered(name) then
     return redis.call("ZRANGE", keys.HELD .. name, 0, count)
   end
   local other = unregistered.load(name)
   if not other then
-    return nil, "NOTFOUND worker: " .. check.show(name) .. " is not listed"
+    return nil, check.missing("worker", "worker", name)
   end
   local ids = {}
   for i, pair in ipairs(unregistered.running(other)) do

@@ -9,12 +9,13 @@
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
 -- @role   server
+-- @over   jobs
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local release = require "jqlua.life.release"
 local jobs = require "jqlua.job.jobs"
-local held = require "jqlua.life.held"
+local held_jobs = require "jqlua.life.held_jobs"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
@@ -22,7 +23,7 @@ local spec, problem = arguments.spec("worker jobs why retry_after message")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0) or release.check_message(spec.message)
+problem = held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0) or release.check_message(spec.message)
 if problem then
   return redis.error_reply(problem)
 end
@@ -35,11 +36,10 @@ elseif not check.is_number(retry_after, 0, 3600) then
 end
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 if not record then
-  return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
-    .. " is not registered, or was dropped as dead")
+  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 
--- The worker's standing changes first: a job given back must not be assigned to it again at once.
+-- The worker's state changes first: a released job must not be assigned to it again at once.
 if why ~= "unknown" then
   local until_ms = meta.state[meta.NOW_MS] + math.max(1, math.ceil(retry_after * 1000))
   workers.rest(spec.worker, record, why, until_ms)

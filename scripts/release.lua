@@ -12,11 +12,12 @@
 -- @flags  drain, function
 -- @role   worker
 -- @bound  any
+-- @over   jobs
 -- @http   POST /release
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local held = require "jqlua.life.held"
+local held_jobs = require "jqlua.life.held_jobs"
 local holding = require "jqlua.limits.holding"
 local release = require "jqlua.life.release"
 local transition = require "jqlua.life.transition"
@@ -25,7 +26,7 @@ local spec, problem = arguments.spec("worker jobs delay message hold")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 1) or release.check_message(spec.message)
+problem = held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 1) or release.check_message(spec.message)
 if problem then
   return redis.error_reply(problem)
 end

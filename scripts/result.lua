@@ -6,6 +6,7 @@
 -- @errors INVALID id, NOTFOUND id, EXPIRED id
 -- @flags  drain
 -- @role   pusher, viewer
+-- @over   job
 -- @http   GET /job/{id}/result -> value
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -43,7 +44,7 @@ local until_ms = tonumber(redis.call("ZSCORE", kept, id) or 0)
 local grace_ms = settings.at(settings.RESULT_GRACE, queue) * 1000
 local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(job)
 if until_ms <= now and not is_needed then
-  return redis.error_reply("EXPIRED id: the result of job " .. id .. " is gone: it was read, or its time is over")
+  return redis.error_reply("EXPIRED id: the result of job " .. id .. " is gone: it was read, or it expired")
 end
 local blob = redis.call("GET", keys.OUTCOME .. id)
 if grace_ms == 0 and not is_needed then

@@ -6,6 +6,7 @@
 -- @errors INVALID field
 -- @flags  write
 -- @role   pusher, operator
+-- @over   jobs
 -- @http   POST /job/{ids[0]}/track (on)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
@@ -35,7 +36,7 @@ local found_states = {}
 for i, id in ipairs(spec.ids) do
   local job = jobs.read(id)
   found_states[i] = job and states.name(job[jobs.STATE]) or false
-  local options = job and jobs.options(job)
+  local options = job and jobs.copy_options(job)
   if options and options.track ~= is_tracked then
     options.track = is_tracked
     job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""

@@ -6,6 +6,7 @@
 -- @flags  drain
 -- @role   worker
 -- @bound  any
+-- @over   all
 -- @http   DELETE /worker ()
 -- @header worker-id = worker  the id from `POST /worker`
 local arguments = require "jqlua.base.arguments"
@@ -15,7 +16,7 @@ local unregistered = require "jqlua.pick.unregistered"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
--- No worker holds more: max_jobs is at most that, and a worker that picks is bounded alike.
+-- No worker holds more: max_jobs is at most that, and so is the count of a pick.
 local spec, problem = arguments.spec("worker")
 if not spec then
   return redis.error_reply(problem)
@@ -27,7 +28,7 @@ if not workers.is_id(spec.worker) and unregistered.load(spec.worker) then
   unregistered.forget(spec.worker)
   return 0
 elseif not workers.is_registered(spec.worker) then
-  return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
+  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 local given_back = departure.jobs_back(spec.worker)
 departure.forget(spec.worker)

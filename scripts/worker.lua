@@ -7,6 +7,7 @@
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
 -- @role   operator
+-- @over   all
 -- @http   POST /worker/{worker}/quiet (request=quiet)
 -- @http   POST /worker/{worker}/stop (request=stop)
 -- @http   POST /worker/{worker}/resume (request=resume)
@@ -27,8 +28,7 @@ elseif spec.request ~= "quiet" and spec.request ~= "stop" and spec.request ~= "r
 end
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 if not record then
-  return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
-    .. " is not registered, or was dropped as dead")
+  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 workers.ask(spec.worker, record, spec.request)
 trail.note("worker", spec.worker, spec)

@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import openapi
 import stubs
@@ -86,7 +87,8 @@ def section(one: Operation) -> Iterator[str]:
         "HTTP": "; ".join(map(request, one.routes)),
     }
     lines = [f"- **{name}**: {text}" for name, text in facts.items() if text]
-    yield "\n".join(textwrap.fill(line, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) for line in lines) + "\n"
+    how: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
+    yield "\n".join(textwrap.fill(line, 100, **how) for line in lines) + "\n"
 
 
 def types() -> str:

@@ -129,10 +129,8 @@ def plain_stub() -> str:
     text = MADE + HEAD + "from jqmaster.client.link import Link\nfrom jqmaster.engine.calling import Spec\n"
     names = ", ".join(re.findall(r"class (\w+)", tuples()))
     text += f"from jqmaster.engine.operations import {names}\nfrom jqmaster.engine.replies import {REPLIES}\n\n"
-    text = (
-        text.replace("NamedTuple, ", "") + "class PlainOperations:\n"
+    text = text.replace("NamedTuple, ", "") + "class PlainOperations:\n"
     text += "    def __init__(self, link: Link) -> None: ...\n"
-    )
     for start, name in (("def", "call"), ("async def", "acall")):
         text += f"    {start} {name}(self, operation: str, /, *arguments: Any, **named: Any) -> Any: ...\n"
     for one in operations().values():

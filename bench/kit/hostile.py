@@ -1,55 +1,47 @@
-"""A namespace with a clock that is set, filled with what makes single calls long."""
+"""A namespace with a clock that is set, to be filled with what makes single calls long."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import msgpack
-
-from kit.changing import info_us
-from kit.contenders import NAME, NIL, chunks
-from kit.contenders import built as built_for_use
+from kit.engine import NAME, NIL, built, chunks
 from kit.wire import Command, Wire, pack
 
-START_MS = 1_800_000_000_000
-LONG_S = 1_000_000
 ALL = 1000
 """The most that a call takes, of whatever it counts."""
-
-
-@cache
-def built() -> Any:
-    built_for_use()  # makes the package known
-    from jqmaster.bundle import build as luabuild
-
-    return luabuild.build(clock="settable")
+CALLS = 5
+MANY = CALLS * ALL
+LONG_S = 1_000_000
+ERROR = msgpack.packb("e" * 10_000)
+FAILURE = {"type": "failure", "should_retry": False, "message": "m" * 1000}
 
 
 def long(text: str, size: int = 200) -> str:
     return text + "x" * (size - len(text))
 
 
+TAGS = [long(f"tag{number}") for number in range(32)]
+
+
 class Hostile:
-    """``call`` sends an operation, ``measured`` as well and notes the µs it took Redis."""
+    """``call`` sends an operation, ``measured`` as well, and notes the ms it took Redis."""
 
     def __init__(self, wire: Wire, form: str) -> None:
         self.wire = wire
-        self.form = form
         wire.call("FLUSHALL")
-        self.sha = {name: wire.call("SCRIPT", "LOAD", script.source) for name, script in built().items()}
-        library = built().library
-        wire.call("FUNCTION", "LOAD", "REPLACE", library.source)
-        self.functions = library.functions if form == "functions" else frozenset()
-        self.library = library.name
+        bundle = built(clock="settable")
+        assert bundle.library is not None
+        self.sha = {name: wire.call("SCRIPT", "LOAD", script.source) for name, script in bundle.items()}
+        wire.call("FUNCTION", "LOAD", "REPLACE", bundle.library.source)
+        self.functions = bundle.library.functions if form == "functions" else frozenset()
+        self.library = bundle.library.name
         wire.call("CONFIG", "SET", "slowlog-log-slower-than", "0")
-        self.info_us = info_us(wire)
-        self.now_ms = START_MS
+        self.now_ms = 1_800_000_000_000
         self.pass_s(0)
         self.call("setup")
-        self.found_us: list[float] = []
-        self.replies: list[Any] = []
+        self.took_ms: list[float] = []
 
     def pass_s(self, seconds: float) -> None:
         self.now_ms += int(seconds * 1000)
@@ -70,24 +62,50 @@ class Hostile:
         self.wire.call("SLOWLOG", "RESET")
         before_us = self.wire.cpu_us()
         reply = self.wire.send(command)
-        cpu_us = self.wire.cpu_us() - before_us - self.info_us
+        cpu_us = self.wire.cpu_us() - before_us
         entries = self.wire.call("SLOWLOG", "GET", 10)
         wall_us = max(entry[2] for entry in entries if entry[3][0] in (b"EVALSHA", b"FCALL"))
-        self.found_us.append(min(cpu_us, wall_us))
-        self.replies.append(reply)
+        self.took_ms.append(min(cpu_us, wall_us) / 1000)
         return reply
 
-    def enqueue(self, specs: Sequence[dict[str, Any]], argument: bytes = NIL) -> list[str]:
-        made = []
-        for part in chunks(specs, ALL):
-            arguments = [item for spec in part for item in (spec, argument)]
-            made += [id.decode() for id in self.call("enqueue", *arguments)[::2]]
-        return made
+    def repeated(self, operation: str, **spec: Any) -> None:
+        """Measured some times, page by page where it replies a cursor."""
+        cursor: dict[str, str] = {}
+        for _ in range(CALLS):
+            reply = self.measured(operation, {"count": ALL} | spec | cursor)
+            if reply and isinstance(reply[0], bytes):
+                cursor = {"cursor": reply[0].decode()}
 
-    def many(self, count: int, argument: bytes = NIL, **spec: Any) -> list[str]:
-        return self.enqueue([{"name": NAME, "timeout": LONG_S} | spec] * count, argument)
+    def ticks(self, after_s: float = 0) -> None:
+        self.pass_s(after_s)
+        for _ in range(CALLS):
+            self.measured("tick", {"limit": ALL})
 
-    def start(self, count: int, worker: str = "worker", queues: Any = "*") -> list[tuple[str, str]]:
+    def picks(self, queues: Any = NAME, count: int = ALL) -> None:
+        for _ in range(CALLS):
+            self.measured("pick", {"worker": "worker", "queues": queues, "count": count})
+
+    def enqueue(self, specs: Sequence[dict[str, Any]], arguments: Sequence[bytes] | bytes = NIL) -> list[str]:
+        """`arguments`: one for each, or the same for all. Leases are long, unless a spec says otherwise."""
+        each = [arguments] * len(specs) if isinstance(arguments, bytes) else arguments
+        ids: list[str] = []
+        for part in chunks(list(zip(specs, each, strict=True)), ALL):
+            pairs = [({"name": NAME, "timeout": LONG_S} | spec, argument) for spec, argument in part]
+            ids += [id.decode() for id in self.call("enqueue", *(item for pair in pairs for item in pair))[::2]]
+        return ids
+
+    def many(self, count: int = MANY, argument: bytes = NIL, **spec: Any) -> list[str]:
+        return self.enqueue([spec] * count, argument)
+
+    def in_queues(self, count: int = MANY, **spec: Any) -> list[str]:
+        """Each in a queue of its own."""
+        return self.enqueue([{"queue": long(f"q{number}")} | spec for number in range(count)])
+
+    def with_keys(self, count: int = MANY, **spec: Any) -> list[str]:
+        """Each with an argument of its own."""
+        return self.enqueue([spec] * count, [msgpack.packb(number) for number in range(count)])
+
+    def start(self, count: int = MANY, worker: str = "worker", queues: Any = "*") -> list[tuple[str, str]]:
         tokens: list[tuple[str, str]] = []
         for _ in range(100_000):
             spec = {"worker": worker, "queues": queues, "count": min(ALL, count - len(tokens))}
@@ -98,18 +116,27 @@ class Hostile:
                 return tokens
         raise RuntimeError("a pick answers 0 for ever")
 
-    def outcomes(self, tokens: Sequence[tuple[str, str]], blob: bytes = NIL, **more: Any) -> Iterator[list[Any]]:
-        """The arguments of finishes of ALL jobs each."""
-        for part in chunks(tokens, ALL):
-            given = [[{"id": id, "token": token, "type": "success"} | more, blob] for id, token in part]
-            yield [{"worker": "worker"}, *[item for pair in given for item in pair]]
+    def finish(self, count: int = MANY, result: bytes = NIL, **outcome: Any) -> None:
+        """Start so many, and finish them."""
+        for part in chunks(self.start(count), ALL):
+            some = [({"id": id, "token": token, "type": "success"} | outcome, result) for id, token in part]
+            self.call("finish", {"worker": "worker"}, *(item for pair in some for item in pair))
 
-    def finish(self, tokens: Sequence[tuple[str, str]], blob: bytes = NIL, **more: Any) -> None:
-        for arguments in self.outcomes(tokens, blob, **more):
-            self.call("finish", *arguments)
+    def limit(self, count: int = 1, **spec: Any) -> None:
+        """So many constraints in force, each with a key for each argument."""
+        for number in range(count):
+            wish = {"id": f"limit{number}", "concurrency": 1_000_000, "by": "argument"} | spec
+            self.call("constrain", wish, {"name": NAME})
+        self.settle()
 
     def settle(self) -> None:
         for _ in range(100_000):
             if self.call("tick", {"limit": ALL})[0] != 0:
                 return
         raise RuntimeError("the clock's work never ends")
+
+
+def numbered(**spec: Any) -> Iterator[dict[str, Any]]:
+    """The spec for each of many; `{}` in texts is the number."""
+    for number in range(MANY):
+        yield {name: value.format(number) if isinstance(value, str) else value for name, value in spec.items()}

@@ -1,61 +1,314 @@
-"""How long Redis is blocked by the longest single calls: each at its allowed most, on data made for it."""
+"""How long Redis is blocked by the longest single calls: each at its allowed most, on data made to be dear."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from statistics import median
 from typing import Any
 
-import longest.changing
-import longest.clock
-import longest.looking
-import longest.taking  # noqa: F401 - each adds its rows
-from kit.hostile import Hostile
-from kit.options import Options
-from kit.report import Target, at_most, table
+import msgpack
+from kit.engine import NAME, NIL
+from kit.hostile import ALL, CALLS, ERROR, FAILURE, MANY, TAGS, Hostile, long, numbered
 from kit.server import Server
-from longest.row import CALLS, ROWS
+from kit.tables import Figures, Options, Table
+from kit.wire import Wire
 
-LIMIT_MS = 10.0
+FORMS = ("functions", "scripts")
+ROWS: dict[str, Callable[[Hostile], None]] = {}
 
 
-def run(options: Options) -> list[dict[str, Any]]:
-    found = []
-    with Server() as server:
-        wire = server.wire()
-        for one in ROWS:
-            if options.rows and not any(one.what.startswith(name) for name in options.rows):
-                continue
-            if options.targets and one.is_sized:
-                continue
-            result: dict[str, Any] = {"what": one.what, "is_sized": one.is_sized}
-            for form in ("functions", "scripts"):
-                jq = Hostile(wire, form)
-                if form == "functions" and one.operation not in jq.functions:
-                    continue
-                one.run(jq)
-                result[form] = median(jq.found_us) / 1000
-                result[f"{form} most"] = max(jq.found_us) / 1000
-            found.append(result)
-            print(line(result), flush=True)
+def row(what: str) -> Callable[[Callable[[Hostile], None]], None]:
+    """The function's name is of no account: it fills a namespace, and measures some calls."""
+    return partial(ROWS.__setitem__, what)
+
+
+@row("tick: leases lapse in a queue each")
+def _(jq: Hostile) -> None:
+    jq.in_queues(timeout=10)
+    jq.start()
+    jq.ticks(20)
+
+
+@row("tick: leases lapse for good, with 32 tags and unique keys")
+def _(jq: Hostile) -> None:
+    jq.enqueue([spec | {"tags": TAGS} for spec in numbered(timeout=10, max_retry=0, unique="key{}")])
+    jq.start()
+    jq.ticks(20)
+
+
+@row("tick: a dead worker's jobs fail")
+def _(jq: Hostile) -> None:
+    worker = jq.call("register", {"name": "w", "queues": "*"}).decode()
+    jq.many()
+    jq.start(worker=worker)
+    jq.ticks(60)
+
+
+@row("tick: delayed jobs get ready in lanes of their own, ten limits")
+def _(jq: Hostile) -> None:
+    jq.limit(10)
+    jq.with_keys(delay=10)
+    jq.ticks(20)
+
+
+@row("tick: delayed jobs get ready in a queue each")
+def _(jq: Hostile) -> None:
+    jq.in_queues(delay=10)
+    jq.ticks(20)
+
+
+@row("tick: jobs expire")
+def _(jq: Hostile) -> None:
+    jq.many(expires_in=10)
+    jq.ticks(20)
+
+
+@row("tick: old records go")
+def _(jq: Hostile) -> None:
+    jq.many(3 * MANY)
+    jq.finish(3 * MANY)
+    jq.ticks(200_000)
+
+
+@row("tick: old records go, with errors and 32 tags")
+def _(jq: Hostile) -> None:
+    jq.many(2 * MANY, tags=TAGS)
+    jq.finish(2 * MANY, ERROR, **FAILURE, group="g")
+    jq.ticks(4_000_000)
+
+
+@row("tick: dependents fail, with 32 tags")
+def _(jq: Hostile) -> None:
+    (first,) = jq.many(1)
+    jq.many(depends=[first], if_failed="fail", tags=TAGS)
+    jq.finish(1, **FAILURE)
+    jq.ticks()
+
+
+@row("tick: schedules make jobs")
+def _(jq: Hostile) -> None:
+    for number in range(MANY):
+        job = {"name": NAME, "tags": TAGS[:4]}
+        jq.call("schedule", {"id": f"s{number}", "cron": "*/5 * * * 1-5", "job": job}, NIL)
+    jq.ticks(86_400)
+
+
+@row("tick: schedules catch up")
+def _(jq: Hostile) -> None:
+    late = {"cron": "*/7 1-23/2 * * 1,3,5", "start": 0, "catch_up": "all", "backlog": ALL}
+    for number in range(CALLS):
+        jq.call("schedule", late | {"id": f"s{number}", "job": {"name": NAME, "tags": TAGS}}, NIL)
+    jq.ticks(10_000_000)
+
+
+@row("tick: settings changed, 5,000 queues")
+def _(jq: Hostile) -> None:
+    jq.in_queues()
+    jq.finish()
+    jq.call("config", {"set": {"done_ttl": 1000}})
+    jq.ticks()
+
+
+@row("tick: keys open")
+def _(jq: Hostile) -> None:
+    jq.limit(concurrency=1)
+    for number in range(MANY):
+        jq.call("hold", {"id": "limit0", "by": number, "seconds": 10})
+    jq.with_keys()
+    jq.start(1)  # until each lane was looked at, and is held
+    jq.ticks(20)
+
+
+@row("tick: running jobs come under a new limit")
+def _(jq: Hostile) -> None:
+    jq.with_keys()
+    jq.start()
+    jq.call("constrain", {"id": "limit", "by": "argument", "concurrency": 2}, {"name": NAME})
+    jq.ticks()
+
+
+@row("pick of 1000 in lanes of their own, ten limits")
+def _(jq: Hostile) -> None:
+    jq.limit(10)
+    jq.with_keys()
+    jq.picks()
+
+
+@row("pick of 1000 of a fair queue")
+def _(jq: Hostile) -> None:
+    jq.call("queue", {"name": NAME, "fair": [{"by": "argument"}]})
+    jq.with_keys()
+    jq.picks()
+
+
+@row("pick of 1000 over 5,000 queues")
+def _(jq: Hostile) -> None:
+    jq.in_queues()
+    jq.picks("*")
+
+
+@row("pick of 2 past held lanes")
+def _(jq: Hostile) -> None:
+    jq.limit(concurrency=1)
+    jq.call("constrain", {"id": "all", "concurrency": 1}, {"name": NAME})
+    jq.settle()
+    jq.with_keys()
+    jq.picks(count=2)
+
+
+@row("pick of 1 past 10,000 queues whose best job went")
+def _(jq: Hostile) -> None:
+    jq.call("pick", {"worker": "w", "queues": "q*"})
+    best = jq.in_queues(2 * MANY, priority=-1)
+    jq.in_queues(2 * MANY, priority=1)
+    for first in range(0, len(best), ALL):
+        jq.call("cancel", {"ids": best[first : first + ALL]})
+    jq.settle()
+    jq.picks("q*", 1)
+
+
+@row("pick of 1 with a new pattern, 10,000 queues")
+def _(jq: Hostile) -> None:
+    jq.in_queues(2 * MANY, priority=-1)
+    jq.picks("q*x*x*x*", 1)
+
+
+@row("pick of 1 while jobs expire")
+def _(jq: Hostile) -> None:
+    jq.many(expires_in=10)
+    jq.pass_s(20)
+    jq.picks(count=1)
+
+
+def filled(jq: Hostile) -> None:
+    """Waiting jobs with all that is dear to change."""
+    jq.limit(10)
+    jq.enqueue([spec | {"tags": TAGS} for spec in numbered(unique="{}")])
+
+
+@row("cancel: all of a queue, with tags, dependents, ten limits")
+def _(jq: Hostile) -> None:
+    filled(jq)
+    (job, *_) = jq.call("jobs", {"count": 1})[1:]
+    jq.many(ALL, queue="other", depends=[msgpack.unpackb(job)["id"]])
+    jq.repeated("cancel", where={"queue": NAME}, dependents="cancel")
+
+
+@row("retry: all of a queue, with tags, ten limits")
+def _(jq: Hostile) -> None:
+    filled(jq)
+    jq.finish(MANY, ERROR, **FAILURE)
+    jq.repeated("retry", where={"queue": NAME})
+
+
+@row("discard: all of a queue, with tags, ten limits")
+def _(jq: Hostile) -> None:
+    filled(jq)
+    jq.repeated("discard", where={"queue": NAME})
+
+
+@row("jobs: 1000 with tags, headers, errors, messages")
+def _(jq: Hostile) -> None:
+    jq.many(tags=TAGS, headers={f"h{number}": "v" * 50 for number in range(16)})
+    jq.finish(MANY, ERROR, **FAILURE)
+    jq.repeated("jobs")
+
+
+@row("jobs: messages of 64 KB searched")
+def _(jq: Hostile) -> None:
+    jq.many(ALL)
+    jq.finish(ALL, NIL, **FAILURE | {"message": "m" * 65_536})
+    jq.repeated("jobs", where={"message": "mmmmmmmmx"})
+
+
+@row("queues: 1000")
+def _(jq: Hostile) -> None:
+    jq.in_queues()
+    for number in range(ALL):
+        jq.call("queue", {"name": long(f"q{number}"), "set": {"done_ttl": 5, "error_max": 7}})
+    jq.repeated("queues")
+
+
+@row("workers: 1000, with 100 jobs each")
+def _(jq: Hostile) -> None:
+    jq.many(50 * ALL)
+    for number in range(ALL):
+        worker = jq.call("register", {"name": f"w{number}", "queues": [*(long(f"q{n}") for n in range(9)), "*"]})
+        if number < ALL // 2:
+            jq.start(100, worker.decode())
+    jq.repeated("workers")
+
+
+@row("usage: 1000 keys")
+def _(jq: Hostile) -> None:
+    jq.limit(rate={"limit": 100_000, "period": 1000})
+    jq.with_keys(2 * MANY)
+    jq.start()
+    jq.repeated("usage", id="limit0")
+
+
+@row("constraints: 1000 with matchers of 10 KB")
+def _(jq: Hostile) -> None:
+    for number in range(ALL):
+        match = {"name": f"n{number}", "argument.a": [f"{n:040}" for n in range(200)]}
+        jq.call("constrain", {"id": long(f"c{number}"), "concurrency": 1}, match)
+    jq.repeated("constraints")
+
+
+def yearly(jq: Hostile, times: int) -> None:
+    for number in range(ALL):
+        job = {"name": NAME, "tags": TAGS}
+        jq.call("schedule", {"id": f"s{number}", "cron": "*/5 1-23/2 29 2 *", "job": job}, ERROR)
+    jq.repeated("schedules", next=times)
+
+
+@row("schedules: 1000 with two moments")
+def _(jq: Hostile) -> None:
+    yearly(jq, 2)
+
+
+@row("schedules: 20 with 100 moments")
+def _(jq: Hostile) -> None:
+    yearly(jq, 100)
+
+
+@row("stats: series of 100 pairs over 150 hours")
+def _(jq: Hostile) -> None:
+    for _ in range(150):
+        jq.enqueue([{"name": f"n{pair}"} for pair in range(200)])
+        jq.finish(ALL)
+        jq.pass_s(3600)
+    jq.repeated("stats", by="hour", series=True)
+
+
+@row("export: 1000 records")
+def _(jq: Hostile) -> None:
+    jq.many(tags=TAGS)
+    jq.repeated("export")
+
+
+@row("audit: 1000 keys, jobs with tags under ten limits")
+def _(jq: Hostile) -> None:
+    jq.limit(10)
+    jq.with_keys(tags=TAGS)
+    jq.start(ALL)
+    jq.repeated("audit", cursor="0")
+
+
+def measure(wire: Wire, fill: Callable[[Hostile], None]) -> Figures:
+    found: dict[str, Any] = {}
+    for form in FORMS:
+        jq = Hostile(wire, form)
+        fill(jq)
+        found[f"{form}, ms"], found[f"{form}, most"] = median(jq.took_ms), max(jq.took_ms)
     return found
 
 
-def line(found: dict[str, Any]) -> str:
-    forms = [form for form in ("functions", "scripts") if form in found]
-    return found["what"] + ": " + ", ".join(f"{f} {found[f]:.2f} ({found[f'{f} most']:.2f}) ms" for f in forms)
-
-
-def slowest(found: dict[str, Any]) -> float:
-    return max(found[form] for form in ("functions", "scripts") if form in found)
-
-
-def targets(found: list[dict[str, Any]]) -> list[Target]:
-    bounded = max((one for one in found if not one["is_sized"]), key=slowest, default=None)
-    what = f"the longest bounded call ({bounded['what']})" if bounded else ""
-    return [at_most(what, slowest(bounded), LIMIT_MS, " ms")] if bounded else []
-
-
-def markdown(found: list[dict[str, Any]]) -> str:
-    rows = [[one["what"] + (" *" if one["is_sized"] else ""), one.get("functions"), one["scripts"]] for one in found]
-    text = f"Redis CPU ms of one call, the median of {CALLS}. * sized by its caller."
-    return table(["", "functions", "scripts"], rows) + "\n\n" + text
+def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
+    wire = stack.enter_context(Server()).wire()
+    rows = list(ROWS.items())[:: 4 if options.quick else 1]
+    sides = {what: partial(measure, wire, fill) for what, fill in rows}
+    note = f"ms of one call, the median of {CALLS}: the lesser of Redis' CPU and of its clock. The bound is 10 ms."
+    yield Table("The longest calls", note, sides, rounds=1)

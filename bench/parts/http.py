@@ -1,107 +1,86 @@
-"""HTTP: single enqueues against a bare Quart echo on the same Hypercorn, and 100 jobs in one POST."""
+"""What a request costs the server: its CPU, beside a bare Quart handler on the same Hypercorn settings."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-from pathlib import Path
-from statistics import median
-from typing import Any
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 
 import msgpack
-from kit.contenders import ARGUMENT, NAME
-from kit.options import Options
-from kit.processes import Program, free_port, python, start_master, wait_for_http
-from kit.report import Target, at_least, table
+from kit.engine import ARGUMENT, NAME
+from kit.load import post
+from kit.programs import Driver, Program, driver, free_port, jq_server, wait_for_http
 from kit.server import Server
-from kit.timing import medians
-from kit.wire import Wire
+from kit.tables import Figures, Options, Table
 
-CONNECTIONS = 32
-ALONE, BULK_ALONE = "POST /job, one at a time", "POST /jobs, one at a time"
 JOB = {"name": NAME, "argument": msgpack.unpackb(ARGUMENT)}
-BODIES = {"single": JOB, "jobs": {"jobs": [JOB] * 100}}
-CASES = (
-    ("echo", "/echo", "single", 1, CONNECTIONS),
-    ("POST /job", "/job", "single", 1, CONNECTIONS),
-    ("POST /jobs", "/jobs", "jobs", 100, CONNECTIONS),
-    (ALONE, "/job", "single", 1, 1),
-    (BULK_ALONE, "/jobs", "jobs", 100, 1),
+NOTE = (
+    "µs of the server's CPU for one request, 32 keep-alive connections, MessagePack, arguments of 200 bytes, one "
+    "process. Jobs/s: one POST at a time over one connection, by the clock."
 )
-"""What, path, body, jobs in it, connections. A master enqueues in one call what comes at the same time;
-what comes one at a time costs a call each."""
 
 
-def load(
-    server: Program, wire: Wire, port: int, path: str, body: Path, connections: int, seconds: float
-) -> dict[str, float]:
-    client = python("tools/load.py", str(port), path, str(body), str(connections), str(seconds), output=True)
-    with client:
-        client.line()
-        cpu_s, redis_us = server.cpu_s(), wire.cpu_us()
-        found = json.loads(client.line())
-        cpu_s, redis_us = server.cpu_s() - cpu_s, wire.cpu_us() - redis_us
-    if found["lost"] or any(not status.startswith("2") for status in found["statuses"]):
-        raise RuntimeError(f"{path}: {found['lost']} connections lost, answers {found['statuses']}")
-    return {
-        "per_s": found["requests"] / found["seconds"],
-        "server_cpu_us": cpu_s * 1e6 / found["requests"],
-        "redis_cpu_us": redis_us / found["requests"],
-        "p50_ms": found["p50_ms"],
-        "p99_ms": found["p99_ms"],
-    }
+class Side:
+    def __init__(self, server: Program, port: int, requests: int) -> None:
+        self.server, self.port, self.requests = server, port, requests
+
+    def cost(self, path: str, bodies: Sequence[bytes]) -> tuple[list[bytes], float]:
+        """The answers, and µs for a request."""
+        before = self.server.cpu_s()
+        answers, _ = post(self.port, path, bodies)
+        return answers, 1e6 * (self.server.cpu_s() - before) / len(bodies)
+
+    def rate(self, path: str, body: bytes, requests: int) -> float:
+        return requests / post(self.port, path, [body] * requests, connections=1)[1]
 
 
-def run(options: Options) -> dict[str, Any]:
-    seconds = options.scaled(4, 1, 2)
-    rounds: list[dict[str, Any]] = []
-    with Server() as redis, tempfile.TemporaryDirectory() as directory:
-        files = {name: Path(directory) / name for name in BODIES}
-        for name, file in files.items():
-            file.write_bytes(msgpack.packb(BODIES[name]))
-        echo_port, master_port = free_port(), free_port()
-        with (
-            python("tools/echo_server.py", str(echo_port)) as echo,
-            start_master(redis.path, master_port) as master,
-        ):
-            wait_for_http(echo, echo_port, "POST", "/echo")
-            wire = redis.wire()
-            for number in range(options.rounds):
-                found: dict[str, Any] = {}
-                # Whoever goes second finds a machine that is warmer or busier: change places.
-                for what, path, body, _, connections in CASES if number % 2 else CASES[::-1]:
-                    server, port = (echo, echo_port) if what == "echo" else (master, master_port)
-                    found[what] = load(server, wire, port, path, files[body], connections, seconds)
-                rounds.append(found)
-    result = {case[0]: medians([found[case[0]] for found in rounds]) for case in CASES}
-    for what, _, _, jobs, _ in CASES[1:]:
-        result[what]["jobs_per_s"] = jobs * result[what]["per_s"]
-    ratios = {
-        f"{what} over {other}": median(found[what]["per_s"] / found[other]["per_s"] for found in rounds)
-        for what, other in (("POST /job", "echo"), (BULK_ALONE, ALONE))
-    }
-    return {"connections": CONNECTIONS, "rounds": options.rounds, "cases": result, "ratios": ratios}
+def echo(side: Side) -> Figures:
+    return {"POST /job": side.cost("/job", [msgpack.packb(JOB)] * side.requests)[1]}
 
 
-def targets(result: dict[str, Any]) -> list[Target]:
-    ratios, cases = result["ratios"], result["cases"]
-    over = 100 * ratios[f"{BULK_ALONE} over {ALONE}"]
-    bulk_cpu = 100 * cases[ALONE]["server_cpu_us"] / cases[BULK_ALONE]["server_cpu_us"]
-    cpu = cases["echo"]["server_cpu_us"] / cases["POST /job"]["server_cpu_us"]
-    single = at_least("HTTP: POST /job over a bare Quart echo, requests/s", ratios["POST /job over echo"], 0.85, " ×")
-    single.value += f" (by the server's CPU {cpu:.2f} ×)"
-    bulk = at_least("HTTP: jobs/s, 100 in one POST over one, one POST at a time", over, 50, " ×", 1)
-    bulk.value += f" (by the server's CPU {bulk_cpu:.1f} ×)"
-    return [single, bulk]
+def jq(side: Side) -> Figures:
+    job, jobs = msgpack.packb(JOB), msgpack.packb({"jobs": [JOB] * 100})
+    found = {"POST /job": side.cost("/job", [job] * side.requests)[1]}
+    answers, found["POST /pick"] = side.cost("/pick", [msgpack.packb({"queues": NAME, "count": 1})] * side.requests)
+    picked = [document for answer in answers for document in msgpack.unpackb(answer)["jobs"]]
+    outcomes = [{"id": document["id"], "token": document["token"], "type": "success"} for document in picked]
+    _, found["POST /done"] = side.cost("/done", [msgpack.packb(outcome) for outcome in outcomes])
+    _, found["POST /jobs, 100"] = side.cost("/jobs", [jobs] * (side.requests // 10))
+    found["jobs/s, singly"] = side.rate("/job", job, side.requests // 4)
+    found["jobs/s, 100 in a POST"] = 100 * side.rate("/jobs", jobs, side.requests // 10)
+    return found
 
 
-def markdown(result: dict[str, Any]) -> str:
-    columns = ("per_s", "jobs_per_s", "server_cpu_us", "redis_cpu_us", "p50_ms", "p99_ms")
-    rows = [[what, *[found.get(column) for column in columns]] for what, found in result["cases"].items()]
-    head = ["", "requests/s", "jobs/s", "server CPU µs per request", "Redis CPU µs", "p50 ms", "p99 ms"]
-    note = (
-        f"{result['connections']} connections (one at a time: 1), MessagePack, 200-byte argument, one server "
-        f"process each; medians of {result['rounds']} rounds in turn. "
-        "The load generator and Redis share the cores with the server."
-    )
-    return table(head, rows) + "\n\n" + note
+def library(side: Side, client: Driver, worker: Driver) -> Figures:
+    found = {}
+    for what, program, step in (("enqueue", client, "enqueue"), ("a job's work", worker, "work")):
+        before = side.server.cpu_s()
+        told = program.step(step, side.requests)
+        found[f"{what}: client"] = told["cpu_us"] / side.requests
+        found[f"{what}: server"] = 1e6 * (side.server.cpu_s() - before) / side.requests
+    return found
+
+
+def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
+    requests = options.count(4000, 400)
+    checkouts = {"JQ": None} | ({f"JQ of {options.against.name}": options.against} if options.against else {})
+    raw, driven = {}, {}
+    for name, checkout in checkouts.items():
+        redis = stack.enter_context(Server())
+        side = Side(*stack.enter_context(jq_server(redis.path, checkout)), requests)
+        jq(Side(side.server, side.port, 100))
+        raw[name] = partial(jq, side)
+
+        redis = stack.enter_context(Server())
+        side = Side(*stack.enter_context(jq_server(redis.path, checkout)), requests)
+        url = f"http://127.0.0.1:{side.port}"
+        both = [stack.enter_context(driver("with_jq.py", url, checkout=checkout)) for _ in range(2)]
+        library(Side(side.server, side.port, 100), *both)
+        driven[name] = partial(library, side, *both)
+    port = free_port()
+    bare = stack.enter_context(Program(sys.executable, "drivers/echo.py", str(port)))
+    wait_for_http(bare, port)
+    yield Table("HTTP", NOTE, raw | {"bare Quart": partial(echo, Side(bare, port, requests))}, "JQ")
+    note = "µs of CPU. Enqueues are awaited one at a time; the worker pulls no-op jobs that wait, 32 at a time."
+    yield Table("The library by a server", note, driven, "JQ")

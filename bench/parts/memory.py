@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 
-from kit.bullmq import BullMQ, install
-from kit.contenders import ARGUMENT, JQ, Contender, Floor
-from kit.options import Options
-from kit.report import Target, at_most, table
+from kit.engine import ARGUMENT, JQ, Floor
+from kit.peers import has_bullmq
+from kit.programs import driver
 from kit.server import Server
+from kit.tables import Figures, Options, Table
 from kit.wire import Wire
 
 
@@ -24,35 +26,29 @@ def settled(wire: Wire) -> int:
     return last
 
 
-def run(options: Options) -> dict[str, Any]:
-    jobs = options.scaled(200_000, 20_000)
-    found: dict[str, float] = {}
-    contenders: list[Contender] = [Floor(), JQ(form=options.form)]
-    for contender in contenders:
-        with Server() as server:
-            wire = server.wire()
-            contender.prepare(wire)
-            wire.pipelined(contender.enqueue(100, 100))
-            before = settled(wire)
-            wire.pipelined(contender.enqueue(jobs, 100), depth=20)
-            found[contender.name] = (settled(wire) - before) / jobs - len(ARGUMENT)
-    result: dict[str, Any] = {"jobs": jobs, "bytes": found}
-    if options.peers and not (why := install()):
-        with Server() as server, BullMQ(server.path) as driver:
-            wire = server.wire()
-            driver.step("addBulk", 100)
-            before = settled(wire)
-            driver.step("addBulk", jobs)
-            found[f"BullMQ {driver.version}"] = (settled(wire) - before) / jobs - len(ARGUMENT)
-    elif options.peers:
-        result["bullmq_skipped"] = why
-    return result
+def growth(wire: Wire, enqueue: Callable[[int], object], jobs: int) -> Figures:
+    enqueue(100)
+    before = settled(wire)
+    enqueue(jobs)
+    return {"bytes": (settled(wire) - before) / jobs - len(ARGUMENT)}
 
 
-def targets(result: dict[str, Any]) -> list[Target]:
-    return [at_most("jq: bytes per waiting job above a 200-byte argument", result["bytes"]["jq"], 320, digits=0)]
+def of_engine(engine: JQ | Floor, jobs: int) -> Figures:
+    with Server() as server:
+        wire = server.wire()
+        engine.prepare(wire)
+        return growth(wire, lambda count: wire.pipelined(engine.enqueue(count, 100), depth=20), jobs)
 
 
-def markdown(result: dict[str, Any]) -> str:
-    note = f"Growth of used_memory over {result['jobs']:,} jobs with a 200-byte argument, less the argument."
-    return table(["", "bytes per waiting job"], list(result["bytes"].items())) + "\n\n" + note
+def of_bullmq(jobs: int) -> Figures:
+    with Server() as server, driver("bullmq.js", server.path) as client:
+        return growth(server.wire(), lambda count: client.step("many", count), jobs)
+
+
+def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
+    jobs = options.count(200_000, 20_000)
+    sides = {"JQ": partial(of_engine, JQ(), jobs), "floor": partial(of_engine, Floor(), jobs)}
+    if options.peers and has_bullmq():
+        sides["BullMQ"] = partial(of_bullmq, jobs)
+    note = f"Growth of used_memory over {jobs:,} waiting jobs, by job, less its argument of {len(ARGUMENT)} bytes."
+    yield Table("A waiting job", note, sides, "JQ", rounds=1)

@@ -1,4 +1,4 @@
--- What most scripts begin with: the namespace is opened, the call's arguments are taken apart.
+-- What most scripts begin with: opens the namespace and parses the call's arguments.
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 
@@ -6,8 +6,8 @@ local M = {}
 
 local MOST_IDS = 1000
 
---- Opens the namespace and takes the call's one spec.
----@param known string the fields there are, separated by blanks
+--- Opens the namespace and reads the call's only spec.
+---@param known string known fields, separated by blanks
 ---@param takes_more? boolean whether more arguments may follow
 ---@return table? spec
 ---@return string? problem
@@ -27,7 +27,7 @@ function M.spec(known, takes_more)
   return spec
 end
 
---- Checks who is said to change something, which stands in the specs of operators.
+--- Checks the field `actor`: who makes a change, in specs of operators.
 ---@return string? problem
 function M.check_actor(spec)
   if spec.actor ~= nil and not check.is_short_name(spec.actor) then
@@ -35,7 +35,7 @@ function M.check_actor(spec)
   end
 end
 
---- As spec, of an operation that may say who calls it.
+--- Like spec, for an operation that may name its caller.
 ---@param known string
 ---@return table? spec
 ---@return string? problem
@@ -64,7 +64,7 @@ function M.ids()
 end
 
 ---@cold
---- Checks an optional field that takes one of some words.
+--- Checks an optional field that must be one of some words.
 ---@param words string separated by blanks
 ---@return string? problem
 function M.check_choice(field, value, words)

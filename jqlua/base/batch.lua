@@ -1,5 +1,5 @@
--- Writes of one call, gathered so that a batch costs one command for each kind and key. Nothing reads from Redis
--- what stands here unsent.
+-- Writes of one call, buffered so that a batch costs one command for each kind and key. No code reads from Redis
+-- what is still buffered here.
 local M = {}
 
 local call = redis.call
@@ -12,17 +12,17 @@ M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
 M.removals = {} -- key of a sorted set -> {member, ...}; UNWANTED -> keys to remove
 
 ---@rare
--- Is used by a call that gathers many, so that the lists do not stay as long as they were.
+-- For a call with many writes: long lists would stay allocated otherwise.
 M.large = {}
 
 local UNWANTED = ""
 local MANY = 64
 
 ---@kept
--- A score and its text, as it was printed last.
+-- The last score formatted, and its text.
 local printed = { 0, "0" }
 
---- A member for a sorted set.
+--- Adds a member to a sorted set.
 ---@param score number whole
 function M.add(key, score, member)
   if score ~= printed[1] then
@@ -49,7 +49,7 @@ function M.remove(key, member)
 end
 
 ---@cold
---- A key that is to go.
+--- Deletes a key.
 function M.unlink(key)
   M.remove(UNWANTED, key)
 end
@@ -67,8 +67,8 @@ local function send_long(command, key, list)
 end
 
 ---@cold
---- Sends what was gathered to be added to a sorted set, for those who read it.
-function M.settle(key)
+--- Sends the buffered additions to one sorted set, before it is read.
+function M.flush_key(key)
   local list = M.adds[key]
   if list then
     M.adds[key] = nil
@@ -76,7 +76,7 @@ function M.settle(key)
   end
 end
 
---- Sends what was gathered.
+--- Sends all buffered writes.
 function M.flush()
   local writes = M.writes
   if writes[1] then

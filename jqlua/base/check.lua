@@ -1,5 +1,5 @@
--- Checking arguments. A check that fails gives the text of the error reply: nothing throws, since a
--- thrown error would carry the script's line number into the reply.
+-- Checks of arguments. A failed check returns the text of the error reply. None raises: a raised error would carry
+-- the script's line number into the reply.
 local M = {}
 
 --- One MessagePack map, and nothing behind it.
@@ -43,21 +43,21 @@ end
 M.NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 
 ---@cold
---- Names of keys, and of who changes something.
+--- Names of keys and of actors.
 function M.is_short_name(value)
   return M.is_name(value) and #value <= 100
 end
 M.SHORT_NAME = "text of 1 to 100 bytes, valid UTF-8, no control characters"
 
 ---@cold
---- As a name, but of any length up to most, also none.
+--- Like a name, but of any length up to most, or empty.
 ---@param most number bytes
 function M.is_text(value, most)
   return type(value) == "string" and #value <= most and not string.find(value, "[%z\1-\31\127]") and is_utf8(value)
 end
 
 ---@cold
---- An address to which somebody may send: http or https, without user and fragment, at most 2000 bytes.
+--- A URL to send requests to: http or https, without user and fragment, at most 2000 bytes.
 ---@return boolean
 function M.is_url(value)
   return M.is_text(value, 2000) and string.find(value, "^https?://[%w%[][^%s#]*$") ~= nil
@@ -77,7 +77,7 @@ function M.is_integer(value, low, high)
   return M.is_number(value, low, high) and value % 1 == 0
 end
 
---- A value for an error message, short whatever it is.
+--- Formats any value for an error message, shortened.
 ---@cold
 function M.show(value)
   local kind = type(value)
@@ -94,7 +94,7 @@ function M.show(value)
 end
 
 ---@cold
---- A key of the caller's as a part of an error's path, where blanks and colons have a meaning.
+--- A caller's key as part of an error's path, in which blanks and colons have a meaning.
 ---@param text string
 ---@return string
 function M.part(text)
@@ -102,7 +102,7 @@ function M.part(text)
 end
 
 ---@cold
----@param path string the argument at fault
+---@param path string of the invalid argument
 ---@param expected string
 ---@return string problem
 function M.problem(path, expected, value)
@@ -113,7 +113,7 @@ function M.problem(path, expected, value)
 end
 
 ---@cold
---- What is no URL, shown without what may be a password.
+--- Shows an invalid URL without what may be a password.
 ---@return string problem
 function M.problem_of_url(path, value)
   if type(value) == "string" then
@@ -123,9 +123,9 @@ function M.problem_of_url(path, value)
 end
 
 ---@cold
---- There is nothing of that name.
+--- No such thing exists.
 ---@param kind string job, queue, ...
----@param name any shown as it is when it is a name, as ids are
+---@param name any shown unquoted if it is a valid name
 ---@return string problem
 function M.missing(path, kind, name)
   return "NOTFOUND " .. path .. ": no such " .. kind .. ": " .. (M.is_name(name) and name or M.show(name))
@@ -146,7 +146,7 @@ function M.not_a_map(path, blob)
     .. (#blob == 0 and "no bytes" or M.show(value))
 end
 
---- The call's one spec is missing or wrong.
+--- The call's only spec is missing or invalid.
 ---@cold
 ---@param takes_more? boolean whether more arguments may follow
 function M.not_one_spec(takes_more)
@@ -173,10 +173,10 @@ local function distance(a, b)
   return row[#b]
 end
 
---- Refuses a field, naming what it may have meant.
+--- Rejects a field and suggests the closest known one.
 ---@cold
 ---@param path string of the map, "" for the call's own spec
----@param known string the names there are, separated by blanks
+---@param known string known names, separated by blanks
 function M.unknown(path, field, known)
   if type(field) ~= "string" then
     return "INVALID " .. (path == "" and "spec" or path) .. ": expected a map with text as keys, got the key "
@@ -197,8 +197,8 @@ function M.unknown(path, field, known)
 end
 
 ---@cold
---- Refuses a map that has a field nobody knows.
----@param known string the names there are, separated by blanks
+--- Rejects a map with an unknown field.
+---@param known string known names, separated by blanks
 ---@param path? string of the map; without, it is the call's own spec
 ---@return string? problem
 function M.unknown_field(spec, known, path)
@@ -229,18 +229,17 @@ function M.is_list(value, low, high)
 end
 
 ---@cold
---- Checks the entries of a list: each as it should be, and none twice.
----@param is_one fun(entry: any): boolean
----@param expected string what an entry is expected to be
----@param noun? string what a second one is called in the error
+--- Checks that each entry of a list is valid, and none a duplicate.
+---@param is_valid fun(entry: any): boolean
+---@param expected string what a valid entry is
 ---@return string? problem
-function M.distinct(list, path, is_one, expected, noun)
+function M.distinct(list, path, is_valid, expected)
   local seen = {}
   for i, entry in ipairs(list) do
-    if not is_one(entry) then
+    if not is_valid(entry) then
       return M.problem(path .. "[" .. i - 1 .. "]", expected, entry)
     elseif seen[entry] then
-      return "INVALID " .. path .. "[" .. i - 1 .. "]: " .. (noun or "") .. M.show(entry) .. " is there already"
+      return "INVALID " .. path .. "[" .. i - 1 .. "]: duplicate value " .. M.show(entry)
     end
     seen[entry] = true
   end

@@ -1,8 +1,8 @@
--- The one reader of the clock. The test build replaces this module by clock_settable.
+-- The only reader of the clock. The test build replaces this module by clock_settable.
 local M = {}
 
 ---@kept
--- A second as it is said, and in milliseconds.
+-- The last second as text, and in milliseconds.
 local second = { false, 0 }
 
 ---@return number now milliseconds since 1970, by the Redis server's clock

@@ -1,13 +1,13 @@
--- What is computed from bytes alone may be remembered, since it can never be stale: neither a restart nor a failover
--- nor another namespace changes what bytes say. A function library remembers from call to call, a script for the rest
--- of its call: its tables end with it.
+-- Memoization of what is computed from bytes alone. It is never stale: neither a restart nor a failover nor another
+-- namespace changes what bytes mean. A function library remembers from call to call, a script only until the end of
+-- its call.
 local M = {}
 
 M.LASTS = false -- true in the library, where the build says so
 local MOST = 256
 local LONGEST = 512
 
---- Remembers.
+--- Remembers a value, within a limit.
 ---@param known table bytes -> what is known of them, marked `---@kept`; [1] is their number
 ---@param bytes string
 ---@generic T

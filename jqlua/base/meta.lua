@@ -2,8 +2,8 @@
 -- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
 -- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
 -- whether changes are still to be carried out (module limits.rollout), the secret that tokens are made with. Then the
--- settings (module settings.settings), and behind them, once it was called, when (module life.pulse). Settings that
--- came later stand behind that.
+-- settings (module settings.settings), and behind them, after the first call, when calls came (module life.pulse).
+-- Settings added in later versions follow.
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
 local server = require "jqlua.base.server"
@@ -19,7 +19,7 @@ M.PULSE_OFFSET = M.HEADER_SIZE + 17 * 8 -- behind the settings of this schema
 local PULSE_FORMAT = ">dddd"
 local PULSE_SIZE = 32
 M.LATE_OFFSET = M.PULSE_OFFSET + PULSE_SIZE -- settings that came later; what is not there has its default
-M.PULSE_MS = 1000 -- it is noted once in this time
+M.PULSE_MS = 1000 -- calls are recorded at most once in this time
 local DUE_OFFSET = 5
 local CONSTRAINTS_OFFSET = 13
 M.NONE = math.huge
@@ -31,35 +31,35 @@ M.NO_CANCELLED = 4
 M.HAS_EVENTS = 8 -- events are written
 M.UNCOUNTED = 16 -- statistics are off
 M.HAS_OWN = 32 -- a queue has, or had, settings of its own
-M.HAS_WEBHOOKS = 64 -- ends of some jobs are told (module webhooks.registry)
+M.HAS_WEBHOOKS = 64 -- ends of some jobs are notified (module webhooks.registry)
 local DROPS = 8 -- of those that leave no record
 
 -- What this call knows of the namespace: a list of these.
 M.NOW_MS = 1
 M.NEXT_DUE = 2
-M.SLEEPERS = 3 -- channels that somebody sleeps on
+M.SLEEPERS = 3 -- channels with sleepers
 M.FLAGS = 4 -- their sum
 M.RAW = 5
 M.DUE_CHANGED = 6
 M.TIMER_MOVED = 7
 M.VERSION = 8 -- of the set of constraints; 0: there never was one
-M.ADDED = 9 -- the version in which one was last added: jobs that waited then have to be looked at
+M.ADDED = 9 -- the version in which one was last added: jobs that waited then must be placed again
 M.PENDING = 10 -- 1: changes of constraints are not carried out yet; stored with CROWDED, as the second flag
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
-M.TAGGED = 12 -- jobs came to tags, or left them (module job.tags)
+M.TAGGED = 12 -- tags of jobs changed (module job.tags)
 M.SECRET = 13
 M.SECONDS = 14 -- the moment, as texts
 M.MICROS = 15
-M.RANDOM = 16 -- the random part of the tokens that this call gives out, once it is made, or false
-M.RUN = 17 -- the part of records that tells of what this call starts for its worker, once it is made, or false
-M.DROPPED = 18 -- the sum of the flags of what leaves no record
+M.RANDOM = 16 -- random part of this call's tokens, or false before the first
+M.RUN = 17 -- run section of the records of jobs this call starts, or false before the first
+M.DROPPED = 18 -- sum of the flags of states that leave no record
 M.EVENTS = 19 -- whether events are written
 M.COUNTED = 20 -- whether statistics are kept
-M.SPENT = 21 -- of what the call may cost (module job.budget)
-M.RAN_MS = 22 -- when it was last called, as far as that is noted
-local KNOWN = 23 -- the bytes that say all this; empty once something is different
-M.NOTICED = 24 -- whether what happens to any job may concern somebody: events are written, or there are webhooks
-M.CROWDED = 25 -- whether a bound of what the namespace takes is near (module settings.bounds)
+M.SPENT = 21 -- of the call's budget (module job.budget)
+M.RAN_MS = 22 -- when the last call came, as far as recorded
+local KNOWN = 23 -- the encoded header; empty once something changed
+M.NOTICED = 24 -- whether events are written or webhooks exist, so that any job's changes may matter to others
+M.CROWDED = 25 -- whether a limit of the namespace is near (module settings.bounds)
 M.state = {
   0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, 0, "", false,
   false,
@@ -74,16 +74,16 @@ local function refusal(raw, schema)
     return "VERSION namespace " .. KEYS[1] .. " is not set up: load the scripts, or run setup"
   end
   return "VERSION namespace " .. KEYS[1] .. " holds data of schema " .. tostring(schema)
-    .. ", these scripts know " .. M.SCHEMA .. ": use scripts of its version"
+    .. ", these scripts use " .. M.SCHEMA .. ": use scripts of that version"
 end
 
 ---@cold
---- What is wrong with the keys of a call that may create the namespace.
+--- Checks the keys of a call that may create the namespace.
 ---@return string? problem
 function M.name_problem()
   if #KEYS == 2 and not string.find(KEYS[1], "^{[!-z|~]+}$") or #(KEYS[1] or "") > 66 then
     return "INVALID namespace: expected {tag}, the tag 1 to 64 printable ASCII characters other than braces and blanks"
-  elseif KEYS[1]:find(":%*/%d+}$") then
+  elseif #KEYS == 2 and KEYS[1]:find(":%*/%d+}$") then
     return "INVALID namespace: " .. KEYS[1] .. " names all partitions of a cluster"
   elseif #KEYS ~= 2 or KEYS[2] ~= keys.META then
     return refusal()
@@ -112,7 +112,7 @@ function M.save_flags(flags)
   redis.call("SETRANGE", keys.META, M.FLAGS_OFFSET, string.char(flags))
 end
 
---- Reads clock and header, and whatever else the script needs in the same command. Before any write.
+--- Reads the clock and the header, and further keys in the same command. Must precede any write.
 ---@param ... string further keys of strings
 ---@return string? problem the error to reply with
 ---@return table raws values of all keys, from the second on those asked for
@@ -141,11 +141,11 @@ function M.open(...)
 end
 
 ---@cold
---- What tokens are made with, so that nobody can tell one from what is seen of the job.
+--- A secret that tokens are derived from, so that they cannot be guessed.
 ---@return string secret 8 bytes
 function M.new_secret()
   local _, seconds, micros = clock.now()
-  local info = redis.pcall("INFO", "server") -- run_id is random; who may not ask does without
+  local info = redis.pcall("INFO", "server") -- run_id is random; optional, since the user may lack the right
   info = type(info) == "string" and info or ""
   local digest = redis.sha1hex(seconds .. "." .. micros .. " " .. KEYS[1] .. info)
   return (digest:sub(1, 16):gsub("..", function(digits)
@@ -154,10 +154,10 @@ function M.new_secret()
 end
 
 ---@kept
--- The digest of a second: which one it is, and its digits.
+-- The last second whose digest was computed, and the digest.
 local known_digest = { false, "" }
 
---- The part of a token that a failover which lost writes cannot give out again, and that a stranger cannot guess.
+--- The random part of a token: never reused after a failover that lost writes, and not guessable.
 ---@return string random 12 hexadecimal digits, the same throughout a call
 function M.random()
   local state = M.state
@@ -173,7 +173,7 @@ function M.random()
   return random
 end
 
---- Something is different from what the header said when it was read.
+--- Changes a field of the header.
 ---@param field number
 function M.set(field, value)
   M.state[field] = value
@@ -187,14 +187,14 @@ function M.set_due(at_ms)
 end
 
 ---@cold
---- Writes the due moment back.
+--- Writes the next due moment.
 function M.save()
   M.state[M.DUE_CHANGED] = false
   redis.call("SETRANGE", keys.META, DUE_OFFSET, struct.pack(">d", M.state[M.NEXT_DUE]))
 end
 
 ---@cold
---- Writes what is said of constraints, and whether a bound is near.
+--- Writes the header's fields about constraints, and whether a limit is near.
 function M.save_constraints()
   local state = M.state
   redis.call("SETRANGE", keys.META, CONSTRAINTS_OFFSET,
@@ -202,7 +202,7 @@ function M.save_constraints()
 end
 
 ---@cold
---- Since when calls came without a long break, the last moment noted, and from when to when none could come.
+--- When calls began to come without a long gap, the last one recorded, and the last outage from and to.
 function M.pulse()
   local raw = M.state[M.RAW]
   if #raw < M.PULSE_OFFSET + PULSE_SIZE then
@@ -226,7 +226,7 @@ function M.save_sleepers(count)
   redis.call("SETRANGE", keys.META, SLEEPERS_OFFSET, struct.pack(">I2", count))
 end
 
----@return number ms for how long nothing becomes ready by time alone; -1 when nothing is planned
+---@return number ms until something becomes ready by time alone; -1 if nothing is scheduled
 function M.next_ms()
   local state = M.state
   local left = state[M.NEXT_DUE] - state[M.NOW_MS]

@@ -1,9 +1,9 @@
--- Places in a sorted set by position: what stands in it in order of (score, member).
+-- Ranks in a sorted set by position, a position being (score, member).
 local M = {}
 
 local call = redis.call
 
---- How many members of a set come no later than a position, whether anything stands there or not.
+--- How many members of a set are at or before a position, whether a member is there or not.
 ---@param score number
 ---@param member string
 ---@return number
@@ -23,7 +23,7 @@ function M.behind(key, score, member)
 end
 
 ---@cold
---- How many come before a position, and how many no later.
+--- How many are before a position, and how many at or before it.
 ---@return number before
 ---@return number behind
 function M.around(key, score, member)

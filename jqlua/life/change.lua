@@ -1,5 +1,5 @@
 ---@lazy
--- Changes of jobs that are there already.
+-- Changes of existing jobs.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
@@ -41,7 +41,7 @@ local function check_field(field, value, path)
 end
 
 ---@param blob string MessagePack map
----@param i number its place, for errors
+---@param i number its index, for errors
 ---@param has_argument boolean
 ---@return table? change {id, queue?, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
 ---@return string? problem
@@ -82,7 +82,7 @@ local function save_options(job, options)
   job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
---- When a job that waits may start.
+--- Sets when a waiting job may start.
 ---@param due_ms number
 local function set_time(job, due_ms)
   local now, state = meta.state[meta.NOW_MS], job[jobs.STATE]
@@ -90,9 +90,9 @@ local function set_time(job, due_ms)
     return
   end
   local queue = queues.load(job[jobs.QUEUE])
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   if job[jobs.ATTEMPT] == 0 or state == states.BLOCKED then
-    -- One that is blocked has nothing else to wait for when its time has come.
+    -- A blocked job whose time has come waits only for other jobs.
     options.ready_ms = (due_ms > now or state ~= states.BLOCKED) and due_ms or nil
     save_options(job, options)
   end
@@ -111,13 +111,13 @@ local function set_time(job, due_ms)
 end
 
 local function set_tags(job, new_tags)
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   tags.replace(job, options.tags or {}, new_tags)
   options.tags = new_tags[1] and new_tags or nil
   save_options(job, options)
 end
 
---- Changes a job that waits.
+--- Changes a waiting job.
 ---@param changed table {queue?, priority?, due_ms?, max_retry?, timeout?, tags?}
 ---@param argument? string
 local function change_waiting(job, changed, argument)
@@ -136,11 +136,11 @@ local function change_waiting(job, changed, argument)
     moving.move(job, changed.queue, changed.priority or job[jobs.PRIORITY])
   elseif is_ready and (argument or changed.priority or changed.tags) then
     placement.relocate(job, changed.priority or job[jobs.PRIORITY], argument)
-    batch.flush() -- before it may go somewhere else
+    batch.flush() -- before it may be moved
   else
     job[jobs.PRIORITY] = changed.priority or job[jobs.PRIORITY]
     if argument then
-      batch.flush() -- who places it reads it
+      batch.flush() -- placement reads it
     end
   end
   if changed.due_ms then
@@ -149,11 +149,11 @@ local function change_waiting(job, changed, argument)
   jobs.save(job)
 end
 
---- Of a job that does not wait, only tags can be changed.
+--- Of a job that is not waiting, only tags can be changed.
 ---@param job table? job
 ---@param argument? string
----@return string? answer why it is not
-function M.why_not(job, change, argument)
+---@return string? answer why it cannot be changed
+function M.refusal(job, change, argument)
   if not job then
     return "NOTFOUND"
   elseif not states.is_of(job[jobs.STATE], states.WAITING) then
@@ -165,12 +165,12 @@ function M.why_not(job, change, argument)
   end
 end
 
---- Carries a change out.
+--- Applies a change.
 ---@param job table? job
 ---@param argument? string
 ---@return string answer
 function M.apply(job, change, argument)
-  local why_not = M.why_not(job, change, argument)
+  local why_not = M.refusal(job, change, argument)
   if why_not then
     return why_not
   elseif not states.is_of(job[jobs.STATE], states.WAITING) then
@@ -185,8 +185,8 @@ function M.apply(job, change, argument)
   return states.name(job[jobs.STATE])
 end
 
---- Whether the namespace has room for the queues and tags that jobs are to have, and the call for the matching that
---- those take which wait. Before any write.
+--- Checks the namespace's limits for the jobs' new queues and tags, and the call's limit for matching the waiting ones.
+--- Must precede any write.
 ---@param changes table[]
 ---@return string? problem
 function M.check(changes)
@@ -194,7 +194,7 @@ function M.check(changes)
   local new_queues, new_count = {}, 0
   for i, change in ipairs(changes) do
     local job, argument = jobs.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
-    if not M.why_not(job, change, argument) then
+    if not M.refusal(job, change, argument) then
       local problem = is_crowded and change.tags
         and admission.check_tags(admitted, change.tags, "jobs[" .. i - 1 .. "]")
       local name = change.queue
@@ -213,7 +213,7 @@ function M.check(changes)
   return constraints.check_asked(waiting, "jobs")
 end
 
---- A job that waits gets what another with its unique key brought.
+--- Replaces a waiting job's argument and times by those of another with its unique key.
 ---@param new table as jobspec gives it
 function M.replace(job, new, argument)
   local now = meta.state[meta.NOW_MS]

@@ -1,4 +1,4 @@
--- What enqueueing rarely needs: call options, request tokens, limits, jobs that wait for their time.
+-- What enqueue rarely needs: call options, request tokens, limits, scheduled jobs.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local admission = require "jqlua.life.admission"
@@ -35,7 +35,7 @@ function M.parse_options(blob)
 end
 
 ---@cold
---- A spec without its headers: who asks again may do so under another span of the same trace.
+--- A spec without its headers: a retried call may be another span of the same trace.
 local function without_headers(blob)
   local parts = {}
   for field, value in pairs(check.map(blob)) do
@@ -48,7 +48,7 @@ local function without_headers(blob)
 end
 
 ---@cold
---- What tells this call from another with the same token.
+--- A digest of the call's arguments, to detect another call with the same token.
 function M.digest()
   local digests = {}
   for i = 2, #ARGV, 2 do
@@ -59,10 +59,10 @@ function M.digest()
 end
 
 ---@cold
---- Whether a job with a unique key will not be created.
----@param seen table keys of jobs that are created before it in the call
-local function is_there(new, seen)
-  local options = jobs.options(new)
+--- Whether a job is not created because its unique key is held.
+---@param seen table keys of earlier jobs in the call
+local function is_duplicate(new, seen)
+  local options = jobs.copy_options(new)
   local key = options.unique
   if not key or seen[key] then
     return key ~= nil
@@ -70,13 +70,13 @@ local function is_there(new, seen)
   local holder = unique.holder(key)
   local job = holder and jobs.read(holder)
   seen[key] = holder == nil or (options.if_exists == "latest" and job and job[jobs.STATE] == states.RUNNING
-    and not jobs.options(job).unique_within)
+    and not jobs.copy_options(job).unique_within)
   return not seen[key]
 end
 
 ---@cold
---- Several queues, or one that has a limit or is new.
----@param raws table from its fourth on, the queues' records
+--- Loads and checks several queues, or one that is new or has a limit.
+---@param raws table the queues' records, from the fourth on
 ---@return table by_name the queues
 ---@return string? problem
 function M.queues(names, raws, new_jobs)
@@ -88,7 +88,7 @@ function M.queues(names, raws, new_jobs)
   for i, new in ipairs(new_jobs) do
     local queue = by_name[new[jobs.QUEUE]]
     local max = queue[queues.MAX_WAITING]
-    local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
     if queue[queues.IS_NEW] and not is_known and not is_made[queue] then
       made, is_made[queue] = made + 1, true
       local problem = admission.check_queues(queue[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
@@ -100,7 +100,7 @@ function M.queues(names, raws, new_jobs)
       waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
       if waiting[queue] > max then
         return by_name, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
-          .. " may hold max_waiting " .. max .. " jobs that wait"
+          .. " has reached max_waiting " .. max
       end
     end
   end
@@ -108,13 +108,13 @@ function M.queues(names, raws, new_jobs)
 end
 
 ---@cold
---- Whether the jobs that will be created bring nothing that is too much for the namespace.
+--- Checks the namespace's limits for the jobs that will be created.
 ---@param first number index in ARGV of the first argument
 ---@return string? problem
 function M.check_new(new_jobs, first)
   local admitted, keys_seen = admission.begin(), {}
   for i, new in ipairs(new_jobs) do
-    local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
     local problem = not is_known
       and admission.check_job(admitted, new, ARGV[first + 2 * i - 2], "jobs[" .. i - 1 .. "]")
     if problem then
@@ -124,15 +124,15 @@ function M.check_new(new_jobs, first)
 end
 
 ---@cold
---- When the job may start, and when it ends unless it did.
----@param is_blocked? boolean it waits for others besides
+--- When the job may start, and when it expires.
+---@param is_blocked? boolean whether it also waits for other jobs
 ---@return string state
 ---@return number score
 local function schedule(new, queue, is_blocked)
   local now = meta.state[meta.NOW_MS]
   local to, score = states.QUEUED, new[jobs.PRIORITY]
   local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
-  local options = jobs.options(new)
+  local options = jobs.copy_options(new)
   if due_ms and due_ms > now then
     to, score = states.SCHEDULED, due_ms
     options.ready_ms = due_ms
@@ -149,18 +149,18 @@ local function schedule(new, queue, is_blocked)
   return to, score
 end
 
---- Whether a queue must take note of a job that comes to it.
+--- Whether a new job changes its queue's record.
 ---@return boolean
-function M.is_news(new, queue)
+function M.changes_queue(new, queue)
   return new[jobs.NAME] ~= new[jobs.QUEUE] and queue[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED
     or queue[queues.VERSION] < meta.state[meta.ADDED]
 end
 
 ---@cold
---- Finds where a new job is to wait. Its state says so, and its record has still to be written.
----@param new table with its id, of its own
+--- Finds where a new job waits and sets its state; the caller writes its record.
+---@param new table with its id; not shared
 ---@param argument string
----@param is_blocked? boolean it waits for other jobs
+---@param is_blocked? boolean whether it waits for other jobs
 ---@return number score in the set of its state
 function M.place(new, queue, argument, is_blocked)
   local to, score = states.QUEUED, new[jobs.PRIORITY]
@@ -171,7 +171,7 @@ function M.place(new, queue, argument, is_blocked)
     to, score = states.BLOCKED, 0
     queue[queues.CHANGED] = queue[queues.CHANGED] or queue[queues.IS_NEW]
   end
-  if M.is_news(new, queue) then
+  if M.changes_queue(new, queue) then
     placement.admit(new, queue)
   end
   if to == states.QUEUED and not queues.is_free(queue, new[jobs.NAME]) then

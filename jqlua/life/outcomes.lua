@@ -1,10 +1,10 @@
--- What a worker says of an attempt, checked and carried out.
+-- Outcomes that workers report: parses and applies them.
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local attempts = require "jqlua.life.attempts"
 local failure = require "jqlua.life.failure"
-local following = require "jqlua.life.following"
+local continuation = require "jqlua.life.continuation"
 local memory = require "jqlua.base.memory"
 local request = require "jqlua.life.request"
 local wishes = require "jqlua.pick.wishes"
@@ -45,8 +45,7 @@ local function is_iso8601(text)
 end
 
 ---@kept
--- What calls of finish say besides outcomes, by its bytes; of those that end with a request, by the bytes in front
--- of it.
+-- Parsed first arguments of finish, by their bytes; if they end with a request, by the bytes before it.
 local known = {}
 ---@kept
 local known_with_token = {}
@@ -97,27 +96,27 @@ function M.read_call(blob)
   return call, nil, request_token, before
 end
 
---- Checks a field that successes or failures alone have.
+--- Checks a field that only successes or only failures have.
 ---@param path string of the outcome, for errors
 ---@return string|false|nil expected what the value is not
----@return string? problem another one
+---@return string? problem a complete error
 local function check_more(outcome, field, value, path)
   if field == "move" or field == "resume" or field == "enqueue" then
     if outcome.type == "failure" then
-      return nil, "INVALID " .. path .. "." .. field .. ": only an outcome of type success has it"
+      return nil, "INVALID " .. path .. "." .. field .. ": only valid with type success"
     elseif outcome.type ~= "success" then
       return nil, check.unknown(path, field, FIELDS)
     elseif field == "move" then
-      return nil, following.check_move(value, path .. ".move")
+      return nil, continuation.check_move(value, path .. ".move")
     elseif field == "resume" then
-      return nil, following.check_resume(outcome, path .. ".resume")
+      return nil, continuation.check_resume(outcome, path .. ".resume")
     end
     return not check.is_integer(value, 1, 1000) and "an integer from 1 to 1000"
   elseif field ~= "reason" and field ~= "should_retry" and field ~= "retry_in" and field ~= "message"
     and field ~= "group" then
     return nil, check.unknown(path, field, FIELDS)
   elseif outcome.type ~= "failure" then
-    return nil, "INVALID " .. path .. "." .. field .. ": only an outcome of type failure has it"
+    return nil, "INVALID " .. path .. "." .. field .. ": only valid with type failure"
   elseif field == "reason" then
     return value ~= "other" and value ~= "timeout" and '"other" or "timeout"'
   elseif field == "should_retry" then
@@ -131,7 +130,7 @@ local function check_more(outcome, field, value, path)
 end
 
 ---@param blob string MessagePack map
----@param i number its place, for errors
+---@param i number its index, for errors
 ---@return table? outcome
 ---@return string? problem
 function M.parse(blob, i)
@@ -176,13 +175,13 @@ function M.parse(blob, i)
 end
 
 ---@cold
---- An outcome for an attempt that does not run.
+--- The answer to an outcome of an attempt that is not running.
 ---@return string answer
-local function late(job, outcome)
+local function stale_answer(job, outcome)
   if not job then
     return "NOTFOUND"
   end
-  local how = attempts.ended_how(job, outcome.token)
+  local how = attempts.how_ended(job, outcome.token)
   if how == jobs.TAKEN then
     return "CANCELLED"
   elseif how == jobs.SUCCEEDED and outcome.type == "success" then
@@ -198,24 +197,24 @@ local function late(job, outcome)
   return "LOST"
 end
 
---- Carries an outcome out, if the attempt still runs.
----@param job table? the job
----@return string|table answer state, or why not; with what follows {state, id, created, ...}
+--- Applies an outcome, if the attempt still runs.
+---@param job table?
+---@return string|table answer state, or why not; with enqueue {state, id, created, ...}
 function M.apply(job, outcome, blob)
-  if not job or not attempts.runs(job, outcome.token) then
-    return late(job, outcome)
+  if not job or not attempts.is_running(job, outcome.token) then
+    return stale_answer(job, outcome)
   end
   if outcome.resume then
-    return following.resume(job, outcome, blob)
+    return continuation.resume(job, outcome, blob)
   elseif outcome.type == "success" then
     local state = "done"
     if outcome.move then
-      following.move(job, outcome, blob)
+      continuation.move(job, outcome, blob)
       state = states.name(job[jobs.STATE])
     else
       attempts.succeed(job, blob, outcome.finished_at)
     end
-    return outcome.jobs and following.enqueue(outcome, state) or state
+    return outcome.jobs and continuation.enqueue(outcome, state) or state
   end
   return failure.fail(job, jobs.FAILED, outcome, blob)
 end

@@ -1,4 +1,4 @@
--- Jobs that go back to their queues because whoever had them does not want them.
+-- Releases jobs: they return to their queues.
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local attempts = require "jqlua.life.attempts"
@@ -18,9 +18,9 @@ end
 
 ---@param pairs_held table[] {id, token}
 ---@param delay_s number
----@param each? fun(of: table) called for each job that was given back
----@param before? fun(of: table) called for each job before it is
----@param message? string why, as history tells it
+---@param each? fun(job: table) called for each job that was released
+---@param before? fun(job: table) called for each job before
+---@param message? string why, for the history
 ---@return string[] answers
 function M.all(pairs_held, delay_s, each, before, message)
   local answers = {}
@@ -28,16 +28,16 @@ function M.all(pairs_held, delay_s, each, before, message)
     local job = jobs.read(pair[1])
     if not job then
       answers[i] = "NOTFOUND"
-    elseif attempts.runs(job, pair[2]) then
+    elseif attempts.is_running(job, pair[2]) then
       if before then
         before(job)
       end
-      answers[i] = attempts.give_back(job, delay_s, message)
+      answers[i] = attempts.release(job, delay_s, message)
       if each then
         each(job)
       end
     else
-      local how = attempts.ended_how(job, pair[2])
+      local how = attempts.how_ended(job, pair[2])
       answers[i] = how == jobs.TAKEN and "CANCELLED" or how ~= jobs.GIVEN_BACK and "LOST"
         or job[jobs.STATE] == states.SCHEDULED and "scheduled"
         or "queued"

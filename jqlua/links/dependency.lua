@@ -1,5 +1,5 @@
 ---@lazy
--- What is said of a job's dependencies after it was enqueued, checked.
+-- Parses and checks changes of a job's dependencies.
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local dependents = require "jqlua.links.dependents"
@@ -34,13 +34,13 @@ function M.check(spec)
   for i, id in ipairs(spec.add or {}) do
     for _, removed in ipairs(spec.remove or {}) do
       if id == removed then
-        return "INVALID add[" .. i - 1 .. "]: " .. check.show(id) .. " is to be removed as well"
+        return "INVALID add[" .. i - 1 .. "]: " .. check.show(id) .. " is also in remove"
       end
     end
   end
 end
 
---- The ids a job depends on when this is done, in order.
+--- The ids a job depends on after the change, in order.
 ---@return string[]
 local function resulting(options, spec)
   local gone, known, all = {}, {}, {}
@@ -69,7 +69,7 @@ function M.read(spec)
     return nil, nil, "CONFLICT id: job " .. spec.id .. " is " .. states.name(job[jobs.STATE])
       .. ", expected one that is queued, scheduled or blocked and never started"
   end
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   if #resulting(options, spec) > jobspec.MOST_DEPENDS then
     return nil, nil, "INVALID add: expected at most " .. jobspec.MOST_DEPENDS .. " dependencies in all"
   end
@@ -77,7 +77,7 @@ function M.read(spec)
   local added = {}
   for i, id in ipairs(spec.add or {}) do
     local path = "add[" .. i - 1 .. "]"
-    local problem = serial.never_given(path, id, last)
+    local problem = serial.id_problem(path, id, last)
     if problem then
       return nil, nil, problem
     end
@@ -94,9 +94,9 @@ function M.read(spec)
   return job, added
 end
 
---- Has the job's record say what it depends on.
+--- Stores the dependencies in the job's record.
 function M.note(job, spec)
-  local options = jobs.options(job)
+  local options = jobs.copy_options(job)
   local all = resulting(options, spec)
   options.depends = all[1] and all or nil
   options.if_failed = spec.if_failed or options.if_failed

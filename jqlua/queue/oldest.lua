@@ -1,8 +1,8 @@
 ---@lazy
--- Since when a queue's oldest ready job waits. When a job became ready stands in its record alone, but never before
--- the moment in its id; and jobs that wait stand in order of id within a priority. So the first of a priority that is
--- younger than the oldest known ends the look there, mostly after one record. Jobs that constraints hold stand in the
--- same set as those of other lanes.
+-- Since when a queue's oldest ready job has been ready. Only a job's record says when it became ready, but not before
+-- the time in its id; and waiting jobs are in order of id within a priority. So the first of a priority that is younger
+-- than the oldest known ends the search there, mostly after one record. Jobs that constraints hold are in the same set
+-- as those of other lanes.
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
@@ -13,25 +13,26 @@ local M = {}
 
 local call = redis.call
 
--- Of each of a queue's two sets, so many jobs and priorities are looked at, the worst priority first: there jobs wait
+-- So many jobs and priorities of each of a queue's two sets are read, the worst priority first: there jobs wait
 -- longest.
 local MOST = 100
 local CHUNK = 20
 local READY = { states.QUEUED, states.IN_LANE }
 
---- Since when a job that waits for a worker does.
+--- Since when a job has been ready.
 ---@return number ms
 local function since(job)
   local created_ms = jobs.created_ms(job[jobs.ID])
-  local ready_ms = job[jobs.ATTEMPT] > 0 and job[jobs.ENDED_MS] or job[jobs.OPTIONS] ~= "" and jobs.given(job).ready_ms
+  local ready_ms = job[jobs.ATTEMPT] > 0 and job[jobs.ENDED_MS]
+    or job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms
   return math.max(created_ms, ready_ms or created_ms)
 end
 
---- The oldest of jobs of one priority and what is known.
+--- The oldest of the jobs of one priority and the oldest so far.
 ---@param oldest number ms
----@param most number how many to look at
+---@param most number how many to read
 ---@return number oldest
----@return number looked at
+---@return number looked how many were read
 ---@return table? job if it is one of these
 local function of_priority(key, priority, oldest, most)
   local looked, oldest_job = 0, nil
@@ -47,7 +48,7 @@ local function of_priority(key, priority, oldest, most)
       if jobs.created_ms(id) >= oldest then
         return oldest, looked + i, oldest_job
       end
-      local job = jobs.note(id, raws[i])
+      local job = jobs.from_record(id, raws[i])
       local since_ms = job and since(job)
       if job and since_ms < oldest then
         oldest, oldest_job = since_ms, job

@@ -1,5 +1,5 @@
 ---@lazy
--- What is said of a schedule, checked.
+-- Parses and checks schedules.
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local cron = require "jqlua.schedules.cron"
@@ -37,7 +37,7 @@ local function check_when(spec)
     end
     for _, field in ipairs({ "utc_offset", "tz", "timezone" }) do
       if spec[field] ~= nil then
-        return "INVALID " .. field .. ": only a schedule with cron has it"
+        return "INVALID " .. field .. ": only valid with cron"
       end
     end
     if spec.offset ~= nil and not check.is_number(spec.offset, 0, spec.every) then
@@ -49,7 +49,7 @@ local function check_when(spec)
   if not parsed then
     return "INVALID cron: " .. problem
   elseif spec.offset ~= nil then
-    return "INVALID offset: only a schedule with every has it"
+    return "INVALID offset: only valid with every"
   elseif spec.utc_offset ~= nil and not check.is_integer(spec.utc_offset, -1440, 1440) then
     return check.problem("utc_offset", "whole minutes from -1440 to 1440", spec.utc_offset)
   end
@@ -86,18 +86,18 @@ local function check_job(job_spec)
   end
   for _, field in ipairs({ "run_at", "depends" }) do
     if job_spec[field] ~= nil then
-      return "INVALID job." .. field .. ": the job of a schedule cannot have it"
+      return "INVALID job." .. field .. ": not valid for the job of a schedule"
     end
   end
   local read, problem = jobspec.read(job_spec, "job", 0)
   if read and type(job_spec.headers) == "table" and next(job_spec.headers) == nil then
-    job_spec.headers = nil -- as of a job; it would be shown as an empty list
+    job_spec.headers = nil -- like a job's; it would be shown as an empty list
   end
   return problem
 end
 
---- Takes the argument of a call that has the job made at once.
----@return table? spec nil too when it is another call
+--- Parses the argument of a call that creates the job at once.
+---@return table? spec nil also for another call
 ---@return string? problem
 function M.parse_run()
   local spec = #ARGV == 1 and check.map(ARGV[1])
@@ -117,7 +117,7 @@ function M.parse_run()
   return spec
 end
 
---- Takes the call's arguments: a spec and an argument.
+--- Parses the call's arguments: a spec and an argument.
 ---@return table? spec
 ---@return string? problem
 function M.parse()

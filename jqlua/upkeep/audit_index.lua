@@ -1,5 +1,5 @@
 ---@lazy
--- The part of the audit that is about the indexes of tags and of failures, against the job records and back.
+-- Audit of the indexes of tags and of failures, against the job records and back.
 local keys = require "jqlua.base.keys"
 local failure_groups = require "jqlua.job.failure_groups"
 local jobs = require "jqlua.job.jobs"
@@ -10,7 +10,7 @@ local M = {}
 
 local call = redis.call
 
--- Of a larger set, the first are looked at.
+-- Of a larger set, the first are checked.
 local MOST_MEMBERS = 300
 
 local function report(problems, ...)
@@ -18,14 +18,14 @@ local function report(problems, ...)
 end
 
 local function tags_of(job)
-  return job[jobs.OPTIONS] ~= "" and jobs.options(job).tags or {}
+  return job[jobs.OPTIONS] ~= "" and jobs.copy_options(job).tags or {}
 end
 
 local function group_of(job)
   return failure_groups.group_of(call("GET", keys.EXTRA .. job[jobs.ID]))
 end
 
---- What must be there for a job.
+--- Checks the index entries of a job.
 ---@param job table
 function M.check_job(job, problems)
   local id = job[jobs.ID]
@@ -43,7 +43,7 @@ function M.check_job(job, problems)
       report(problems, "job", id, "is missing among the failures of group", group)
     end
   end
-  if (tags[1] or jobs.options(job).unique_for or job[jobs.STATE] == states.ERROR)
+  if (tags[1] or jobs.copy_options(job).unique_for or job[jobs.STATE] == states.ERROR)
     and not queues.has(queue, queues.INDEXED) then
     report(problems, "queue", job[jobs.QUEUE], "has jobs in indexes and does not know it")
   end
@@ -86,7 +86,7 @@ function M.check_group(group, problems)
   end
 end
 
---- A list of names: each must have its set.
+--- Checks a list of names: each must have its set.
 ---@param list string key
 ---@param prefix string of the sets' keys
 function M.check_names(list, prefix, problems)

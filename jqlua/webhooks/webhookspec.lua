@@ -1,5 +1,5 @@
 ---@lazy
--- What is said of a webhook, checked.
+-- Parses and checks webhooks.
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
@@ -29,7 +29,7 @@ local function parse_on(on)
   return letters, problem
 end
 
---- Takes the call's arguments: a spec and a matcher.
+--- Parses the call's arguments: a spec and a matcher.
 ---@return table? hook as of registry.all
 ---@return string? problem
 ---@return table? spec
@@ -50,7 +50,7 @@ function M.parse()
   if spec.id == registry.OWN then
     if spec.url ~= nil or spec.on ~= nil or match ~= "" then
       local field = spec.url ~= nil and "url" or spec.on ~= nil and "on" or "match"
-      return nil, "INVALID " .. field .. ": " .. registry.OWN .. " has secrets only, for what jobs ask for themselves"
+      return nil, "INVALID " .. field .. ": " .. registry.OWN .. " takes only secrets, which sign what jobs notify"
     end
     return { i = spec.id, o = "" }, nil, spec
   elseif not check.is_url(spec.url) then

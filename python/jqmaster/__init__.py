@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from jqmaster.client.flow import Flow, Progress
     from jqmaster.client.handle import Handle, JobCancelled, JobError, JobSkipped, NoResult
     from jqmaster.client.live import State
-    from jqmaster.client.sealing import Encrypted
-    from jqmaster.client.storing import Directory, Stored
     from jqmaster.client.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
     from jqmaster.engine.replies import Job
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "JQ",
     "Call",
-    "Directory",
-    "Encrypted",
     "Engine",
     "Flow",
     "FollowUp",
@@ -54,7 +50,6 @@ __all__ = [
     "Progress",
     "ResumeAfter",
     "State",
-    "Stored",
     "Task",
     "Worker",
     "__version__",
@@ -71,8 +66,6 @@ _NAMES = {
     "client.flow": "Flow Progress",
     "client.handle": "Handle JobCancelled JobError JobSkipped NoResult",
     "client.live": "State",
-    "client.sealing": "Encrypted",
-    "client.storing": "Directory Stored",
     "client.task": "Call Task",
     "engine.engine": "Engine connect",
     "engine.replies": "Job",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jqmaster.client.link import Link
@@ -85,9 +86,10 @@ class JQ(Registry):
     @contextmanager
     def using(self, url: str, namespace: str | None = None) -> Iterator[None]:
         """Within it the object is that of another server: for tests."""
-        chosen = {"url": url, "namespace": namespace or self.namespace, "_names_namespace": namespace is not None}
+        named = namespace is not None
+        target = replace(self.target, url=url, namespace=namespace or self.namespace, names_namespace=named)
         # A link of its own also where the jobs of this object run at once where they are enqueued.
-        with self._linked(Link(self._transport, self.serializer)), self.connected(self.connection() | chosen):
+        with self._linked(Link(target.transport, self.serializer)), self.connected(target):
             try:
                 yield
             finally:

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from jqmaster.client.immediate import MemoryLink, outside_of_loops
+from jqmaster.client.immediate import MemoryLink
 from jqmaster.client.registry import Registry
 from jqmaster.client.worker import Runner, queues_of
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
+from jqmaster.worker.beats import Key
+from jqmaster.worker.ending import Outcome
+from jqmaster.worker.notes import outside_of_loops
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
-from jqmaster.worker.worker import Key, Outcome, Worker
+from jqmaster.worker.worker import Worker
 
 LOOK_S = 0.2
 GONE_S = 5.0
@@ -50,10 +53,10 @@ async def aburst(
             failed.append(cause)
 
     source: _Burst
-    if jq.is_redis:
-        source = _RedisBurst.from_url(jq.url, jq.namespace, wanted, form=jq.form)
+    if jq.target.is_redis:
+        source = _RedisBurst(jq.url, jq.namespace, wanted, form=jq.target.form)
     else:
-        source = _HttpBurst(jq.masters, wanted)
+        source = _HttpBurst(jq.target.masters, wanted)
     worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome, threads=runner.threads)
     source.begin(jq, worker, ("retrying", "scheduled") if delayed else ("retrying",))
     try:

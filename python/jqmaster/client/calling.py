@@ -23,7 +23,6 @@ import msgpack
 
 from jqmaster.client.hints import Adapter, Annotations, Types
 from jqmaster.errors import NotInstalled, brought_by
-from jqmaster.worker.threads import in_a_thread
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -33,8 +32,7 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 
 class Serializer(Protocol):
     """Turns values into bytes and back. The bytes are one whole MessagePack value, which matchers can look
-    into; for another format make it MessagePack's bin type. One that waits for others, such as a store across a
-    network, has `blocks = True`: workers and handles then call it in threads."""
+    into; for another format make it MessagePack's bin type. Workers call it in their event loop."""
 
     def dumps(self, value: Any) -> bytes:
         """Raises TypeError, ValueError or OverflowError for what it cannot hold."""
@@ -84,21 +82,6 @@ def _key(key: Any) -> Any:
     if isinstance(key, dict):
         key = list(key.items())
     return tuple(_key(one) for one in key) if isinstance(key, list | tuple) else key
-
-
-async def loads(serializer: Serializer, data: bytes, *, waits: bool = True) -> Any:
-    """`serializer.loads(data)`, in a thread if it blocks; not if nobody may wait here."""
-    if waits and getattr(serializer, "blocks", False):
-        return await in_a_thread(serializer.loads, data)
-    return serializer.loads(data)
-
-
-async def dumps(serializer: Serializer, value: Any, *, waits: bool = True) -> bytes:
-    """`serializer.dumps(value)`, likewise."""
-    if waits and getattr(serializer, "blocks", False):
-        packed: bytes = await in_a_thread(serializer.dumps, value)
-        return packed
-    return serializer.dumps(value)
 
 
 def _native(value: Any) -> Any:

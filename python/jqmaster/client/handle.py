@@ -157,7 +157,7 @@ class Handle(Reference, Generic[R_co]):
         except Expired:
             raise NoResult(self.id, "expired") from None
         if packed is not None:
-            value = await calling.loads(self.link.serializer, packed, waits=self.link.waits)
+            value = self.link.serializer.loads(packed)
             try:
                 result: R_co = value if self.task is None else self.task.read_result(value)
             except ValueError as error:

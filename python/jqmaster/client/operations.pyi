@@ -158,6 +158,7 @@ class PlainOperations:
         cost: float | str | None = ...,
         order: Literal["strict"] | None = ...,
         expires_in: float | timedelta | None = ...,
+        shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
         """Creates a constraint, or replaces it whole."""
@@ -171,6 +172,7 @@ class PlainOperations:
         cost: float | str | None = ...,
         order: Literal["strict"] | None = ...,
         expires_in: float | timedelta | None = ...,
+        shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
         """Creates a constraint, or replaces it whole."""

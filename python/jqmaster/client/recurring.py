@@ -46,7 +46,7 @@ def _check_when(when: Mapping[str, Any]) -> None:
     others = _WITH_CRON if "every" in given else ("offset",)
     for name in others:
         if name in given:
-            raise ValueError(f"{name}: only a schedule with {'cron' if 'every' in given else 'every'} has it")
+            raise ValueError(f"{name}: only valid with {'cron' if 'every' in given else 'every'}")
     if "every" in given:
         _check_between("every", seconds(given["every"], "every"), 0.1, _LONGEST_S)
         _check_between("offset", seconds(given.get("offset", 0), "offset"), 0, seconds(given["every"]))

@@ -18,15 +18,14 @@ from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
 from jqmaster.client.listing import batched
 from jqmaster.client.operation import OperationMethods
+from jqmaster.client.target import Target
 from jqmaster.client.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
-from jqmaster.client.transport import Prepared, RedisTransport, Transport
+from jqmaster.client.transport import Prepared
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
-from jqmaster.engine.secret import key_of, masters_of
-from jqmaster.errors import brought_by
 from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.notes import current_job
 
@@ -42,7 +41,6 @@ MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
 
 LOCAL = "http://127.0.0.1:8400"
 BATCH = 1000
-_CONNECTION = ("url", "namespace", "_names_namespace", "form", "recreate", "actor", "_key")
 
 
 class Registry(OperationMethods, FlowMethods):
@@ -62,13 +60,14 @@ class Registry(OperationMethods, FlowMethods):
         actor: str | None = None,
         **defaults: Unpack[JobOptions],
     ) -> None:
-        self.url = url or os.environ.get("JQ_URL") or LOCAL
-        self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
-        self._names_namespace = namespace is not None
-        self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
-        self._key = key, key_file
-        self.actor = actor
-        self.recreate = os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate
+        self.target = Target(
+            url or os.environ.get("JQ_URL") or LOCAL,
+            namespace or os.environ.get("JQ_NAMESPACE") or "{jq}",
+            namespace is not None,
+            cast(Form, form or os.environ.get("JQ_FORM") or "auto"),
+            os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate,
+            actor, key, key_file,
+        )  # fmt: skip
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
         self.tasks: dict[str, Task[..., Any]] = {}
@@ -80,46 +79,38 @@ class Registry(OperationMethods, FlowMethods):
         self.shutdowns: list[Callable[[], Any]] = []
         self.state: Any = None
         """In a worker: what the lifespan yielded."""
-        self.link = self._memory(raises=False) if direct else Link(self._transport, self.serializer)
+        self.link = self._memory(raises=False) if direct else Link(self.target.transport, self.serializer)
 
     def __repr__(self) -> str:
         return f"<JQ {redis_url.without_password(self.url)} {self.namespace}>"
 
     @property
-    def is_redis(self) -> bool:
-        """Whether `url` is that of a Redis."""
-        return redis_url.is_redis(self.url)
+    def url(self) -> str:
+        """Of the Redis or the masters that it asks."""
+        return self.target.url
 
     @property
-    def masters(self) -> list[str]:
-        """The URLs of the masters, where `url` is of no Redis. Raises ValueError when it is no URL, or has a user
-        or password in it, and when a namespace was named as well."""
-        if not self.url.startswith(("http://", "https://")):
-            shown = redis_url.without_password(self.url)
-            raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
-        return masters_of(self.url, self.namespace if self._names_namespace else None)
+    def namespace(self) -> str:
+        """Of a Redis; a master has its own."""
+        return self.target.namespace
 
-    def connection(self) -> dict[str, Any]:
-        """Which server this is the object of, and how that is called: for the same object in another process."""
-        return {name: getattr(self, name) for name in _CONNECTION}
-
-    def connect(self, connection: Mapping[str, Any]) -> None:
-        """Be the object of that server from now on, unless jobs run at once where they are enqueued."""
-        if connection != self.connection():
-            vars(self).update(connection)
+    def connect(self, target: Target) -> None:
+        """Be for that server from now on, unless jobs run at once where they are enqueued."""
+        if target != self.target:
+            self.target = target
             if self.link.waits:
-                self.link = Link(self._transport, self.serializer)
+                self.link = Link(target.transport, self.serializer)
 
     @contextmanager
-    def connected(self, connection: Mapping[str, Any]) -> Iterator[None]:
+    def connected(self, target: Target) -> Iterator[None]:
         """Be so within the context."""
-        before, link = self.connection(), self.link
-        self.connect(connection)
+        before, link = self.target, self.link
+        self.connect(target)
         try:
             yield
         finally:
             own, self.link = self.link, link
-            vars(self).update(before)
+            self.target = before
             if own is not link:
                 own.close()
 
@@ -373,18 +364,6 @@ class Registry(OperationMethods, FlowMethods):
     def _memory(self, raises: bool) -> Link:
         """A link to jobs that run where they are enqueued."""
         raise NotImplementedError
-
-    def key_of_master(self) -> str | None:
-        """The key that masters are shown. Raises ValueError for what is none, OSError."""
-        return key_of(*self._key)
-
-    def _transport(self) -> Transport:
-        if self.is_redis:
-            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
-        with brought_by("worker", "the URL of a master"):
-            from jqmaster.client.transport_http import HttpTransport
-
-        return HttpTransport(self.masters, self.key_of_master())
 
 
 async def _called(hook: Callable[[], Any]) -> None:

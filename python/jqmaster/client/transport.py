@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
-from jqmaster.connection.together import Coalescer, Together
+from jqmaster.cluster.opening import Opened
+from jqmaster.connection.together import Together
 from jqmaster.engine import durable as durables
-from jqmaster.engine.ended import Ended
-from jqmaster.engine.engine import Engine, Operations, connect, pack
+from jqmaster.engine.engine import Operations, pack
 from jqmaster.engine.replies import Enqueued, Event
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, NotFound, Unavailable
@@ -57,11 +57,11 @@ class RedisTransport:
     def __init__(
         self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False, actor: str | None = None
     ) -> None:
-        self._redis = connect(url)
-        self.engine = Engine(self._redis, namespace, form=form, recreate=recreate, actor=actor)
-        self._enqueuing = Coalescer(self.engine)
+        self._opened = Opened(url, namespace, form=form, recreate=recreate, actor=actor)
+        self.engine = self._opened.engine
+        self._enqueuing = self._opened.enqueuing()
         self._results: Together[str, list[Any]] = Together(self._ask_results)
-        self._ended = Ended(self.engine, self._redis)
+        self._ended = self._opened.ended()
 
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         asked = durables.taken([spec for spec, _ in jobs])
@@ -87,7 +87,7 @@ class RedisTransport:
 
     @asynccontextmanager
     async def news(self, job_id: str) -> AsyncIterator[News]:
-        async with self._ended.subscriptions.listen(f"{self.engine.namespace}:job:{job_id}") as messages:
+        async with self._ended.of_job(job_id) as messages:
             with suppress(JQError):  # who may not track it still looks now and then
                 await self.engine.track([job_id])
             yield lambda timeout_s: within(timeout_s, messages.get())
@@ -100,7 +100,7 @@ class RedisTransport:
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
         from jqmaster.engine.copying import import_records
 
-        return await import_records(self._redis, namespace, records, form=self.engine.form)
+        return await import_records(self.engine.redis, namespace, records, form=self.engine.form)
 
     async def _ask_results(self, ids: Sequence[str]) -> list[Any]:
         return await self.engine.pipeline([("result", [job_id]) for job_id in ids])
@@ -109,7 +109,7 @@ class RedisTransport:
         try:
             await self._ended.stop()
         finally:
-            await self._redis.aclose()
+            await self._opened.close()
 
 
 async def within(timeout_s: float, waiting: Awaitable[object]) -> None:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from jqmaster.client import calling
 from jqmaster.client.calling import Serializer
 from jqmaster.client.declared import bring
 from jqmaster.client.registry import Registry
+from jqmaster.client.target import Target
 from jqmaster.client.task import Call, Task
+from jqmaster.connection.wake import end
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.engine.secret import masters_of
@@ -39,7 +40,7 @@ APART = ("threads", "processes")
 
 class Runner:
     """Calls functions for jobs, in one process, with so many threads and processes. `in_place`: plain functions run
-    in the caller's thread. `connection`: the object has it while the worker is alive."""
+    in the caller's thread. `target`: the object is for it while the worker is alive."""
 
     def __init__(
         self,
@@ -49,9 +50,9 @@ class Runner:
         *,
         in_place: bool = False,
         renewal: Renewal = NEVER,
-        connection: Mapping[str, Any] | None = None,
+        target: Target | None = None,
     ) -> None:
-        self._connection = connection
+        self._target = target
         self._jq = jq
         self._in_place = in_place
         self.threads = Threads(threads)
@@ -67,9 +68,7 @@ class Runner:
         """Run one attempt; its result. Raises what the function, the serializer and middleware raise."""
         try:
             assert task.signature is not None
-            args, kwargs = task.signature.decode(
-                await calling.loads(self._jq.serializer, job.argument, waits=not self._in_place)
-            )
+            args, kwargs = task.signature.decode(self._jq.serializer.loads(job.argument))
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {task.name}{task.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
@@ -83,11 +82,11 @@ class Runner:
         """What surrounds a worker: what the program declares, lifespans and hooks; the end of threads and processes."""
         tried = asyncio.Event()
         async with AsyncExitStack() as stack:
-            if self._connection is not None:
-                stack.enter_context(self._jq.connected(self._connection))
+            if self._target is not None:
+                stack.enter_context(self._jq.connected(self._target))
             stack.callback(self._end)
             bringing = asyncio.create_task(bring(self._jq, tried), name="declared")
-            stack.callback(bringing.cancel)
+            stack.push_async_callback(end, [bringing])
             await tried.wait()
             await stack.enter_async_context(self._jq.surroundings())
             yield
@@ -106,7 +105,7 @@ class Runner:
                 result = task.sent(result)
                 if isinstance(result, FollowUp | Move):
                     return plain(result, serializer)
-                return Packed(await calling.dumps(serializer, result, waits=not self._in_place))
+                return Packed(serializer.dumps(result))
             except (TypeError, ValueError, OverflowError) as error:
                 message = f"the result of {task.name} cannot be packed: {text_of(error)}"
                 raise JobFailed(message, retry=False) from error
@@ -127,7 +126,7 @@ class Runner:
         elif task.rules.process:
             if self._processes is None:
                 self._processes = ProcessPool(self._most_processes, self._renewal)
-            return await self._processes.run(function, job, args, kwargs, self._jq.connection())
+            return await self._processes.run(function, job, args, kwargs, self._jq.target)
         else:
             result = await self.threads.run(function, *args, **kwargs)
         return await returned(result)
@@ -164,17 +163,17 @@ class AppWorker:
         named, key = given.get("namespace"), given.get("key")
         given["namespace"] = named or self._jq.namespace
         if given.get("form", "auto") == "auto":
-            given["form"] = self._jq.form
-        given["recreate"] = given.get("recreate") or self._jq.recreate
+            given["form"] = self._jq.target.form
+        given["recreate"] = given.get("recreate") or self._jq.target.recreate
         if not given.get("masters") and given.get("redis_url") is None:
-            if self._jq.is_redis:
+            if self._jq.target.is_redis:
                 given["redis_url"] = self._jq.url
             else:
-                given["masters"] = self._jq.masters
+                given["masters"] = self._jq.target.masters
         if given.get("masters"):
             masters_of(",".join(given["masters"]), named)
-            given["key"] = given.get("key") or self._jq.key_of_master()
-        runner = Runner(self._jq, *most, renewal=renewal, connection=self._connection(given, named, key))
+            given["key"] = given.get("key") or self._jq.target.key_of_master()
+        runner = Runner(self._jq, *most, renewal=renewal, target=self._target(given, named, key))
         queues = _queues_apart(self._jq, self._queues, apart)
         if len(queues) > 1 and given.get("push"):
             raise ValueError("slots apart for threads or processes are for workers that pull")
@@ -188,16 +187,15 @@ class AppWorker:
             made.append(WorkOptions(runner.functions(), threads, **given | slots))
         return replace(made[0], around=runner.alive, beside=made[1:])
 
-    def _connection(self, given: Mapping[str, Any], named: str | None, key: str | None) -> dict[str, Any]:
+    def _target(self, given: Mapping[str, Any], named: str | None, key: str | None) -> Target:
         """Where the object's own calls go while the worker works: to where its jobs come from."""
-        own = self._jq.connection()
-        changed = {name: given[name] for name in ("namespace", "form", "recreate")}
-        changed["url"] = given.get("redis_url") or ",".join(given["masters"])
-        if changed["url"] != self._jq.url:
-            changed["_names_namespace"] = named is not None
+        own, url = self._jq.target, given.get("redis_url") or ",".join(given["masters"])
+        changed: dict[str, Any] = {name: given[name] for name in ("namespace", "form", "recreate")}
+        if url != own.url:
+            changed["names_namespace"] = named is not None
         if key is not None:
-            changed["_key"] = (key, None)
-        return own | changed
+            changed |= {"key": key, "key_file": None}
+        return replace(own, url=url, **changed)
 
     def run(self) -> int:
         """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""

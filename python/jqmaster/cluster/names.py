@@ -13,7 +13,6 @@ _SLOTS = 16384
 _RANGE = _SLOTS // MOST_PARTITIONS
 _NAME = re.compile(r"\{(.+):\*/([1-9]\d*)\}")
 _LONGEST_SALT = 4
-_DIGITS = 14  # of an id, without its partition's
 
 
 def is_cluster(namespace: str) -> bool:
@@ -51,10 +50,14 @@ def home_of(value: bytes | str, count: int) -> int:
     return int.from_bytes(digest[:4], "big") % count
 
 
-def number_in(an_id: object) -> int:
-    """The number of the partition that gave an id, of a job or of a worker; 0 for what is none."""
-    digits = an_id.decode(errors="replace") if isinstance(an_id, bytes) else an_id
-    if not isinstance(digits, str):
-        return 0
-    tail = digits.removeprefix("w").removeprefix("t")[_DIGITS:]
-    return int(tail, 16) if re.fullmatch("[0-9a-f]{2}", tail) else 0
+def is_registered(worker: object) -> bool:
+    """Whether a worker's name is the id of a registered one."""
+    return isinstance(worker, str) and re.fullmatch("w[0-9a-f]{14}([0-9a-f]{2})?", worker) is not None
+
+
+def number_of(what: str | bytes, count: int) -> int:
+    """The number of the partition that gave an id, of a job or of a worker; else of the one that a name leads to."""
+    text = what.decode(errors="replace") if isinstance(what, bytes) else what
+    found = re.fullmatch("[wt]?[0-9a-f]{14}([0-9a-f]{2})?", text)
+    number = int(found[1] or "0", 16) if found else home_of(what, count)
+    return number if number < count else 0

@@ -13,8 +13,8 @@ from typing import Any
 import redis.asyncio as redis_asyncio
 from redis.exceptions import NoPermissionError, RedisError
 
-from jqmaster.connection.place import place_of
-from jqmaster.connection.placed import REPLY_S
+from jqmaster.connection.endpoint import endpoint_of
+from jqmaster.connection.probed import REPLY_S
 from jqmaster.connection.wake import backoff_s
 
 log = logging.getLogger("jqmaster.subscriptions")
@@ -48,7 +48,7 @@ class Subscriptions:
 
     def __init__(self, redis: redis_asyncio.Redis, *, ping_every_s: float = PING_EVERY_S) -> None:
         self._ping_every_s = ping_every_s
-        self._place = place_of(redis)
+        self._endpoint = endpoint_of(redis)
         self._listeners: dict[bytes, set[Messages]] = {}
         self._ready: set[bytes] = set()  # channels that are subscribed to
         self._connection: Any = None
@@ -109,7 +109,7 @@ class Subscriptions:
         failures = 0
         while True:
             try:
-                async with self._place.line(math.inf) as line:
+                async with self._endpoint.line(math.inf) as line:
                     # From here on who adds a channel subscribes to it; twice does no harm.
                     self._connection = line
                     for channel in list(self._listeners):
@@ -128,7 +128,7 @@ class Subscriptions:
             failures += 1
 
     async def _next(self, line: Any) -> Any:
-        """What comes next. When nothing does for a while, Redis is asked for a sign of life, and doubted
+        """What comes next. When nothing does for a while, Redis is asked for a sign of life, and probed
         as for any other reply."""
         line.reply_s = math.inf
         try:

@@ -16,7 +16,7 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from jqmaster.connection.url import Address, Target
+from jqmaster.connection.url import Address, RedisUrl
 from jqmaster.errors import Unavailable
 
 ANSWER_S = 1.0  # for all of them
@@ -47,7 +47,7 @@ class Sentinels:
         return max(said)[1]
 
 
-class Cluster:
+class ClusterNodes:
     """The primary that has a namespace's slot, as most of the nodes say."""
 
     def __init__(self, hosts: Sequence[Address], connection: Any, settings: Mapping[str, Any]):
@@ -78,15 +78,15 @@ class Cluster:
         return owners.most_common(1)[0][0]
 
 
-Topology = Sentinels | Cluster
+Topology = Sentinels | ClusterNodes
 """Knows whom to ask where a namespace lives."""
 
 
-def make(target: Target, kind: Any, settings: Mapping[str, Any]) -> Topology:
+def make(target: RedisUrl, kind: Any, settings: Mapping[str, Any]) -> Topology:
     """For a URL. `kind` and `settings` are those of connections to its servers."""
-    left_out = {"place", "host", "port", "db"}
+    left_out = {"endpoint", "host", "port", "db"}
     if target.kind == "cluster":
-        return Cluster(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
+        return ClusterNodes(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
     left_out |= {"username", "password"}
     to_nodes = {name: settings[name] for name in settings.keys() - left_out}
     return Sentinels(target.hosts, target.service, kind, {**to_nodes, **target.sentinel})

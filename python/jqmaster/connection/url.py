@@ -26,7 +26,7 @@ _PORTS = {"sentinel": 26379, "cluster": 6379}
 Address = tuple[str, int]
 
 
-class Target(NamedTuple):
+class RedisUrl(NamedTuple):
     """What a URL names. `url` is in redis-py's form; its host is only the first of `hosts`."""
 
     kind: Literal["server", "sentinel", "cluster"]
@@ -41,7 +41,7 @@ def is_redis(url: str) -> bool:
     return url.startswith(SCHEMES)
 
 
-def parse(url: str) -> Target:
+def parse(url: str) -> RedisUrl:
     """Raises ValueError, which does not show the password."""
     if not is_redis(url):
         raise ValueError(f"expected a URL that begins with {FORMS}")
@@ -51,7 +51,7 @@ def parse(url: str) -> Target:
         raise ValueError(f"no host and port to be seen; {ENCODED}")
     if kind not in ("sentinel", "cluster"):
         _check_database("" if parts.scheme == "unix" else parts.path.strip("/"), parts.query)
-        return Target("server", url)
+        return RedisUrl("server", url)
     user, at, listed = parts.netloc.rpartition("@")
     hosts = tuple(_address(one, _PORTS[kind]) for one in listed.split(","))
     path = parts.path.strip("/")
@@ -68,7 +68,7 @@ def parse(url: str) -> Target:
     query = urlencode([pair for pair in options if not pair[0].startswith(_OWN)])
     first = re.sub(r",.*", "", listed)
     plain = urlunsplit((scheme, f"{user}{at}{first}", "", query, ""))
-    return Target(kind, plain, hosts, service, own)  # type: ignore[arg-type] # looked at above
+    return RedisUrl(kind, plain, hosts, service, own)  # type: ignore[arg-type] # looked at above
 
 
 def _check_database(path: str, query: str) -> None:

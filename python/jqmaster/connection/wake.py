@@ -19,7 +19,7 @@ from typing import Any
 import redis.asyncio as redis_asyncio
 from redis.exceptions import RedisError
 
-from jqmaster.connection.place import place_of
+from jqmaster.connection.endpoint import endpoint_of
 
 log = logging.getLogger("jqmaster.wake")
 
@@ -68,10 +68,11 @@ class _Sleeper:
 class Channel:
     """The sleepers of one channel in this process, their BZPOPMIN connection and their timer."""
 
-    def __init__(self, redis: redis_asyncio.Redis, key: str) -> None:
+    def __init__(self, redis: redis_asyncio.Redis, key: str, block_s: float = BLOCK_S) -> None:
         self.key = key
         self._redis = redis
-        self._place = place_of(redis)
+        self._block_s = block_s
+        self._endpoint = endpoint_of(redis)
         self._sleepers: deque[_Sleeper] = deque()
         self._sleeper_came = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
@@ -220,7 +221,7 @@ class Channel:
         failures = 0
         while not self._stopped:
             try:
-                async with self._place.line() as line:
+                async with self._endpoint.line() as line:
                     async for marker in self._markers(line):
                         failures = 0
                         if marker is not None:
@@ -231,7 +232,7 @@ class Channel:
                 # A marker may have gone with the connection, so everybody looks. And somebody once more when
                 # Redis has forgotten the connection, too.
                 self.wake_all()
-                self.look_in(round(BLOCK_S * 1000) + 100)
+                self.look_in(round(self._block_s * 1000) + 100)
                 pause_s = backoff_s(failures)
                 failures += 1
             if pause_s:
@@ -252,7 +253,7 @@ class Channel:
                 continue
             self._is_blocked = True
             try:
-                reply = await line.blocking(BLOCK_S, "BZPOPMIN", self.key, self._own_key, BLOCK_S)
+                reply = await line.blocking(self._block_s, "BZPOPMIN", self.key, self._own_key, self._block_s)
             finally:
                 self._is_blocked = False
             is_ours = reply is not None and bytes(reply[0]) == self.key.encode()

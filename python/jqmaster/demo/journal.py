@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from jqmaster.worker.worker import Outcome
+from jqmaster.worker.ending import Outcome
 
 
 class Entry(NamedTuple):

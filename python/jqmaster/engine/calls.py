@@ -23,7 +23,7 @@ from redis.driver_info import DriverInfo
 from jqmaster.bundle.build import Script, library_of
 from jqmaster.bundle.built import builtin
 from jqmaster.connection import url as redis_url
-from jqmaster.connection.place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at, refusal
+from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, pool_at, refusal
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.calling import Argument, Calling
 from jqmaster.engine.durable import Durable
@@ -125,8 +125,8 @@ class Caller(Calling):
         self._functions = (
             {name: f"{self._library.name}_{name}" for name in self._library.functions} if self._library else {}
         )
-        self._place = place_of(redis)
-        self._place.serve(namespace)
+        self._endpoint = endpoint_of(redis)
+        self._endpoint.serve(namespace)
         self._meta = f"{namespace}:meta"
         self._timeout_s = timeout_s
         self._recreates = recreate
@@ -136,15 +136,15 @@ class Caller(Calling):
         """How the operations are called that have both forms. Asks the server if that is not known yet."""
         if self._library is None:
             return "scripts"
-        if self._place.has_functions is None:
+        if self._endpoint.has_functions is None:
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    self._place.has_functions = await has_functions(self.redis, self._library)
+                    self._endpoint.has_functions = await has_functions(self.redis, self._library)
             except TimeoutError as problem:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 raise from_redis(problem) from problem
-        return "functions" if self._place.has_functions else "scripts"
+        return "functions" if self._endpoint.has_functions else "scripts"
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
@@ -202,7 +202,7 @@ class Caller(Calling):
 
     def _called(self, script: str) -> tuple[str, str]:
         """The command, and the function's name or the script's sha."""
-        if self._place.has_functions is not False and (function := self._functions.get(script)):
+        if self._endpoint.has_functions is not False and (function := self._functions.get(script)):
             return "FCALL", function
         return "EVALSHA", self.scripts[script].sha
 
@@ -287,7 +287,7 @@ class Caller(Calling):
                 self._functions.pop(operation, None)
             return
         log.info("functions cannot be used in this Redis, scripts are: %s", problem)
-        self._place.has_functions = False
+        self._endpoint.has_functions = False
 
 
 class _Again:

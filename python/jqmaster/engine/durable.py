@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from jqmaster.connection.place import PROBE_KEY
+from jqmaster.connection.endpoint import PROBE_KEY
 from jqmaster.errors import Invalid
 
 AT_ONCE = 16  # of a pool's connections, which others need as well

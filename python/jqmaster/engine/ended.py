@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Coroutine
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 import msgpack
 import redis.asyncio as redis_asyncio
 
-from jqmaster.connection.place import place_of
-from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.endpoint import endpoint_of
+from jqmaster.connection.subscriptions import Messages, Subscriptions
 from jqmaster.connection.together import Together
 from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine
@@ -66,6 +67,10 @@ class Ended:
         finally:
             self._leave(job_id, alarm)
 
+    def of_job(self, job_id: str) -> AbstractAsyncContextManager[Messages]:
+        """What is published of a tracked job. None among it: look how it stands, something may be missed."""
+        return self.subscriptions.listen(f"{self._engine.namespace}:job:{job_id}")
+
     def drain(self) -> None:
         """Answer everybody at once with the state as it is, and whoever comes later too."""
         self._stopped = True
@@ -115,7 +120,7 @@ class Ended:
             if not self._waiters:
                 return
             if not self.is_subscribed or second % LOOK_EVERY_S == 0:
-                await place_of(self._redis).check(self._redis)
+                await endpoint_of(self._redis).check(self._redis)
                 self._alarm_all()
 
     def _leave(self, job_id: bytes, alarm: asyncio.Event) -> None:

@@ -43,9 +43,9 @@ if lacking[2] then
   return lacking
 end
 
--- Versions, the current one last. A manifest of an older form has no list of them.
+-- Versions, the current one last.
 local current = redis.call("HGET", manifest, "version") or ""
-local before = words(redis.call("HGET", manifest, "versions") or current)
+local before = words(redis.call("HGET", manifest, "versions"))
 local kept = {}
 for _, one in ipairs(before) do
   if one ~= version then

@@ -110,6 +110,7 @@ class Declared(Calling):
         cost: float | str | None = ...,
         order: Literal["strict"] | None = ...,
         expires_in: float | timedelta | None = ...,
+        shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
         """Creates a constraint, or replaces it whole."""

@@ -13,7 +13,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from jqmaster.bundle.build import Library, Script, library_of, version_of
 from jqmaster.bundle.built import builtin
-from jqmaster.connection.place import patiently, place_of
+from jqmaster.connection.endpoint import endpoint_of, patiently
 from jqmaster.engine import manifest
 from jqmaster.errors import NoFunctions, UnsuitableServer, from_redis
 
@@ -85,7 +85,7 @@ async def load(
     Raises ValueError (namespace, keep), UnsuitableServer, Version (data of another schema: the manifest is left
     alone), Conflict (an import has begun), Unavailable.
     """
-    place_of(client).serve(check_namespace(namespace))
+    endpoint_of(client).serve(check_namespace(namespace))
     scripts = builtin() if scripts is None else scripts
     if keep is not None and keep < 1:
         raise ValueError(f"keep: expected a whole number from 1, got {keep!r}")

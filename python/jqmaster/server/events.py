@@ -12,7 +12,7 @@ from typing import Any
 import redis.asyncio as redis_asyncio
 from redis.exceptions import RedisError
 
-from jqmaster.connection.place import patiently, place_of
+from jqmaster.connection.endpoint import endpoint_of, patiently
 from jqmaster.connection.subscriptions import Messages, Subscriptions
 from jqmaster.connection.wake import BLOCK_S, backoff_s, end
 from jqmaster.engine.engine import Engine
@@ -188,7 +188,7 @@ class EventFeed:
                     # Between a follower's start and now something may have come.
                     self._latest.clear()
                     self._fanout.tell()
-                async with place_of(self._redis).line() as line:
+                async with endpoint_of(self._redis).line() as line:
                     last = await self._go_on(last)
                     while True:
                         ask = ("XREAD", "COUNT", PAGE, "BLOCK", round(BLOCK_S * 1000), "STREAMS", self._key, last)

@@ -74,13 +74,11 @@ class Running:
     ends: float  # when the lease runs out, by our clock
     notes: Notebook
     task: asyncio.Task[None] = field(init=False)
-    has_begun: bool = False
 
     def stop(self, why: str) -> None:
         """Give it up. A thread learns of it when it asks."""
         self.notes.end(why)
-        if self.has_begun:  # a task that is cancelled before would never take itself off the list of what runs
-            self.task.cancel()
+        self.task.cancel()
 
 
 class Owner(Protocol):
@@ -213,7 +211,7 @@ class Heartbeats:
                 for running, note in taken:
                     running.notes.put_back(note)
                 raise
-            except (JQError, TypeError, ValueError, OverflowError):
+            except JQError:
                 if not taken:
                     raise
                 for running, note in taken:
@@ -225,7 +223,7 @@ class Heartbeats:
         job = running.job
         try:
             await self._source.heartbeat([job.held], {job.held: note})
-        except (JQError, TypeError, ValueError, OverflowError) as error:
+        except JQError as error:
             log.error("job %s (%s): its progress or checkpoint is refused, and dropped: %s", job.id, job.name, error)
 
     async def tell_rest(self, running: Running, ending: Ending) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, TypeVar
 
 import msgpack
 
 from jqmaster.engine.replies import Job, Note
+
+T = TypeVar("T")
 
 MESSAGE_BYTES = 1024
 CHECKPOINT_BYTES = 16 << 20  # as masters take it; heartbeats carry it
@@ -95,6 +98,14 @@ def in_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def outside_of_loops(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` to its end from plain code: here if no loop runs in this thread, else in another thread."""
+    if not in_a_loop():
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(contextvars.copy_context().run, asyncio.run, work).result()
 
 
 def notebook_of() -> Notebook | None:

@@ -14,13 +14,16 @@ import hypercorn.asyncio
 import hypercorn.config
 import msgpack
 
+from jqmaster.connection.wake import end
 from jqmaster.engine import packform, replies
 from jqmaster.engine.calling import pack
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.server.message import is_msgpack
 from jqmaster.server.origin import OwnNames, is_foreign, is_loopback, may_change
 from jqmaster.server.signing import Verifier
-from jqmaster.worker.worker import Ending, Key, Release, Worker
+from jqmaster.worker.beats import Key
+from jqmaster.worker.ending import Ending, Release
+from jqmaster.worker.worker import Worker
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -88,7 +91,7 @@ class PushHost:
         self._shutdown.set()
         if self._serving is not None:
             await asyncio.wait({self._serving}, timeout=STOP_TIMEOUT_S)
-            self._serving.cancel()
+            await end([self._serving], STOP_TIMEOUT_S)
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -111,7 +114,7 @@ class PushHost:
         if (name := self._names.unknown(headers)) is not None:
             return 403, _error("FORBIDDEN", f"this worker does not answer to {name!a}"), []
         if may_change(scope["method"]) and is_foreign(headers):
-            return 403, _error("FORBIDDEN", "pages of other sites may not change anything here"), []
+            return 403, _error("FORBIDDEN", "cross-origin request refused"), []
         if scope["path"] != "/worker-job" or scope["method"] != "POST" or len(body) > MAX_BODY_BYTES:
             return None
         if not is_msgpack(next((value for name, value in headers if name == b"content-type"), b"")):

@@ -9,21 +9,20 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, Unpack
+from typing import Any, Unpack
 
-import redis.asyncio as redis_asyncio
-
+from jqmaster.cluster.opening import Opened
 from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.wake import end
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request
-from jqmaster.engine.engine import Engine, Operations, connect
+from jqmaster.engine.engine import Operations
 from jqmaster.engine.http import Answer, HttpEngine, checked
 from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.engine.scripts import Form
-from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, TooFast, Unavailable
-from jqmaster.worker.worker import Key, Outcome
+from jqmaster.worker.beats import Key
+from jqmaster.worker.ending import Outcome
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -155,40 +154,34 @@ class RedisSource(EngineSource):
 
     def __init__(
         self,
-        redis: redis_asyncio.Redis,
+        url: str,
         namespace: str,
         queues: Sequence[str],
         *,
-        form: Form = "auto",
-        recreate: bool = False,
-        **options: Any,
+        order: str = "priority",
+        name: str | None = None,
+        **how: Any,
     ) -> None:
-        self._redis = redis
-        self._namespace = namespace
-        engine = Engine(redis, namespace, form=form, recreate=recreate)
-        super().__init__(engine, queues, **options)
-        self._waiting = Waiting(engine, redis)
-        self._subscriptions = Subscriptions(redis)
+        """`how`: `form` and `recreate`, of `Caller`."""
+        self._opened = Opened(url, namespace, **how)
+        super().__init__(self._opened.engine, queues, order=order, name=name)
+        self._waiting = self._opened.waiting()
+        self._subscriptions: list[Subscriptions] = []
         self._renamed = asyncio.Event()
-
-    @classmethod
-    def from_url(cls, url: str, namespace: str, queues: Sequence[str], **options: Any) -> Self:
-        """A source with its own connections. `options`: `order`, `name`, `form`, `recreate`."""
-        return cls(connect(url), namespace, queues, **options)
 
     async def listen(self, told: Callable[[str], None]) -> None:
         while True:
             self._renamed.clear()
-            channel = f"{self._namespace}:worker:{self.worker}"
-            listening = asyncio.ensure_future(hear(self._subscriptions, channel, told))
+            places = self._opened.channels(f"worker:{self.worker}")
+            self._subscriptions = [subscriptions for subscriptions, _ in places]
+            listening = asyncio.ensure_future(_hear_all(places, told))
             renamed = asyncio.ensure_future(self._renamed.wait())
             try:
                 await asyncio.wait((listening, renamed), return_when=asyncio.FIRST_COMPLETED)
                 if listening.done():
                     listening.result()
             finally:
-                listening.cancel()
-                renamed.cancel()
+                await end([listening, renamed])
 
     async def _register(self) -> None:
         await super()._register()
@@ -196,9 +189,9 @@ class RedisSource(EngineSource):
 
     async def stop(self) -> None:
         await super().stop()
-        await self._subscriptions.stop()
+        await asyncio.gather(*(subscriptions.stop() for subscriptions in self._subscriptions))
         await self._waiting.stop()
-        await self._redis.aclose()
+        await self._opened.close()
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
         return replies.picked(await self._waiting.pick(spec, POLL_S)).jobs
@@ -220,9 +213,7 @@ class HttpSource(EngineSource):
     async def stop(self) -> None:
         if self._background:
             _, late = await asyncio.wait(self._background, timeout=STOP_TIMEOUT_S)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await end(late)
         await super().stop()
         await self._http.close()
 
@@ -262,6 +253,10 @@ class _Insisting(HttpEngine):
 def said(outcomes: Sequence[Outcome]) -> list[tuple[Any, ...]]:
     """As `finish` takes them."""
     return [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
+
+
+async def _hear_all(places: Sequence[tuple[Subscriptions, str]], told: Callable[[str], None]) -> None:
+    await asyncio.gather(*(hear(*place, told) for place in places))
 
 
 async def hear(subscriptions: Subscriptions, channel: str, told: Callable[[str], None]) -> None:

@@ -88,11 +88,6 @@ class Threads:
         self.told()
 
 
-async def in_a_thread(function: Callable[..., Any], *args: Any) -> Any:
-    """Call `function` in a thread that is no job's. Raises what it raises."""
-    return _result(await asyncio.to_thread(_ended, os.getpid(), function, *args))
-
-
 def end_if_forked(pid: int, error: BaseException | None = None) -> None:
     """A function that forked and came back, or raised, in its child as well ends there: the child is no second worker.
     `pid`: of the process that called it."""

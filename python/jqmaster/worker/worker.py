@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgpack
 
@@ -25,16 +25,11 @@ from jqmaster.errors import JQError, NotFound
 from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Key, Running, Source
 from jqmaster.worker.contact import Contact
-from jqmaster.worker.ending import Ending, FollowUp, JobReleased, Move, Outcome, Release, ResumeAfter
+from jqmaster.worker.ending import Ending, JobReleased, Outcome, Release, ResumeAfter
 from jqmaster.worker.failure import JobFailed, summary
-from jqmaster.worker.notes import JobStopped, Notebook, checkpoint, current_job, progress
+from jqmaster.worker.notes import JobStopped, Notebook
 from jqmaster.worker.threads import Threads, end_if_forked
 from jqmaster.worker.trouble import Trouble, lasting
-
-__all__ = [
-    "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "JobStopped", "Key", "Move", "Outcome", "Release",
-    "ResumeAfter", "Source", "Worker", "checkpoint", "current_job", "no_renewal", "progress", "queues_for",
-]  # fmt: skip
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -48,14 +43,6 @@ UNKNOWN_S = 1.0
 STOPS = "its worker stops"
 
 Function = Callable[[Any], Any]
-F = TypeVar("F", bound=Function)
-
-
-def no_renewal(function: F) -> F:
-    """Decorator: the job's timeout is the most an attempt may take. Its lease is not renewed, and when it
-    has run out the attempt is given up here; the engine counts it as failed with reason `timeout`."""
-    function.__dict__["jq_no_renewal"] = True
-    return function
 
 
 class Worker:
@@ -136,14 +123,16 @@ class Worker:
             self._contact.report(release, takes_next=False)
 
     def start(self, job: Job, *, renews: bool = True, report: Callable[[Ending], None] | None = None) -> None:
-        """Run `job`. How it ended goes to `report`, by default to the source."""
+        """Run `job`. How it ended goes to `report`, by default to the source. Without `renews` the attempt is given
+        up when its lease has run out."""
         function = self.functions.get(job.name)
-        renews = renews and not getattr(function, "jq_no_renewal", False)
         loop = asyncio.get_running_loop()
         notes = Notebook(lambda: loop.call_soon_threadsafe(self._contact.beats.said))
         running = Running(job, renews, time.monotonic() + job.timeout, notes)
         running.task = asyncio.create_task(self._attend(running, function, report))
         self._contact.running[job.held] = running
+        # Cancelled before it began, it would never take itself off the list.
+        running.task.add_done_callback(lambda _task: self._gone(job.held))
         if job.max_runtime is not None:  # which nobody extends: another attempt begins then
             timer = loop.call_later(job.max_runtime, self._passed, job.held)
             running.task.add_done_callback(lambda _task: timer.cancel())
@@ -171,10 +160,7 @@ class Worker:
     async def _attend(
         self, running: Running, function: Function | None, report: Callable[[Ending], None] | None
     ) -> None:
-        running.has_begun = True
         try:
-            if running.notes.over is not None:
-                return
             async with asyncio.timeout(None if running.renews else running.job.timeout) as limit:
                 ending = await self._attempt(running, function)
         except TimeoutError:
@@ -183,13 +169,16 @@ class Worker:
             log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
             return
         finally:
-            del self._contact.running[running.job.held]
-            self._room_came.set()
+            self._gone(running.job.held)
         if report is not None:
             report(ending)
             return
         # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
         self._contact.report(ending, takes_next=self._is_full and not self.takes_none)
+
+    def _gone(self, key: Key) -> None:
+        self._contact.running.pop(key, None)
+        self._room_came.set()
 
     async def _attempt(self, running: Running, function: Function | None) -> Ending:
         with tracing.running(running.job) as attempt:

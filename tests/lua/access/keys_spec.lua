@@ -44,7 +44,7 @@ describe("keys", function()
     local first = grant("0123456789ab")
     jq:pass(5)
     assert.are.same(first, grant("0123456789ab", { name = "another" }))
-    jq:refuses("CONFLICT id: there is another key", "grant", spec_of("0123456789ab", { digest = OTHER }))
+    jq:refuses("CONFLICT id: another key has the id", "grant", spec_of("0123456789ab", { digest = OTHER }))
   end)
   it("come in pages, in order of id", function()
     for _, id in ipairs({ "00000000000c", "00000000000a", "00000000000b" }) do
@@ -90,7 +90,7 @@ describe("keys", function()
       { "INVALID digest: expected the SHA-256", { digest = "jq_secret" } },
       { "INVALID name", { name = "" } }, { "INVALID name", { name = ("x"):rep(101) } },
       { "INVALID roles", { roles = {} } }, { "INVALID roles[0]: expected one of viewer", { roles = { "root" } } },
-      { "INVALID roles[1]: \"admin\" is there already", { roles = { "admin", "admin" } } },
+      { "INVALID roles[1]: duplicate value \"admin\"", { roles = { "admin", "admin" } } },
       { "INVALID queues[0]", { queues = { "" } } }, { "INVALID queues", { queues = {} } },
       { "INVALID ttl", { ttl = 0 } }, { "INVALID rate", { rate = 0 } }, { "INVALID rate", { rate = 1e7 } },
       { "INVALID actor", { actor = ("x"):rep(101) } }, { "INVALID actor", { actor = "a\nb" } },

@@ -46,7 +46,7 @@ describe("setup", function()
     for _, schema in ipairs({ 4, 99 }) do
       jq:redis("SETRANGE", jq.name .. ":meta", 0, "\0" .. string.char(schema))
       jq:refuses("VERSION namespace " .. jq.name .. " holds data of schema " .. schema
-        .. ", these scripts know 5: use scripts of its version", "setup")
+        .. ", these scripts use 5: use scripts of that version", "setup")
     end
     jq.is_corrupt = true
   end)

@@ -13,7 +13,7 @@ describe("result", function()
   end
 
   local function expired(id)
-    jq:refuses("EXPIRED id: the result of job " .. id .. " is gone: it was read, or its time is over", "result", id)
+    jq:refuses("EXPIRED id: the result of job " .. id .. " is gone: it was read, or it expired", "result", id)
   end
 
   it("gives the state and the blob of a job that kept its result", function()

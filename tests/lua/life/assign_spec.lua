@@ -27,16 +27,6 @@ describe("assign", function()
     jq:pick({ worker = worker, queues = "a" })
     assert.are.equal(0, #jq:assign())
   end)
-  it("gives jobs to the least loaded first", function()
-    local small = jq:register({ url = "http://w/1", max_jobs = 1 })
-    local large = jq:register({ url = "http://w/2", max_jobs = 4 })
-    jq:enqueue_many({ name = "a" }, 5)
-    local held = { [small] = 0, [large] = 0 }
-    for _, job in ipairs(jq:assign({ limit = 3 })) do
-      held[job.to] = held[job.to] + 1
-    end
-    assert.are.same({ [small] = 1, [large] = 2 }, held)
-  end)
   it("spreads jobs evenly over equal workers", function()
     for i = 1, 5 do
       jq:register({ url = "http://w/" .. i, max_jobs = 10 })
@@ -60,26 +50,11 @@ describe("assign", function()
     end
     assert.are.same({ [one] = 1, [two] = 1 }, held)
   end)
-  it("gives a worker only jobs of its queues", function()
-    local a = jq:register({ url = "http://w/1", queues = "a", max_jobs = 9 })
-    local mail = jq:register({ url = "http://w/2", queues = { "mail.*", "c" }, max_jobs = 9 })
-    jq:enqueue_all("a", "mail.de", "c", "b")
-    local to = {}
-    for _, job in ipairs(jq:assign()) do
-      to[job.name] = job.to
-    end
-    assert.are.same({ a = a, ["mail.de"] = mail, c = mail }, to)
-  end)
   it("leaves a job behind a better one that nobody can take", function()
     jq:register({ url = "http://w/", queues = "b" })
     jq:enqueue({ name = "a", priority = -5 })
     local id = jq:enqueue("b")
     assert.are.same({ id }, space.ids(jq:assign()))
-  end)
-  it("tells when something will be due", function()
-    jq:register({ url = "http://w/" })
-    jq:enqueue({ name = "a", delay = 4 })
-    assert.are.equal(4000, jq:assign().next_ms)
   end)
   it("ends expired jobs instead of giving them", function()
     jq:register({ url = "http://w/" })
@@ -145,17 +120,6 @@ describe("assign", function()
       assert.are.equal(other, job.to)
     end
     assert.are.equal(one, jq:assign({ without = { other, "w" .. space.UNKNOWN_ID } })[1].to)
-  end)
-  it("passes over many", function()
-    local without = {}
-    for i = 1, 200 do
-      without[i] = jq:register({ url = "http://" .. i .. "/" })
-    end
-    local last = jq:register({ url = "http://last/", max_jobs = 2 })
-    jq:enqueue_many({ name = "a" }, 3)
-    local jobs = jq:assign({ without = without })
-    assert.are.same({ last, last }, { jobs[1].to, jobs[2].to })
-    assert.are.equal(2, #jobs)
   end)
 
   describe("request", function()

@@ -32,7 +32,7 @@ describe("max_lapses", function()
     lapse()
     assert.are.same({ "error", 0, 2 }, counts(id))
     local document = jq:get(id)
-    assert.are.same({ "lapses", "lapses", "the lease ran out, and that more than max_lapses times" },
+    assert.are.same({ "lapses", "lapses", "the lease ran out, more than max_lapses times" },
       { document.reason, document.group, document.message })
     local failure = msgpack.unpack(jq:call("failures", {})[2])
     assert.are.same({ "lapses", 1 }, { failure.group, failure.count })

@@ -123,55 +123,42 @@ describe("a job that is", function()
     end)
   end
 
-  -- What has ended stays as it is, whatever is said of it.
-  for _, state in ipairs({ "done", "error", "cancelled" }) do
-    for what, act in pairs({
-      success = function(id)
-        jq:succeed({ id = id, attempt = 1 })
-      end,
-      failure = function(id)
-        jq:fail({ id = id, attempt = 1 })
-      end,
-      release = function(id)
-        jq:release({ id = id, attempt = 1 })
-      end,
-      heartbeat = function(id)
-        jq:heartbeat({ id = id, attempt = 1 })
-      end,
-      cancelling = function(id)
-        jq:cancel(id)
-      end,
-    }) do
-      it(state .. " is not changed by " .. what, function()
-        local id = ENTER[state]({})
-        jq:unchanged(function()
-          act(id)
-        end)
+  --- What is said of an attempt.
+  local SAID = {
+    success = function(attempt)
+      jq:succeed(attempt)
+    end,
+    failure = function(attempt)
+      jq:fail(attempt)
+    end,
+    release = function(attempt)
+      jq:release(attempt)
+    end,
+    heartbeat = function(attempt)
+      jq:heartbeat(attempt)
+    end,
+  }
+
+  local function is_not_changed(state, by, act)
+    it(state .. " is not changed by " .. by, function()
+      local id = ENTER[state]({})
+      jq:unchanged(function()
+        act(id)
       end)
-    end
+    end)
   end
 
-  -- What waits belongs to no worker.
-  for _, state in ipairs({ "queued", "scheduled", "retrying" }) do
-    for what, act in pairs({
-      success = function(id)
-        jq:succeed({ id = id, attempt = 2 })
-      end,
-      failure = function(id)
-        jq:fail({ id = id, attempt = 2 })
-      end,
-      release = function(id)
-        jq:release({ id = id, attempt = 2 })
-      end,
-      heartbeat = function(id)
-        jq:heartbeat({ id = id, attempt = 2 })
-      end,
-    }) do
-      it(state .. " is not changed by " .. what .. " of an attempt that never began", function()
-        local id = ENTER[state]({})
-        jq:unchanged(function()
-          act(id)
-        end)
+  -- What has ended stays as it is, whatever is said of it; what waits belongs to no worker.
+  for _, state in ipairs({ "done", "error", "cancelled", "queued", "scheduled", "retrying" }) do
+    local has_ended = state == "done" or state == "error" or state == "cancelled"
+    for what, say in pairs(SAID) do
+      is_not_changed(state, what .. (has_ended and "" or " of an attempt that never began"), function(id)
+        say({ id = id, attempt = has_ended and 1 or 2 })
+      end)
+    end
+    if has_ended then
+      is_not_changed(state, "cancelling", function(id)
+        jq:cancel(id)
       end)
     end
   end

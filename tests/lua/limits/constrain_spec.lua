@@ -1,18 +1,11 @@
 -- Creating and replacing constraints: what is shown, which jobs are matched, what is refused.
-local msgpack = require "support.msgpack"
 local server = require "support.server"
 local space = require "support.space"
-
-local raw = msgpack.raw
 
 describe("constrain", function()
   local jq = space.each()
 
   describe("answers with a document", function()
-    it("of concurrency", function()
-      assert.are.same({ id = "c", match = { name = "a" }, concurrency = 5, running = 0, keys = 0, lanes = 0,
-        held = 0 }, jq:constrain({ id = "c", concurrency = 5 }, { name = "a" }))
-    end)
     it("of everything at once, as given", function()
       local spec = { id = "c", by = { "argument.x", "queue" }, concurrency = 1, rate = { limit = 2, period = 3 },
         cost = "argument.n", order = "strict" }
@@ -32,12 +25,6 @@ describe("constrain", function()
       assert.is_truthy(reply:find("\165match" .. match, 1, true))
       assert.is_truthy(jq:call("constraints", {})[2]:find("\165match" .. match, 1, true))
     end)
-    it("with the use there is when it is set", function()
-      jq:enqueue_many({ name = "a" }, 5)
-      jq:start({ queues = "a", count = 2 })
-      local document = jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
-      assert.are.same({ 2, 1 }, { document.running, document.keys })
-    end)
     it("that constraints shows as well", function()
       local document = jq:constrain({ id = "c", by = "argument.x", concurrency = 1 }, { name = "a" })
       assert.are.same(document, jq:constraint("c"))
@@ -51,11 +38,6 @@ describe("constrain", function()
       assert.are.same({ id = "c", match = { queue = "b" }, concurrency = 7, running = 0, keys = 0, lanes = 0,
         held = 0 }, jq:constrain({ id = "c", concurrency = 7 }, { queue = "b" }))
       assert.are.equal(2, #jq:call("constraints", {}))
-    end)
-    it("and a field that is nil counts as left out", function()
-      jq:constrain({ id = "c", concurrency = 1, rate = { limit = 2, period = 3 } }, { name = "a" })
-      local document = jq:constrain({ id = "c", concurrency = 3, rate = raw("\192"), by = raw("\192") }, { name = "a" })
-      assert.is_nil(document.rate)
     end)
     it("and leaves it as it was when the new one is refused", function()
       local before = jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })

@@ -6,7 +6,7 @@ local space = require "support.space"
 describe("a constraint with rate", function()
   local jq = space.each()
 
-  local limit, enqueue, starts_at = limits.in_time(jq)
+  local limit, _, starts_at = limits.in_time(jq)
 
   describe("with cost", function()
     local function pay(...)
@@ -17,12 +17,6 @@ describe("a constraint with rate", function()
       return jq:enqueue_each({ name = "a", timeout = 1000 }, unpack(arguments))
     end
 
-    it("as a number counts each start so", function()
-      limit({ limit = 10, period = 10 }, { cost = 4 })
-      enqueue(5)
-      assert.are.same({ 2, 0, 2 }, starts_at(0, 9.999, 10))
-      assert.are.equal(8, jq:usage("c")[1].starts)
-    end)
     it("as a path counts what the argument says", function()
       limit({ limit = 10, period = 10 }, { cost = "argument.n" })
       local ids = pay(3, 5, 2, 1)
@@ -103,19 +97,6 @@ describe("a constraint with rate", function()
       limit({ limit = 10, period = 10 }, { cost = "argument.n", by = "argument.v" })
       jq:enqueue_each("a", { n = 6, v = 1 }, { n = 8, v = 1 }, { n = 6, v = 2 }, { n = 4, v = 2 }, { n = 4, v = 1 })
       assert.are.equal(3, #jq:start("a"))
-    end)
-    it("reserves nothing for a job that is gone", function()
-      limit({ limit = 10, period = 10 }, { cost = "argument.n" })
-      pay(6)
-      jq:start("a")
-      local large = pay(8)[1]
-      jq:start("a")
-      local small = pay(1)[1]
-      jq:cancel(large)
-      jq:start("a") -- may still be reserved, until the window is empty at the latest
-      jq:pass(10)
-      jq:start("a")
-      assert.are.equal("running", jq:status(small))
     end)
   end)
 end)

@@ -49,6 +49,6 @@ describe("a job that depends on very many", function()
     for i = 1, 11 do
       arguments[2 * i - 1], arguments[2 * i] = msgpack.pack({ name = "b", depends = ids }), msgpack.NIL
     end
-    jq:refuses_list("INVALID jobs[10].depends: the jobs of one call depend on more than 100000", "enqueue", arguments)
+    jq:refuses_list("INVALID jobs[10].depends: more than 100000 dependencies in one call", "enqueue", arguments)
   end)
 end)

@@ -132,7 +132,7 @@ describe("a job that is only for when another fails", function()
     assert.is_nil(jq:get(after({ one })))
   end)
   it("depends on something, and has not begun", function()
-    jq:refuses("INVALID jobs[0].if_failed: expected depends, too: only runs when one of these failed", "enqueue",
+    jq:refuses("INVALID jobs[0].if_failed: 'only' needs depends: the job runs when one of these failed", "enqueue",
       { name = "a", if_failed = "only" }, "\192")
   end)
 end)

@@ -90,7 +90,7 @@ describe("a queue's own settings", function()
     assert.is_nil(jq:status(id))
   end)
   local function expired(id)
-    jq:refuses("EXPIRED id: the result of job " .. id .. " is gone: it was read, or its time is over", "result", id)
+    jq:refuses("EXPIRED id: the result of job " .. id .. " is gone: it was read, or it expired", "result", id)
   end
 
   it("say how long results are kept", function()

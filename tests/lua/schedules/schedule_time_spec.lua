@@ -6,27 +6,8 @@ local START_MS = space.START_MS -- a Tuesday, 2023-11-14 22:13:20
 local spec_of = schedules.spec
 
 describe("a schedule", function()
-  local jq, own
-  before_each(function()
-    jq = space.new()
-    own = schedules.new(jq)
-  end)
-  after_each(function()
-    jq:close()
-  end)
-
-  local function schedule(more, argument)
-    return own:put(more, argument)
-  end
-  local function shown(id)
-    return own:shown(id)
-  end
-  local function made(queue)
-    return own:made(queue)
-  end
-  local function sweep()
-    return jq:tick(1000)
-  end
+  local jq = space.each()
+  local schedule, shown, made, sweep = schedules.of(jq)
 
   describe("after moments that nobody came by for", function()
     it("makes one job, for the last", function()

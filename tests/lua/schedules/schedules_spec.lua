@@ -9,7 +9,7 @@ local START_MS = space.START_MS
 local function schedule(jq, id, more)
   more = more or {}
   more.id = id
-  return schedules.new(jq):put(more)
+  return (schedules.of(jq))(more)
 end
 
 describe("unschedule", function()

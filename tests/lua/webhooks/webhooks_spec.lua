@@ -185,13 +185,13 @@ describe("webhooks", function()
       for i = 1, 20 do
         subscribe({ id = "w" .. i })
       end
-      jq:refuses("FULL id: there are 20 webhooks already, creating \"x\" would be one too many", "subscribe",
+      jq:refuses("FULL id: cannot create \"x\": there are 20 webhooks, the limit", "subscribe",
         { id = "x", url = URL }, msgpack.pack({ name = "a" }))
       local names = {}
       for i = 1, 900 do
         names[i] = "some name " .. i
       end
-      jq:refuses("FULL match: all webhooks together take at most 16384 bytes", "subscribe",
+      jq:refuses("FULL match: the matchers of all webhooks together may have at most 16384 bytes", "subscribe",
         { id = "w1", url = URL }, msgpack.pack({ name = names }))
     end)
     it("have one that holds the secrets of what jobs ask for themselves", function()
@@ -200,7 +200,7 @@ describe("webhooks", function()
       jq:enqueue("a")
       jq:succeed(jq:take("a"))
       assert.are.same({}, notices())
-      jq:refuses("INVALID url: notify has secrets only, for what jobs ask for themselves", "subscribe",
+      jq:refuses("INVALID url: notify takes only secrets, which sign what jobs notify", "subscribe",
         { id = "notify", url = URL })
     end)
     it("are in the trail without secrets", function()

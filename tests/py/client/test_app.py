@@ -281,6 +281,8 @@ def test_repeating_a_request_enqueues_nothing_twice(jq: JQ) -> None:
     calls = [jq.task("step").job(1), jq.task("step").job(2)]
     assert jq.enqueue_many(calls, request="r1") == jq.enqueue_many(calls, request="r1")
     assert jq.enqueue_many(calls, request="r2") != jq.enqueue_many(calls, request="r1")
+    many = [jq.task("many").job(number) for number in range(1500)]  # more than go in one call
+    assert len(set(jq.enqueue_many(many, request="r3") + jq.enqueue_many(many, request="r3"))) == 1500
 
 
 def test_dates_and_other_types(redis_url: str, namespace: str) -> None:
@@ -302,16 +304,6 @@ def test_dates_and_other_types(redis_url: str, namespace: str) -> None:
         assert handle.document()["argument"]["moment"] == moment
         with pytest.raises(TypeError):
             later.enqueue(moment, object())
-
-
-def test_a_limit_holds(jq: JQ) -> None:
-    assert jq.constrain("one", {"name": "mail"}, concurrency=1)["concurrency"] == 1
-    handles = jq.task("mail").map([1, 2])
-    assert [one["id"] for one in handles[1].explain()["constraints"]] == ["one"]
-    jq.unconstrain("one")
-    assert jq.queue("mail", paused=True)["queued"] == 2
-    assert handles[1].explain()["paused"] is True
-    assert jq.cancel(handles[0].id) == ["queued"] and jq.cancel([handles[1]]) == ["queued"]
 
 
 def test_limits_are_listed_held_and_opened(jq: JQ) -> None:

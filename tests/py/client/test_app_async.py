@@ -9,7 +9,6 @@ import pytest
 
 from app_support import jq, transport, working
 from jqmaster import JQ
-from jqmaster.errors import NotFound
 from processes import MasterProcess
 from servers import RedisServer
 
@@ -43,19 +42,6 @@ async def test_async_twins(jq: JQ) -> None:
         None,
     ]
     assert (await jq.aenqueue("add", [1, 2])).created
-
-
-async def test_operators_calls(jq: JQ) -> None:
-    await jq.aconstrain("one", {"name": "mail"}, concurrency=1)
-    assert [one["id"] for one in await jq.aconstraints()] == ["one"]
-    assert await jq.ahold("one", 60) > 0
-    assert len(await jq.ausage("one")) == 1
-    await jq.aunconstrain("one")
-    with pytest.raises(NotFound):
-        await jq.aunconstrain("one")
-    assert (await jq.aqueue("mail", max_waiting=5))["max_waiting"] == 5
-    with pytest.raises(NotFound):
-        await jq.aunschedule("no")
 
 
 async def test_waiting_can_be_cancelled(jq: JQ) -> None:

@@ -35,7 +35,7 @@ def program(jq: JQ, concurrency: int = 1, every: float = 3600) -> None:
 
 def again(jq: JQ, **other: Any) -> JQ:
     """The program in another process, perhaps in another version."""
-    new = JQ(jq.url, namespace=jq.namespace if jq.is_redis else None)
+    new = JQ(jq.url, namespace=jq.namespace if jq.target.is_redis else None)
     program(new, **other)
     return new
 

@@ -137,6 +137,16 @@ def test_fan(master: MasterProcess) -> None:
     assert last == "12 words on 3 pages"
 
 
+def test_sealing(master: MasterProcess) -> None:
+    said = run(sys.executable, "sealing.py", master.url)
+    assert said.splitlines() == ["with the keys: paid with 4242 4242", "without: ExtType"]
+
+
+def test_storing(master: MasterProcess) -> None:
+    said = run(sys.executable, "storing.py", master.url)
+    assert said.splitlines() == ["in Redis: 75 in files: 1", "words: 100000"]
+
+
 def test_pipeline(master: MasterProcess) -> None:
     assert said_between(run(sys.executable, "pipeline.py", master.url)) == [
         "stored film.mp4",

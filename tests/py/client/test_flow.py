@@ -276,17 +276,3 @@ def test_what_cannot_be_waited_for_fails_the_job(jq: JQ) -> None:
         with pytest.raises(JobError, match=message):
             handle.result(timeout=60)
         assert handle.document()["attempt"] == 1
-
-
-def test_a_job_runs_again_at_once() -> None:
-    jq = JQ(direct=True)
-    does = Functions(jq)
-
-    @jq.job
-    def fan_out(done: bool = False) -> int:
-        if not done:
-            raise ResumeAfter([does.add.job(1, 2), does.add.job(3, 4)], checkpoint={"done": True})
-        return sum(jq.dependency_results())
-
-    handle = fan_out.enqueue()
-    assert (handle.result(), handle.document()["attempt"]) == (10, 2)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from datetime import timedelta
-
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from surface_support import Call, call, jq, own, server
@@ -23,16 +20,6 @@ async def test_a_constraint_from_beginning_to_end(call: Call) -> None:
     replaced = await call("constrain", "mail/ä", match={"tags": "a"}, concurrency=1, order="strict")
     assert (replaced["concurrency"], replaced["order"]) == (1, "strict") and "rate" not in replaced
     await call("unconstrain", "mail/ä")
-    assert await call("constraints") == []
-
-
-async def test_a_constraint_that_goes_by_itself(jq: JQ, call: Call, own: Engine) -> None:
-    made = await call("constrain", "c", MATCH, concurrency=1, expires_in=timedelta(seconds=3))
-    jobs = await jq.aenqueue_many(jq.call("mail") for _ in range(2))
-    assert [job.id for job in (await own.pick("w", "mail", 2)).jobs] == [jobs[0].id]
-    assert (await call("constraints"))[0]["expires_ms"] == made["expires_ms"]
-    await asyncio.sleep(3.1)
-    assert [job.id for job in (await own.pick("w", "mail", 2)).jobs] == [jobs[1].id]
     assert await call("constraints") == []
 
 
@@ -62,9 +49,3 @@ async def test_usage_of_more_than_a_page(call: Call, own: Engine) -> None:
         pass
     keys = await call("usage", "c")
     assert {key["by"] for key in keys} == {*range(1000), "\ufffd"} and len(keys) == 1001
-
-
-async def test_many_constraints_are_listed(call: Call) -> None:
-    for number in range(20):
-        await call("constrain", f"c{number:02}", MATCH, concurrency=1)
-    assert [one["id"] for one in await call("constraints")] == [f"c{number:02}" for number in range(20)]

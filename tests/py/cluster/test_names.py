@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
-from jqmaster.cluster.names import home_of, is_cluster, number_in, partitions
+from jqmaster.cluster.names import home_of, is_cluster, number_of, partitions
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data" / "cluster.json").read_text())
 
@@ -53,7 +53,8 @@ def test_a_name_that_cannot_be(name: str) -> None:
 
 
 def test_ids_say_their_partition() -> None:
-    numbers = {"0650f3a2b1c4d5": 0, "0650f3a2b1c4d50a": 10, "w0650f3a2b1c4d5ff": 255, "t0650f3a2b1c4d501": 1, "": 0}
-    assert {one: number_in(one) for one in numbers} == numbers
-    assert number_in(b"0650f3a2b1c4d50a") == 10
-    assert [number_in(None), number_in("host:1:abcdef01"), number_in("0650f3a2b1c4d5zz")] == [0, 0, 0]
+    numbers = {"0650f3a2b1c4d5": 0, "0650f3a2b1c4d50a": 10, "w0650f3a2b1c4d5ff": 255, "t0650f3a2b1c4d501": 1}
+    assert {one: number_of(one, 256) for one in numbers} == numbers
+    assert number_of(b"0650f3a2b1c4d50a", 16) == 10
+    assert number_of("0650f3a2b1c4d520", 16) == 0  # which has no such job
+    assert number_of("host:1", 16) == home_of("host:1", 16)

@@ -17,7 +17,7 @@ from jqmaster.errors import Unavailable
 from jqmaster.server.events import EventFeed
 from parts import enqueue, eventually
 from servers import RedisServer
-from topologies import Cluster, Node, Proxy, cluster, free_ports, nodes, until
+from topologies import Cluster, Node, Proxy, cluster, free_ports, until
 
 pytestmark = pytest.mark.faults
 
@@ -31,11 +31,11 @@ def two_nodes() -> Iterator[Cluster]:
 async def test_a_node_named_alone_leads_to_the_cluster(two_nodes: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     owner = two_nodes.owner(NAMESPACE)
     [other] = [one for one in two_nodes.servers if one is not owner]
-    with caplog.at_level(logging.WARNING, "jqmaster.place"):
+    with caplog.at_level(logging.WARNING, "jqmaster.connection"):
         async with Client(f"redis://127.0.0.1:{other.port}") as client:
             await client.goes_on(lambda: move(two_nodes), 2)
             owner.kill()
-            assert (await client.engine.get(await enqueue(client.engine)))[0] is not None
+            assert (await client.engine.get([await enqueue(client.engine)]))[0] is not None
     assert "redis+cluster://" in caplog.text
 
 
@@ -106,14 +106,6 @@ async def test_a_namespace_goes_to_a_new_node_by_a_failover() -> None:
             await client.goes_on(lambda: asyncio.to_thread(new.take_over), 1)
             assert (await client.engine.queues(["waits"])).documents[0]["queued"] == 20_000
         assert not old.is_primary() and servers.id_of(new) in servers._said(old, "CLUSTER NODES")
-
-
-@pytest.fixture
-def pair() -> Iterator[list[Node]]:
-    with nodes(2) as (primary, replica):
-        replica.follow(primary)
-        until(replica.has_caught_up)
-        yield [primary, replica]
 
 
 async def test_events_go_on_behind_a_primary_whose_clock_was_ahead(pair: list[Node]) -> None:

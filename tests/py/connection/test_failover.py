@@ -17,7 +17,7 @@ from jqmaster.engine.engine import connect
 from jqmaster.errors import Unavailable
 from parts import enqueue, eventually
 from servers import RedisServer
-from topologies import Node, Proxy, Sentinels, nodes, until
+from topologies import Node, Proxy, Sentinels, until
 
 pytestmark = pytest.mark.faults
 
@@ -48,15 +48,6 @@ async def test_sleepers_that_leave_during_a_pause_do_not_crash_redis(fresh_serve
     with contextlib.closing(fresh_server.client()) as client:
         assert client.ping()
     assert fresh_server.process is not None and fresh_server.process.poll() is None
-
-
-@pytest.fixture
-def pair() -> Iterator[list[Node]]:
-    """A primary and its replica."""
-    with nodes(2) as (primary, replica):
-        replica.follow(primary)
-        until(replica.has_caught_up)
-        yield [primary, replica]
 
 
 async def test_a_primary_that_became_a_replica_is_left(pair: list[Node]) -> None:

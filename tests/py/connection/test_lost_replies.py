@@ -14,9 +14,11 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form, load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
+from jqmaster.worker.beats import Source
+from jqmaster.worker.notes import checkpoint
 from jqmaster.worker.sources import HttpSource, RedisSource
-from jqmaster.worker.worker import Source, Worker
-from parts import answers, dispatch_of, enqueue, eventually
+from jqmaster.worker.worker import Worker
+from parts import answers, dispatch_of, enqueue, eventually, until
 from parts import worker as stub_worker
 from processes import MasterProcess
 from servers import RedisServer
@@ -85,7 +87,7 @@ async def test_a_worker_on_redis(fresh_server: RedisServer, direct: Engine, form
     ids = await fill(direct)
     async with Proxy(fresh_server) as proxy:
         lose(proxy, 0.1)
-        source = RedisSource.from_url(proxy.url, NAMESPACE, ["a"], form=form)
+        source = RedisSource(proxy.url, NAMESPACE, ["a"], form=form)
         async with working(source):
             await check(direct, ids)
         assert proxy.lost > 20
@@ -143,3 +145,42 @@ async def test_what_nobody_asks_for_again_is_given_back(
 
         await eventually(is_back)
         await waiting.stop()
+
+
+async def test_what_a_lost_answer_brought_is_given_back_when_the_worker_stops(
+    fresh_server: RedisServer, direct: Engine
+) -> None:
+    job = await enqueue(direct, "a", max_retry=0)
+    async with Proxy(fresh_server) as proxy:
+        source = RedisSource(proxy.url, NAMESPACE, ["a"])
+        await source.announce(1, [])
+        proxy.loses = lambda: proxy.lost < 1
+        with pytest.raises(Unavailable):
+            await source.fetch(1)
+        await source.stop()
+        [document] = await direct.get(job)
+        assert document is not None and (document["status"], document["retry_count"]) == ("queued", 0)
+
+
+async def test_a_checkpoint_that_was_not_heard_is_said_again(fresh_server: RedisServer, direct: Engine) -> None:
+    begun: list[int] = []
+    async with Proxy(fresh_server) as proxy:
+
+        async def count(argument: int) -> None:
+            begun.append(argument)
+            if argument == 0:
+                proxy.silence()
+                checkpoint(1)
+                await asyncio.sleep(2)
+                proxy.heal()
+                raise ConnectionError
+
+        source = RedisSource(proxy.url, NAMESPACE, ["a"])
+        stop = asyncio.Event()
+        task = asyncio.create_task(Worker({"a": count}, source).run(stop))
+        job = await enqueue(direct, "a", 0, retry_base=0, timeout=60)
+        await until(direct, job, "done")
+        stop.set()
+        await task
+        await source.stop()
+    assert begun == [0, 1]

@@ -15,7 +15,7 @@ import pytest
 
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
-from jqmaster.connection.place import place_of
+from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.engine.calls import connect
 from jqmaster.server.server import ServeOptions, Server, StartError
 from processes import MasterProcess, Process
@@ -64,8 +64,8 @@ async def test_options_that_there_are_work(redis_url: str) -> None:
 
 @pytest.mark.parametrize("where", ["redis://h", "redis+cluster://h", "redis+sentinel://h/jobs"])
 def test_how_long_connecting_may_take_is_what_the_url_says(where: str) -> None:
-    assert place_of(connect(f"{where}?socket_connect_timeout=25")).connect_s == 25
-    assert place_of(connect(where)).connect_s < 25
+    assert endpoint_of(connect(f"{where}?socket_connect_timeout=25")).connect_s == 25
+    assert endpoint_of(connect(where)).connect_s < 25
 
 
 # -- TLS ------------------------------------------------------------------------------------------

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-from jqmaster.connection.url import Target, parse, without_password
+from jqmaster.connection.url import RedisUrl, parse, without_password
 from jqmaster.engine.engine import connect
 
 
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("redis://host:1/0", Target("server", "redis://host:1/0")),
-        ("unix:///a/b,c.sock", Target("server", "unix:///a/b,c.sock")),
+        ("redis://host:1/0", RedisUrl("server", "redis://host:1/0")),
+        ("unix:///a/b,c.sock", RedisUrl("server", "unix:///a/b,c.sock")),
         (
             "redis+cluster://a:1,b,[::1]:3?socket_read_size=10",
-            Target(
+            RedisUrl(
                 "cluster", "redis://a:1?socket_read_size=10", (("a", 1), ("b", 6379), ("::1", 3))
             ),
         ),
         (
             "rediss+cluster://user:p%40ss@a:1,b:2/0",
-            Target("cluster", "rediss://user:p%40ss@a:1", (("a", 1), ("b", 2))),
+            RedisUrl("cluster", "rediss://user:p%40ss@a:1", (("a", 1), ("b", 2))),
         ),
         (
             "redis+sentinel://:secret@a,b:2/jobs",
-            Target("sentinel", "redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
+            RedisUrl("sentinel", "redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
         ),
         (
             "rediss+sentinel://a/jobs/0?ssl_check_hostname=no&sentinel_password=other",
-            Target(
+            RedisUrl(
                 "sentinel", "rediss://a?ssl_check_hostname=no", (("a", 26379),), "jobs",
                 {"password": "other"},
             ),
         ),
     ],
 )  # fmt: skip
-def test_what_a_url_names(url: str, target: Target) -> None:
+def test_what_a_url_names(url: str, target: RedisUrl) -> None:
     assert parse(url) == target
     client = connect(url)
     assert client.connection_pool.connection_kwargs.get("password") in (None, "secret", "p@ss")

@@ -15,11 +15,9 @@ import jqmaster
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.replies import document
 from jqmaster.errors import (
-    NotFound,
     Unavailable,
 )
 from servers import RedisServer
-from settable import SettableEngine
 
 NIL = b"\xc0"
 ARGUMENT = msgpack.packb({"to": "a@example.org", "raw": b"\x00\xff", "time": msgpack.Timestamp(1, 2)})
@@ -77,72 +75,6 @@ class TestCalls:
         assert unknown is None and document is not None
         assert document["status"] == "done" and document["result"] == document["argument"] == ARGUMENT
         assert await engine.audit_all() == []
-
-    async def test_finish_fetches_the_next(self, engine: Engine) -> None:
-        await engine.enqueue([({"name": "a"}, NIL), ({"name": "a"}, NIL)])
-        [first] = (await engine.pick("w", "a")).jobs
-        finished = await engine.finish("w", [(success(first), NIL)], pick={"queues": "a"})
-        assert finished.picked is not None and [job.attempt for job in finished.picked.jobs] == [1]
-        assert (await engine.finish("w", pick={"queues": "a"})).states == []
-
-    async def test_release_and_cancel(self, engine: Engine) -> None:
-        [job_id, other] = [job.id for job in await engine.enqueue([({"name": "a"}, NIL)] * 2)]
-        [job] = (await engine.pick("w", "a")).jobs
-        held = [job.held, (other, job.token)]
-        assert await engine.release("w", held, delay=5) == ["scheduled", "LOST"]
-        assert await engine.cancel([job_id, other, "0" * 14], force=True) == [
-            "scheduled",
-            "queued",
-            "NOTFOUND",
-        ]
-
-    async def test_a_failure_keeps_its_error(self, engine: Engine) -> None:
-        await engine.enqueue([({"name": "a", "max_retry": 0}, NIL)])
-        [job] = (await engine.pick("w", "a")).jobs
-        failure = success(job) | {"type": "failure", "message": "no such address"}
-        assert (await engine.finish("w", [(failure, ARGUMENT)])).states == ["error"]
-        [document] = await engine.get([job.id])
-        assert document is not None
-        assert (document["error"], document["message"], document["reason"]) == (
-            ARGUMENT,
-            "no such address",
-            "other",
-        )
-
-    async def test_queues(self, engine: Engine) -> None:
-        assert (await engine.queue("b", paused=True, max_waiting=1))["paused"] is True
-        await engine.enqueue([({"name": "b"}, NIL), ({"name": "ä"}, NIL)])
-        page = await engine.queues(count=1)
-        assert [queue["name"] for queue in page.documents] == ["b"] and page.documents[0]["queued"] == 1
-        page = await engine.queues(cursor=page.cursor)
-        assert [queue["name"] for queue in page.documents] == ["ä"] and page.cursor == ""
-        assert len((await engine.queues(["b", "nothing"])).documents) == 1
-
-    async def test_workers(self, engine: Engine) -> None:
-        worker = await engine.register("w", ["a"], url="http://127.0.0.1:9/", max_jobs=2)
-        await engine.enqueue([({"name": "a"}, ARGUMENT), ({"name": "a"}, NIL)])
-        _, [first, second] = await engine.assign("m1", limit=10)
-        assert (first.worker, first.url, first.job.argument) == (worker, "http://127.0.0.1:9/", ARGUMENT)
-        assert await engine.refuse(worker, [second.job.held], "busy", retry_after=1.5) == ["queued"]
-        [document] = (await engine.workers()).documents
-        assert (document["id"], document["queues"], document["held"]) == (worker, ["a"], 1)
-        assert await engine.heartbeat(worker, []) == []
-        assert await engine.unregister(worker) == 1
-        with pytest.raises(NotFound) as caught:
-            await engine.unregister(worker)
-        assert caught.value.code == "NOTFOUND"
-
-    async def test_settings_and_set_up(self, engine: Engine) -> None:
-        assert (await engine.config())["retry_cap"] == 3600
-        assert (await engine.config({"retry_cap": 0.5}))["retry_cap"] == 0.5
-        assert await engine.setup() == 5
-
-    async def test_time_can_be_set(self, settable: SettableEngine) -> None:
-        await settable.enqueue([({"name": "a", "delay": 60}, NIL)])
-        assert await settable.pick("w", "a") == (60_000, [])
-        await settable.advance(60)
-        assert await settable.tick() == (-1, 1)
-        assert len((await settable.pick("w", "a")).jobs) == 1
 
     async def test_a_request_token_makes_repeating_harmless(self, engine: Engine) -> None:
         once = await engine.enqueue([({"name": "a"}, NIL)], request="r1")

@@ -161,7 +161,7 @@ def test_data_of_another_schema(data, meta):
     )
     data.remember()
     stored = schema + 1 if meta == "newer" else "unknown"
-    known = f"these scripts know {schema}: use scripts of its version"
+    known = f"these scripts use {schema}: use scripts of that version"
     try:
         for script in SCRIPTS:
             refused = data.refusal(script, KEYS, VALID[script])

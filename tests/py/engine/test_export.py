@@ -19,7 +19,7 @@ from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Conflict, Invalid, JQError, Version
 from keyspace import read_keys
-from rich import Space, fill, fill_newer
+from rich_namespace import Space, fill, fill_newer
 from servers import RedisServer
 from settable import SettableEngine
 
@@ -157,17 +157,6 @@ class TestPages:
                 break
         await import_(target, records, count)
         await check_copy(source, target)
-
-    async def test_ten_thousand_jobs(self, settable: SettableEngine, target: SettableEngine) -> None:
-        for _ in range(10):
-            jobs = [({"name": "a", "tags": ["t"]}, msgpack.packb(number)) for number in range(1000)]
-            await settable.enqueue(jobs)
-        records = await export(settable, 1000)
-        # Sets that are larger than a page are in several records.
-        assert len([record for record in records if b"q:a" in record]) >= 20
-        await import_(target, records, 1000)
-        await check_copy(settable, target)
-        assert len((await target.pick("w", "a", 1000)).jobs) == 1000
 
     async def test_large_arguments_come_one_by_one(self, settable: SettableEngine, target: SettableEngine) -> None:
         argument = msgpack.packb(b"\xff" * (3 << 20))

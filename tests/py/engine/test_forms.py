@@ -223,14 +223,6 @@ class TestVersions:
             await load(client, "{jq}", version("jq_c"))
             assert await libraries(client) == {"jq_c"}
 
-    async def test_a_version_beside_the_current_one(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            for letter in "ab":
-                await load(client, "{jq}", version(f"jq_{letter}"))
-            await load(client, "{jq}", version("jq_c"), make_current=False)
-            assert await libraries(client) == {"jq_a", "jq_b", "jq_c"}
-            assert (await manifest_of(client))["library"] == "jq_b"
-
     async def test_a_version_without_functions_takes_them_out_of_the_manifest(
         self, redis: Redis, namespace: str
     ) -> None:

@@ -161,19 +161,18 @@ class TestHealing:
     async def test_scripts_lost_for_a_pipeline(self, fresh_server: RedisServer) -> None:
         """Only what failed is sent again, in its order; what ran does not run twice."""
         async with connect(fresh_server.url) as client:
-            engine = Engine(client)
+            engine = Engine(client, form="scripts")
             await engine.setup()
             await client.script_flush()
-            await client.script_load(builtin()["pick"].source)
-            pick = ("pick", [pack({"worker": "w", "queues": "a", "count": 10})])
+            await client.script_load(builtin()["enqueue"].source)
             enqueues = [("enqueue", [pack({"name": "a", "priority": n}), NIL]) for n in range(3)]
             bad = ("enqueue", [pack({"nome": "a"}), NIL])
-            replies = await engine.pipeline([pick, *enqueues, bad, ("queues", [pack({})])])
-            assert len(replies[0]) == 1  # It ran before the jobs were there.
-            ids = [reply[0][0] for reply in replies[1:4]]
-            assert ids == sorted(ids)
-            assert isinstance(replies[4], Invalid) and replies[4].path == "jobs[0].nome"
-            assert msgpack.unpackb(replies[5][1])["queued"] == 3
+            pick = ("pick", [pack({"worker": "w", "queues": "a", "count": 10})])
+            replies = await engine.pipeline([*enqueues, bad, pick, ("queues", [pack({})])])
+            assert isinstance(replies[3], Invalid) and replies[3].path == "jobs[0].nome"
+            picked = [msgpack.unpackb(document)["id"].encode() for document in replies[4][1::2]]
+            assert picked == [reply[0] for reply in replies[:3]]
+            assert msgpack.unpackb(replies[5][1])["running"] == 3
 
     async def test_a_restart(self, fresh_server: RedisServer) -> None:
         fresh_server.kill()

@@ -14,8 +14,9 @@ import pytest
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.server.server import Server
+from jqmaster.worker.ending import JobReleased
 from jqmaster.worker.run import WorkOptions, work
-from jqmaster.worker.worker import Function, JobReleased
+from jqmaster.worker.worker import Function
 from parts import enqueue, eventually, status, until
 from surface_support import own, server
 
@@ -164,61 +165,3 @@ async def _are(engine: Engine, jobs: list[str], state: str) -> bool:
 
 
 # Whoever waits for jobs learns that there is room
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_jobs_start_when_their_window_opens(way: str, server: Server, own: Engine) -> None:
-    async def mail(argument: Any) -> None:
-        pass
-
-    jq = JQ(server.url)
-    async with working(way, server, {"mail": mail}):
-        await jq.aconstrain("rate", MATCH, rate={"limit": 1, "period": 0.2})
-        jobs = [await enqueue(own, "mail") for _ in range(4)]
-        await eventually(lambda: _are(own, jobs, "done"))
-
-
-@pytest.mark.parametrize("opened_by", ["hold", "unconstrain", "constrain", "resume"])
-@pytest.mark.parametrize("way", WAYS)
-async def test_held_jobs_start_when_somebody_opens(way: str, opened_by: str, server: Server, own: Engine) -> None:
-    async def mail(argument: Any) -> None:
-        pass
-
-    jq = JQ(server.url)
-    async with working(way, server, {"mail": mail, "idle": mail}):
-        await jq.aconstrain("c", MATCH, concurrency=1)
-        await jq.ahold("c", 1000)
-        if opened_by == "resume":
-            await own.queue("mail", paused=True)
-        jobs = [await enqueue(own, "mail") for _ in range(3)]
-        # One that is not held has run: whoever runs them has looked at those that are.
-        await until(own, await enqueue(own, "idle"), "done")
-        assert await _are(own, jobs, "queued")
-        if opened_by == "unconstrain":
-            await jq.aunconstrain("c")
-        elif opened_by == "constrain":
-            await jq.aconstrain("c", {"name": "other"}, concurrency=1)
-        else:
-            await jq.ahold("c", 0)
-            await own.queue("mail", paused=False)
-        await eventually(lambda: _are(own, jobs, "done"))
-
-
-@pytest.mark.parametrize("way", ["redis", "http", "push"])
-async def test_room_that_comes_back_goes_to_the_next_worker(way: str, server: Server, own: Engine) -> None:
-    most = under_way = 0
-
-    async def mail(argument: Any) -> None:
-        nonlocal most, under_way
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0)
-        under_way -= 1
-
-    jq = JQ(server.url)
-    await jq.aconstrain("c", MATCH, by="argument", concurrency=1)
-    await jq.aconstrain("all", MATCH, concurrency=2)
-    async with working(way, server, {"mail": mail}), working(way, server, {"mail": mail}):
-        jobs = [await enqueue(own, "mail", number % 3) for number in range(60)]
-        await eventually(lambda: _are(own, jobs, "done"))
-    assert most <= 2

@@ -55,7 +55,7 @@ async def test_a_lapse_spends_a_retry(settable: SettableEngine) -> None:
     job = await take(settable)
     await settable.advance(60)
     await settable.tick()
-    [found] = await settable.get(job.id)
+    [found] = await settable.get([job.id])
     assert found is not None
     assert (found["status"], found["retry_count"], found["reason"]) == ("error", 1, "timeout")
 

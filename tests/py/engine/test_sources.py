@@ -139,25 +139,6 @@ async def test_sources_that_were_lost_come_with_the_next_load(fresh_server: Redi
         assert await fetch(client, "{jq}") == builtin()
 
 
-async def test_a_manifest_of_an_older_form_is_replaced(fresh_server: RedisServer) -> None:
-    async with connect(fresh_server.url) as client:
-        old = {"version": "0.1.0+old", "pick": "aa", "library": "jq_old", "functions": "pick"}
-        for version in ("0.1.0+older", "0.1.0+old"):
-            old |= {f"{version}/pick": "aa", f"{version}/library": f"jq_{version[6:]}", f"{version}/functions": "pick"}
-        old |= {"source:aa": "return 1", "flags:aa": "write", "source:jq_old": "#!lua name=jq_old"}
-        await client.hset("{jq}:manifest", mapping=old)
-        for name in ("jq_old", "jq_older"):
-            code = f"#!lua name={name}\nredis.register_function('{name}', function() return 1 end)"
-            await client.execute_command("FUNCTION", "LOAD", code)
-        current = await load(client, "{jq}")
-        raw = await client.hgetall("{jq}:manifest")
-        assert raw[b"versions"].decode() == f"0.1.0+old {current}"
-        left = [field.decode() for field in raw if b":" in field or b"older" in field or b"+old/" in field]
-        assert sorted(left) == ["0.1.0+old/functions", "0.1.0+old/library", "0.1.0+old/pick"]
-        names = {found[1].decode() for found in await client.execute_command("FUNCTION", "LIST")}
-        assert names == {"jq_old", builtin().library.name}  # type: ignore[union-attr]
-
-
 async def test_who_may_not_share_has_its_own(fresh_server: RedisServer) -> None:
     async with connect(fresh_server.url) as admin:
         await admin.execute_command("ACL", "SETUSER", "own", "on", ">pw", "~{jq}*", "+@all")
@@ -186,7 +167,7 @@ def test_the_command_keeps_as_many_as_it_is_told(fresh_server: RedisServer) -> N
 
 @pytest.mark.timeout(600)  # it starts processes for each script
 def test_the_loader_without_python_makes_them_alike(fresh_server: RedisServer, tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--scripts-only", "--out", str(tmp_path)]
+    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--out", str(tmp_path)]
     subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"})
     loader = next(tmp_path.iterdir()) / "load.sh"
     done = subprocess.run(

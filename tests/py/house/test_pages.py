@@ -54,6 +54,12 @@ def test_a_page_is_no_wider_than_agreed(page: Path) -> None:
     assert not wide, f"wider than {WIDTH}:\n" + "\n".join(wide)
 
 
+def test_every_picture_is_on_a_page() -> None:
+    pages = "".join(page.read_text() for page in PAGES)
+    pictures = (ROOT / "docs" / "pictures").glob("*.svg")
+    assert [path.name for path in pictures if f"(pictures/{path.name})" not in pages] == []
+
+
 def test_the_changelog_knows_the_version() -> None:
     assert re.search(rf"\b{re.escape(jqmaster.__version__)}\b", (ROOT / "CHANGELOG.md").read_text())
 
@@ -61,6 +67,6 @@ def test_the_changelog_knows_the_version() -> None:
 def test_the_hooks_before_a_commit_are_the_parts_of_lint() -> None:
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     entries = {hook["entry"] for repo in config["repos"] for hook in repo["hooks"]}
-    [parts] = re.findall(r"s/ lint / ([a-z ]+) /", (ROOT / "tools" / "check.sh").read_text())
-    assert entries == {f"sh tools/check.sh {part}" for part in parts.split()}
+    [parts] = re.findall(r"^LINT := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert entries == {f"make {part}" for part in parts.split()}
     assert all(repo["repo"] == "local" for repo in config["repos"])

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from fields import files
+from jqmaster.cli.options import parsers
 from kinds import KINDS
 
 from http_support import document
 from jqmaster import JQ
-from jqmaster.cli.options import parsers
 from jqmaster.cli.run import build
 from jqmaster.client import task
 from jqmaster.engine import options

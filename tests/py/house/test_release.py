@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import email
-import importlib.util
-import json
 import re
 import shutil
 import subprocess
@@ -40,17 +38,6 @@ def links(told: Message) -> list[str]:
     text = str(told.get_payload())
     assert "# JQ" in text and "## Working on it" in text
     return re.findall(r"]\(([^)]+)\)", text)
-
-
-def test_the_bill_of_materials_names_what_is_vendored() -> None:
-    spec = importlib.util.spec_from_file_location("dist", ROOT / "tools/dist.py")
-    assert spec is not None and spec.loader is not None
-    dist = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(dist)
-    told = {one["purl"]: one["licenses"][0]["license"]["id"] for one in dist.vendored()}
-    versions = json.loads((ROOT / "tools/js/package.json").read_text())["devDependencies"]
-    licences = {"preact": "MIT", "htm": "Apache-2.0", "uplot": "MIT"}
-    assert told == {f"pkg:npm/{name}@{versions[name]}": licence for name, licence in licences.items()}
 
 
 def test_without_a_home_nothing_leads_nowhere(tmp_path: Path) -> None:

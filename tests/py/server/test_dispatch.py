@@ -94,12 +94,6 @@ async def test_a_failure_may_come_as_the_answer(engine: Engine, dispatch: Dispat
     assert msgpack.unpackb(document["error"]) == {"why": 1}
 
 
-async def test_a_failure_as_the_answer_may_say_when_to_retry(engine: Engine, dispatch: Dispatch) -> None:
-    async with worker(engine, answers(200, {"type": "failure", "message": "429", "retry_in": 500})):
-        document = await until(engine, await enqueue(engine), "retrying")
-    assert 500_000 <= document["due_ms"] - document["started_ms"] < 560_000
-
-
 async def test_the_answer_may_be_json(engine: Engine, dispatch: Dispatch) -> None:
     answer = answers(200, b'{"type": "success", "result": [1, "x"]}', content_type="application/json")
     async with worker(engine, answer):
@@ -129,6 +123,14 @@ async def test_an_answer_that_is_no_outcome_fails_the_job_and_says_why(
     async with worker(engine, answers(200, body)):
         document = await until(engine, await enqueue(engine, max_retry=0), "error")
     assert "no outcome" in document["message"] and said in document["message"]
+
+
+async def test_an_answer_that_does_not_end_fails_the_job_and_takes_no_memory(
+    engine: Engine, dispatch: Dispatch
+) -> None:
+    async with worker(engine, answers(200, b"\xc6\xff\xff\xff\xff" + bytes(17 << 20))):
+        document = await until(engine, await enqueue(engine, max_retry=0), "error")
+    assert document["message"] == f"the worker's answer is longer than {16 << 20} bytes"
 
 
 async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) -> None:
@@ -313,22 +315,6 @@ async def test_no_answer_within_the_lease_lets_it_lapse(engine: Engine, dispatch
     async with worker(engine, hang):
         document = await until(engine, await enqueue(engine, timeout=0.2, max_retry=0), "error")
     assert document["reason"] == "timeout"
-
-
-async def test_a_late_outcome_changes_nothing(engine: Engine, dispatch: Dispatch) -> None:
-    go_on = asyncio.Event()
-
-    async def slow(_job: dict[str, Any]) -> web.Response:
-        await go_on.wait()
-        return web.Response(body=msgpack.packb({"type": "success"}))
-
-    async with worker(engine, slow) as stub:
-        job = await enqueue(engine)
-        await stub.delivered()
-        await engine.cancel([job])
-        go_on.set()
-        await eventually(lambda: came_to(dispatch, *FINISHED) == 1 and dispatch.under_way == 0)
-    assert await status(engine, job) == "cancelled"
 
 
 # -- the loop -------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from jqmaster.server.server import ServeOptions, Server, StartError
 from parts import LONG_S, enqueue, eventually, listening, until
 from processes import MasterProcess, Process
 from servers import RedisServer
-from test_embedded import ends
+from test_embedded import ends, pid_of
 
 pytestmark = pytest.mark.faults
 
@@ -113,7 +113,7 @@ async def test_a_second_signal_stops_at_once(folder: Path) -> None:
 
     with MasterProcess("--data-dir", str(folder), "--stop-timeout", "600") as master:
         with EmbeddedRedis(folder) as server:
-            pid = server.pid
+            pid = pid_of(server)
         async with listening(hang) as stub:
             async with connect(master.redis_url) as redis:
                 await Engine(redis).register("hangs", "*", url=stub.url)
@@ -158,7 +158,7 @@ async def test_outcomes_are_taken_until_the_end(redis_url: str, namespace: str) 
 async def test_an_own_redis_stops_with_its_master_and_keeps_the_jobs(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder)) as master:
         with EmbeddedRedis(folder) as server:
-            pid = server.pid
+            pid = pid_of(server)
         job = await JQ(master.url).aenqueue("mail", {"to": "me"})
         master.signal()
         assert await asyncio.to_thread(master.ends) == 0

@@ -141,18 +141,6 @@ async def test_nothing_is_left_when_clients_go(server: Server, own: Engine) -> N
         assert events._reader is None and events._subscriptions._reader is None
 
 
-async def test_a_thousand_events_come_in_order_to_all(server: Server, own: Engine) -> None:
-    async with aiohttp.ClientSession() as session:
-        streams = [await session.get(server.url + "/events") for _ in range(10)]
-        for stream in streams:
-            await lines(stream, 1)
-        await own.config({"events_max": 10_000})
-        jobs = await own.enqueue([({"name": "a"}, b"\xc0")] * 1000)
-        for stream in streams:
-            found = [json.loads(line[6:])["id"] for line in await lines(stream, 2000) if line.startswith("data: ")]
-            assert found == [job.id for job in jobs]
-
-
 async def test_a_server_that_stops_takes_no_more_followers(
     server: Server, own: Engine, session: aiohttp.ClientSession
 ) -> None:

@@ -90,26 +90,6 @@ async def test_who_has_gone_away_gets_no_job(live: Live) -> None:
         assert [job["id"] for job in picked.value["jobs"]] == [job_id]
 
 
-@pytest.mark.parametrize("path", ["/queue/a%2Fb", "/queue/%252F", "/queue/a%20b%3F", "/queue/%C3%A4"])
-async def test_names_in_paths_stay_what_they_are(live: Live, path: str) -> None:
-    from urllib.parse import unquote
-
-    async with aiohttp.ClientSession() as session:
-        answer = await call(session, live, "POST", path, {"max_waiting": 1})
-        assert answer.value["name"] == unquote(path.removeprefix("/queue/"))
-        assert (await call(session, live, "GET", path)).status == 200
-
-
-async def test_draining_answers_open_polls(live: Live) -> None:
-    async with aiohttp.ClientSession() as session:
-        poll = asyncio.create_task(call(session, live, "POST", "/pick", {"queues": "a", "timeout": 60}, worker_id="w"))
-        await asyncio.sleep(0.2)
-        live.loop.call_soon_threadsafe(live.master.draining.set)
-        async with asyncio.timeout(45):
-            assert (await poll).value["jobs"] == []
-        assert (await call(session, live, "GET", "/health")).status == 503
-
-
 def test_one_connection_serves_many_requests(live: Live) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", live.port)
     for path, body in (

@@ -44,7 +44,7 @@ def of_finding(invalid, refused):
     yield invalid("jobs", "a cursor of all queues without recent", "cursor", encode({"cursor": "1:kdec:0:" + ID + ":"}))
     for field, value in (("cursor", ""), ("count", 1)):
         yield invalid("failures", f"group and {field}", "group", encode({"group": "g", field: value}), says="both")
-    yield invalid("failures", "no time for steps", "from_ms", encode({"from_ms": 1, "to_ms": 2}), says="only with")
+    yield invalid("failures", "no time for steps", "from_ms", encode({"from_ms": 1, "to_ms": 2}), says="steps")
     yield invalid("failures", "an end before the begin", "to_ms", encode({"steps": 1, "from_ms": 2, "to_ms": 2}))
     yield invalid("tags", "top and cursor", "top", encode({"top": 1, "cursor": ""}), says="both")
     yield invalid("tags", "top and count", "top", encode({"top": 1, "count": 1}), says="both")

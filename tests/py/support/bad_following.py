@@ -37,7 +37,7 @@ def of_links(invalid, refused):
     yield job("latest with depends", "depends", {"unique": "k", "if_exists": "latest", "depends": [WAITING]})
     for wrong in (0, 5, -1, 0.5, "x", WAITING.upper(), True, []):
         yield job(f"depends on {show(wrong)}", "depends[1]", {"depends": [WAITING, wrong]})
-    yield job("depends on one twice", "depends[1]", {"depends": [WAITING, WAITING]}, "already")
+    yield job("depends on one twice", "depends[1]", {"depends": [WAITING, WAITING]}, "duplicate")
     yield job("depends on 10101", "depends", {"depends": [f"{number:014x}" for number in range(10101)]})
     yield refused("enqueue", "an unknown dependency", "NOTFOUND", "jobs[0].depends[1]",
                   {"name": "a", "depends": [WAITING, NEVER]}, BLOB)  # fmt: skip

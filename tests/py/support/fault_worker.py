@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from jqmaster.demo.journal import Journal
+from jqmaster.worker.notes import current_job
 from jqmaster.worker.run import WorkOptions, run
-from jqmaster.worker.worker import current_job
 
 
 async def flaky(argument: dict[str, int]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from redis.asyncio import Redis
@@ -51,21 +50,3 @@ def _plain(kind: str, content: Any) -> Any:
     if kind == "stream":
         return [[id_, sorted(map(list, fields.items()))] for id_, fields in content]
     return content
-
-
-async def write_keys(client: Redis, namespace: str, keys: Sequence[Sequence[Any]]) -> None:
-    for suffix, kind, ttl_ms, content in keys:
-        key = f"{namespace}:".encode() + suffix
-        if kind == "string":
-            await client.set(key, content)
-        elif kind == "hash":
-            await client.hset(key, mapping=dict(content))
-        elif kind == "list":
-            await client.rpush(key, *content)
-        elif kind == "set":
-            await client.sadd(key, *content)
-        else:
-            assert kind == "zset", kind
-            await client.zadd(key, dict(content))
-        if ttl_ms:
-            await client.pexpire(key, ttl_ms)

@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable
+from contextvars import copy_context
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,21 @@ def fails(how: str) -> Any:
 @jobs.job(process=True, max_retry=0)
 def dies_before_its_child() -> None:
     if os.fork() == 0:
-        time.sleep(20)
+        time.sleep(90)
         os._exit(0)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _talk() -> None:
+    while True:
+        time.sleep(0.02)
+        progress(99)
+
+
+@jobs.job(process=True)
+def leaves_a_thread() -> int:
+    threading.Thread(target=copy_context().run, args=(_talk,), daemon=True).start()
+    return os.getpid()
 
 
 @jobs.job(process=True)

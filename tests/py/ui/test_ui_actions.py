@@ -28,14 +28,6 @@ def test_a_queue_is_paused_and_goes_on(ui: Ui) -> None:
     assert ui.server.queue(HOSTILE)["paused"] is False
 
 
-def test_a_queue_is_paused_in_the_list(ui: Ui) -> None:
-    ui.server.enqueue("listed")
-    ui.go("/queues?name=listed")
-    ui.button("Pause listed").click()
-    expect(ui.row("listed")).to_contain_text("paused")
-    assert ui.server.queue("listed")["paused"] is True
-
-
 def test_a_limit_is_set(ui: Ui) -> None:
     ui.server.enqueue("limited")
     ui.go("/queue/limited", "limited")

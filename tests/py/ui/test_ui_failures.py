@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from ui_jobs_support import NARROW, Site, dialog, is_too_wide, listener, open_page, page, rows, site, tab
-from ui_support import HOSTILE, browser, go
+from ui_jobs_support import Site, dialog, listener, page, rows, site, tab
+from ui_support import browser, go
 
 __all__ = ["browser", "listener", "page", "site", "tab"]
 
@@ -83,15 +83,6 @@ def test_a_group_is_retried_whole(page: Page, site: Site) -> None:
     assert (site.queue("mail")["queued"], site.queue("card")["error"]) == (3, 5)
 
 
-def test_a_group_is_discarded_whole(page: Page, site: Site) -> None:
-    fail_some(site)
-    go(page, "/ui/failures")
-    page.get_by_role("button", name="Discard all of Away").click()
-    dialog(page).get_by_role("button", name="Discard: 5 jobs").click()
-    expect(page.get_by_text("5 jobs discarded.")).to_be_visible()
-    assert (site.queue("mail")["error"], site.queue("card")["error"]) == (3, 0)
-
-
 def test_some_of_a_group_are_chosen_among_its_jobs(page: Page, site: Site) -> None:
     fail_some(site)
     go(page, "/ui/failures")
@@ -104,19 +95,6 @@ def test_nothing_failed(page: Page, site: Site) -> None:
     go(page, "/ui/failures")
     expect(page.get_by_text("No job has failed for good.")).to_be_visible()
     expect(page.get_by_text("Nothing failed in this time.")).to_be_visible()
-
-
-def test_many_groups_with_hostile_names_on_a_narrow_screen(browser: Browser, site: Site) -> None:
-    site.add_all([{"name": "mail", "max_retry": 0}] * 60)
-    for number in range(60):
-        site.fail("mail", message=HOSTILE * 20, group=f"{number} {HOSTILE}")
-    with open_page(browser, site, viewport=NARROW) as page:
-        go(page, "/ui/failures")
-        expect(rows(page)).to_have_count(25)
-        assert not is_too_wide(page)
-        page.get_by_role("button", name="Next →").click()
-        expect(rows(page)).to_have_count(25)
-        assert page.locator("main img").count() == 0
 
 
 def enqueue(page: Page) -> None:
@@ -168,18 +146,6 @@ def test_json_that_is_wrong_is_told_by_line_and_column(page: Page, site: Site, t
     assert site.get("/queues")["queues"] == []
 
 
-def test_what_the_api_refuses_is_said_at_its_field(page: Page, site: Site) -> None:
-    go(page, "/ui/enqueue")
-    enqueue(page)
-    expect(page.get_by_text("Name is needed")).to_be_visible()
-    page.get_by_label("Name").fill("mail")
-    page.get_by_text("Options").click()
-    page.get_by_label("Retries").fill("-1")
-    enqueue(page)
-    expect(page.get_by_label("Retries")).to_be_focused()
-    expect(page.get_by_label("Retries")).to_have_attribute("aria-invalid", "true")
-
-
 def test_a_unique_key_that_is_taken(page: Page, site: Site) -> None:
     job = site.add("mail", unique="one")
     go(page, f"/ui/job/{job}")
@@ -209,14 +175,3 @@ def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
     before = site.job(job)
     assert all(again[name] == before[name] for name in ("argument", "priority", "max_retry", "tags", "queue"))
     assert isinstance(again["argument"]["n"], float)
-
-
-def test_a_hostile_job_is_enqueued_again_on_a_narrow_screen(browser: Browser, site: Site) -> None:
-    job = site.add(HOSTILE, queue=HOSTILE, argument={HOSTILE: HOSTILE}, tags=["<b>"])
-    with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
-        go(page, f"/ui/enqueue?as={job}")
-        expect(page.get_by_label("Name")).to_have_value(HOSTILE)
-        assert not is_too_wide(page)
-        enqueue(page)
-        expect(page.get_by_role("region", name="Enqueued").get_by_role("link")).to_be_visible()
-    assert site.get("/jobs?count=10")["jobs"][1]["argument"] == {HOSTILE: HOSTILE}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import requests
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from ui_jobs_support import NARROW, Site, dialog, is_too_wide, listener, open_page, page, site, tab
+from ui_jobs_support import Site, dialog, is_too_wide, listener, page, site, tab
 from ui_support import HOSTILE, browser, go
 
 __all__ = ["browser", "listener", "page", "site", "tab"]
@@ -126,15 +126,6 @@ def test_a_full_constraint_with_its_use(page: Page, site: Site) -> None:
     expect(why).to_contain_text("Constraint per-customer for globex is full.")
     expect(why.get_by_role("meter")).to_have_attribute("aria-valuenow", "2")
     expect(why).to_contain_text("1 job comes before it.")
-
-
-def test_a_rate_says_when_it_opens(page: Page, site: Site) -> None:
-    site.call("PUT", "/constraint/slow", {"match": {"name": "mail"}, "rate": {"limit": 1, "period": 3600}})
-    ids = site.add_all([{"name": "mail"}] * 2)
-    site.start("mail")
-    go(page, f"/ui/job/{ids[1]}")
-    expect(section(page, "Why it waits")).to_contain_text("starts: 1 in 1 h")
-    expect(section(page, "Why it waits")).to_contain_text("has no room. It has room again in 59 min")
 
 
 def test_a_hold_is_called_one(page: Page, site: Site) -> None:
@@ -341,17 +332,6 @@ def test_hostile_texts_are_only_text(page: Page, site: Site, state: str) -> None
     assert page.locator("main script, main img").count() == 0
     # The direction of the text is not turned round.
     expect(page.locator("h1")).to_contain_text("\\u202e ünï")
-
-
-def test_a_narrow_screen_needs_no_scrolling_sideways(browser: Browser, site: Site) -> None:
-    first = site.add("a" * 200, max_retry=0, queue="q")
-    site.fail("q", message="m" * 5000, error={"e" * 300: "f" * 300}, group="g" * 200)
-    job = site.add("b" * 200, depends=[first], tags=["t" * 200], argument={"k" * 300: "v" * 3000})
-    with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
-        for one in (first, job):
-            go(page, f"/ui/job/{one}")
-            expect(section(page, "What happened")).to_contain_text("Enqueued")
-            assert not is_too_wide(page)
 
 
 def test_by_keyboard_alone(page: Page, site: Site) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, Page, Route, expect
 
-from ui_jobs_support import NARROW, Site, dialog, is_too_wide, listener, open_page, page, rows, site, tab
+from ui_jobs_support import Site, dialog, listener, open_page, page, rows, site, tab
 from ui_support import HOSTILE, browser, go
 
 __all__ = ["browser", "listener", "page", "site", "tab"]
@@ -53,16 +53,6 @@ def test_jobs_are_found_by_error_text_group_and_time(page: Page, site: Site) -> 
     expect(page.get_by_text("No job matches.")).to_be_visible()
     page.get_by_role("button", name="Any time").click()
     expect(rows(page)).to_have_count(3)
-
-
-def test_queues_and_tags_are_completed(page: Page, site: Site) -> None:
-    site.add("mail", queue="mail.eu", tags=["billing"])
-    go(page, "/ui/jobs")
-    page.get_by_text("Filters").click()
-    page.get_by_label("Queue", exact=True).press_sequentially("mai")
-    expect(page.locator("datalist option[value='mail.eu']")).to_be_attached()
-    page.get_by_label("Tag", exact=True).focus()
-    expect(page.locator("datalist option[value='billing']")).to_be_attached()
 
 
 def test_a_line_finds_jobs_by_their_arguments_worker_and_time(page: Page, site: Site) -> None:
@@ -292,22 +282,6 @@ def test_hostile_names_are_only_text(page: Page, site: Site) -> None:
     expect(dialog(page)).to_contain_text("2 jobs.")
 
 
-def test_ten_thousand_jobs(page: Page, site: Site) -> None:
-    site.add_all([{"name": "mail", "tags": ["many"] if number % 2 else ["few"]} for number in range(10_000)])
-    go(page, "/ui/jobs?tag=many")
-    expect(rows(page)).to_have_count(50)
-    page.get_by_role("button", name="Next →").click()
-    expect(page.get_by_text("Page 2")).to_be_visible()
-    page.get_by_role("button", name="← Previous").click()
-    expect(page.get_by_text("Page 1")).to_be_visible()
-    page.get_by_role("button", name="Cancel…").click()
-    dialog(page).get_by_role("button", name="Cancel: 5,000 jobs").click()
-    expect(page.get_by_text("5,000 jobs cancelled.")).to_be_visible(timeout=60_000)
-    counts = site.get("/queue/mail")
-    assert (counts["queued"], counts["cancelled"]) == (5000, 5000)
-    assert page.locator("*").count() < 3000
-
-
 def test_what_is_done_to_many_can_be_stopped(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail"}] * 60_000)
     go(page, "/ui/jobs?queue=mail")
@@ -329,22 +303,6 @@ def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, p
     expect(page.get_by_label("Under way")).to_contain_text("Discarding jobs of mail")
     expect(page.get_by_label("Under way")).to_have_count(0, timeout=60_000)
     assert site.get("/queue/mail")["queued"] == 0
-
-
-def test_a_narrow_screen_needs_no_scrolling_sideways(browser: Browser, site: Site) -> None:
-    site.add_all([{"name": "a-name-that-is-long." * 10, "queue": "q" * 200, "tags": ["t" * 200]}] * 3)
-    with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
-        go(page, "/ui/jobs")
-        expect(rows(page)).to_have_count(3)
-        assert not is_too_wide(page)
-        page.locator(".peeker").first.click()
-        expect(page.locator("tr.below .json")).to_be_visible()
-        page.get_by_text("Filters").click()
-        assert not is_too_wide(page)
-        page.locator("input.chooser").first.click()
-        page.get_by_role("button", name="Cancel…").click()
-        expect(dialog(page).get_by_role("button", name="Cancel: 1 job")).to_be_visible()
-        assert not is_too_wide(page)
 
 
 def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Site) -> None:

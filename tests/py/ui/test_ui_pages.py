@@ -95,14 +95,6 @@ def test_plural_paths_lead_on(ui: Ui, name: str) -> None:
     expect(ui.page.locator("h1")).to_have_text("Queues")
 
 
-def test_plural_paths_of_jobs_and_constraints_lead_on(ui: Ui) -> None:
-    [job_id] = ui.server.enqueue("led")
-    ui.go("/constraints/keyed", "keyed")
-    assert ui.page.url.endswith("/ui/constraint/keyed")
-    ui.go(f"/jobs/{job_id}", "led")
-    assert ui.page.url.endswith(f"/ui/job/{job_id}")
-
-
 def test_the_policy_forbids_what_is_not_ours(server: Server) -> None:
     for path in ("/ui/", "/ui/queues", "/ui/static/app.js"):
         answer = requests.get(server.url + path, timeout=60)
@@ -182,14 +174,6 @@ def test_the_keyboard_leads_everywhere(ui: Ui) -> None:
     expect(ui.page.locator("h1")).to_have_text("Workers")
 
 
-def test_enter_opens_a_row(ui: Ui) -> None:
-    ui.go("/queues?name=mail", "Queues")
-    expect(ui.row("mail")).to_be_visible()
-    ui.page.keyboard.press("j")
-    ui.page.keyboard.press("Enter")
-    expect(ui.page.locator("h1")).to_contain_text("mail")
-
-
 def test_the_first_key_leads_past_the_bar(new_ui: Ui) -> None:
     ui = new_ui
     ui.go("/queues", "Queues")
@@ -263,15 +247,6 @@ def test_times_as_text(ui: Ui) -> None:
     *plain, passed, near, soon, later = ui.page.evaluate(texts)
     assert plain == ["999 ms", "1 s", "1 s", "3.4 s", "9.9 s", "1 min", "1/s", "1.3/s"]
     assert (passed, near[:5], soon, later) == ("any moment", "in 0.", "in 3 s", "in 59 s")
-
-
-def test_ten_thousand_jobs(ui: Ui) -> None:
-    ui.server.enqueue("many", 10_000)
-    ui.go("/", "Overview")
-    expect(ui.row("many").locator("td").nth(1)).to_have_text("10,000")
-    ui.go("/queue/many", "many")
-    expect(ui.page.locator(".tile").nth(1)).to_contain_text("10")
-    ui.fits()
 
 
 def test_queues_are_found_by_a_part_of_their_name(ui: Ui) -> None:

@@ -206,7 +206,7 @@ def test_jobs_ask_the_server_that_their_worker_was_told(jq: JQ, task: Any) -> No
 
 def test_a_worker_of_another_server_leaves_the_object_as_it_was(redis_url: str, namespace: str) -> None:
     jq = JQ("redis://127.0.0.1:9", namespace="{other}")
-    before = jq.connection(), jq.link
+    before = jq.target, jq.link
 
     @jq.job
     def name() -> str:
@@ -215,7 +215,7 @@ def test_a_worker_of_another_server_leaves_the_object_as_it_was(redis_url: str, 
     with working(jq, redis_url=redis_url, namespace=namespace):
         handle = JQ(redis_url, namespace=namespace).enqueue("name")
         assert handle.result(timeout=LONG_S) == f"<JQ {redis_url} {namespace}>"
-    assert (jq.connection(), jq.link) == before
+    assert (jq.target, jq.link) == before
 
 
 def test_coroutines_behind_plain_functions_are_awaited(jq: JQ) -> None:

@@ -20,6 +20,7 @@ from process_jobs import (
     hangs,
     hangs_here,
     jobs,
+    leaves_a_thread,
     listens,
     passes,
     sleeps,
@@ -158,6 +159,14 @@ def test_notes_and_log_lines_come_back(jq: JQ, caplog: pytest.LogCaptureFixture)
     document = handle.document()
     assert (document["progress"], document["progress_message"]) == (10, "on the way")
     assert {"number 4", "number 10"} <= {record.getMessage() for record in caplog.records}
+
+
+def test_what_a_job_leaves_behind_does_not_speak_for_the_next(jq: JQ) -> None:
+    with working(jq, concurrency=1):
+        pid = leaves_a_thread.enqueue().result(timeout=60)
+        later = sleeps.enqueue(0.5)
+        assert later.result(timeout=60) == pid
+    assert "progress" not in later.document()
 
 
 def test_a_process_is_used_again_and_renewed(jq: JQ) -> None:

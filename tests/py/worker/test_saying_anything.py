@@ -138,7 +138,7 @@ async def test_heartbeats_and_reports_go_on_after_an_error_that_nobody_foresaw(
         await asyncio.sleep(3)
 
     stop = asyncio.Event()
-    source = Source.from_url(redis_url, own.namespace, ["nap"])
+    source = Source(redis_url, own.namespace, ["nap"])
     running = asyncio.create_task(Worker({"nap": nap}, source).run(stop))
     job = await enqueue(own, "nap", timeout=1, max_retry=0)
     await until(own, job, "done")

@@ -16,7 +16,9 @@ from http_support import Api, api, master  # noqa: F401
 from jqmaster import JQ
 from jqmaster.engine import tracing
 from jqmaster.engine.engine import Engine
-from jqmaster.worker.worker import FollowUp, JobFailed, JobReleased, current_job
+from jqmaster.worker.ending import FollowUp, JobReleased
+from jqmaster.worker.failure import JobFailed
+from jqmaster.worker.notes import current_job
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -65,12 +67,6 @@ async def test_the_context_of_a_request_goes_to_the_worker(api: Api) -> None:
     assert await headers_of(api) == document["headers"]
 
 
-async def test_it_goes_to_all_jobs_of_a_request(api: Api) -> None:
-    await api.post("/jobs", [{"name": "mail"}, {"name": "mail", "headers": {"tenant": "7"}}], traceparent=PARENT)
-    found = [job["headers"] for job in await api.pick("mail", count=2)]
-    assert found == [{"traceparent": PARENT}, {"tenant": "7", "traceparent": PARENT}]
-
-
 async def test_a_jobs_own_context_comes_first(api: Api) -> None:
     own = {"traceparent": PARENT.replace("01", "00")}
     await api.post("/job", {"name": "mail", "headers": own}, traceparent=PARENT, tracestate="a=1")
@@ -89,31 +85,12 @@ async def test_a_broken_context_is_ignored(api: Api, broken: str) -> None:
     assert await headers_of(api) is None
 
 
-async def test_a_context_of_a_later_version_may_have_more(api: Api) -> None:
-    later = "01" + PARENT[2:] + "-more"
-    await api.post("/job", {"name": "mail"}, traceparent=later)
-    assert await headers_of(api) == {"traceparent": later}
-
-
-async def test_state_alone_is_no_context(api: Api) -> None:
-    await api.post("/job", {"name": "mail"}, tracestate="a=1")
-    assert await headers_of(api) is None
-
-
 async def test_a_job_whose_headers_are_full_goes_without(api: Api) -> None:
     full = {f"k{number}": "v" for number in range(16)}
     long = {"k": "v" * 1000}
     for own in (full, long):
         await api.post("/job", {"name": "mail", "headers": own}, traceparent=PARENT)
         assert await headers_of(api) == own
-
-
-async def test_wrong_headers_are_refused_by_name(api: Api) -> None:
-    for wrong in (5, {"k": 5}, {"k": "v" * 1025}):
-        for more in ({}, {"traceparent": PARENT}):
-            answer = await api.post("/job", {"name": "mail", "headers": wrong}, **more)
-            assert answer.status == 400
-            assert answer.error["field"].startswith("headers")
 
 
 async def test_a_request_repeated_in_another_span_is_the_same(api: Api) -> None:
@@ -142,18 +119,6 @@ async def test_a_function_sees_the_headers_of_its_job(jq: JQ) -> None:
     await report.aenqueue()
     await jq.aburst(concurrency=1)
     assert sorted(seen, key=len) == [{}, {"tenant": "7"}]
-
-
-async def test_headers_are_there_without_a_server(jq: JQ) -> None:
-    seen = []
-
-    @jq.job
-    def mail() -> None:
-        seen.append(current_job.get().headers)
-
-    with jq.immediate():
-        mail.options(headers={"tenant": "7"}).enqueue()
-    assert seen == [{"tenant": "7"}]
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -75,7 +75,7 @@ async def test_a_refusal_that_lasts_is_said_once_a_minute_and_is_the_workers_tro
             return await super().fetch(count)
 
     stop = asyncio.Event()
-    source = Source.from_url(fresh_server.url.replace("://", "://looks:any@"), namespace, ["double"])
+    source = Source(fresh_server.url.replace("://", "://looks:any@"), namespace, ["double"])
     worker = Worker({"double": double}, source)
     running = asyncio.create_task(worker.run(stop))
 

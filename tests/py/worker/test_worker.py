@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,9 +20,13 @@ from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.server import signing
 from jqmaster.server.server import ServeOptions, Server
 from jqmaster.worker import beats
+from jqmaster.worker.beats import Key
+from jqmaster.worker.ending import Outcome
+from jqmaster.worker.failure import JobFailed
+from jqmaster.worker.notes import current_job
 from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.sources import RedisSource
-from jqmaster.worker.worker import Function, JobFailed, Key, Outcome, Worker, current_job, no_renewal
+from jqmaster.worker.worker import Function, Worker
 from parts import enqueue, eventually, status, until
 from servers import RedisServer
 from surface_support import own, server
@@ -32,8 +36,6 @@ __all__ = ["own", "server"]
 WAYS = ("redis", "http", "push", "synchronous")
 SOON_S = 60.0
 SECRET = signing.new_secret()
-
-Started = Callable[..., Awaitable[None]]
 
 
 class Working:
@@ -165,7 +167,7 @@ async def test_only_jobs_that_still_run_are_renewed(
     async def short(argument: float) -> None:
         await asyncio.sleep(argument)
 
-    worker = Worker({"short": short}, source := Source.from_url(redis_url, own.namespace, ["short"]))
+    worker = Worker({"short": short}, source := Source(redis_url, own.namespace, ["short"]))
     running = asyncio.create_task(worker.run(stop))
     jobs = [await enqueue(own, "short", 0.01 + 0.001 * number) for number in range(60)]
     for job in jobs:
@@ -174,24 +176,6 @@ async def test_only_jobs_that_still_run_are_renewed(
     await running
     await source.stop()
     assert renewed and all(renewed)
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_without_renewal_the_timeout_is_the_end(way: str, server: Server, own: Engine) -> None:
-    ended = asyncio.Event()
-
-    @no_renewal
-    async def hang(argument: Any) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    async with working(way, server, {"hang": hang}):
-        job = await enqueue(own, "hang", timeout=0.4, max_retry=0)
-        document = await until(own, job, "error")
-        assert document["reason"] == "timeout"
-        await asyncio.wait_for(ended.wait(), SOON_S)
 
 
 async def test_what_is_refused_again_and_again_is_said_with_pauses(
@@ -208,7 +192,7 @@ async def test_what_is_refused_again_and_again_is_said_with_pauses(
     async def outdate(argument: Any) -> None:
         await own.redis.setrange(meta, 0, b"\x00\x63")  # no call can be carried out any more
 
-    worker = Worker({"outdate": outdate}, source := Source.from_url(redis_url, own.namespace, ["outdate"]))
+    worker = Worker({"outdate": outdate}, source := Source(redis_url, own.namespace, ["outdate"]))
     running = asyncio.create_task(worker.run(stop))
     job = await enqueue(own, "outdate", max_retry=0)
     await eventually(lambda: asked[0] > 1)
@@ -239,7 +223,7 @@ async def test_a_job_that_is_cancelled_as_it_comes_leaves_its_slot(own: Engine, 
     async def take(argument: Any) -> None:
         ran.append(argument)
 
-    source = Source.from_url(redis_url, own.namespace, ["take"])
+    source = Source(redis_url, own.namespace, ["take"])
     worker = Meeting({"take": take}, source, concurrency=1)
     first = await enqueue(own, "take", "first", timeout=60)
     running = asyncio.create_task(worker.run(stop))

@@ -12,18 +12,9 @@ from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Note
 from jqmaster.server.server import Server
-from jqmaster.worker.notes import Notebook
-from jqmaster.worker.worker import (
-    FollowUp,
-    JobFailed,
-    JobReleased,
-    Move,
-    ResumeAfter,
-    checkpoint,
-    current_job,
-    no_renewal,
-    progress,
-)
+from jqmaster.worker.ending import FollowUp, JobReleased, Move, ResumeAfter
+from jqmaster.worker.failure import JobFailed
+from jqmaster.worker.notes import Notebook, checkpoint, current_job, progress
 from parts import enqueue, eventually, status, until
 from surface_support import own, server
 from test_worker import WAYS, working
@@ -131,16 +122,6 @@ async def test_a_checkpoint_that_cannot_be_packed_is_a_failure(way: str, server:
         assert document["group"] == "TypeError"
 
 
-async def test_a_job_whose_lease_is_not_renewed_may_say_something(server: Server, own: Engine) -> None:
-    @no_renewal
-    async def count(argument: Any) -> None:
-        progress(1)
-
-    async with working("http", server, {"count": count}):
-        document = await until(own, await enqueue(own, "count"), "done")
-        assert document["progress"] == 1
-
-
 # What failures are listed by
 
 
@@ -190,17 +171,6 @@ async def test_a_job_moves_on(way: str, server: Server, own: Engine) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_job_moves_where_it_says(way: str, server: Server, own: Engine) -> None:
-    def first(argument: int) -> Move:
-        return Move(queue="elsewhere", priority=-3, delay=1000)
-
-    async with working(way, server, {"first": first}):
-        document = await until(own, await enqueue(own, "first", 1), "scheduled")
-        assert (document["name"], document["queue"], document["priority"]) == ("first", "elsewhere", -3)
-        assert document["argument"] == b"\xc0"
-
-
-@pytest.mark.parametrize("way", WAYS)
 async def test_jobs_follow_a_result(way: str, server: Server, own: Engine) -> None:
     got: list[Any] = []
 
@@ -220,20 +190,6 @@ async def test_jobs_follow_a_result(way: str, server: Server, own: Engine) -> No
         await eventually(lambda: "joined" in got)
         assert sorted(got[:3]) == [0, 1, 2] and got[3:] == ["joined"]
         assert msgpack.unpackb((await own.result(job_id))[1] or b"") == "split"
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_job_that_moves_may_have_followers(way: str, server: Server, own: Engine) -> None:
-    async def first(argument: int) -> FollowUp:
-        return FollowUp(Move("second"), [{"name": "mail", "delay": 1000}])
-
-    async def second(argument: Any) -> None:
-        pass
-
-    async with working(way, server, {"first": first, "second": second}):
-        assert (await until(own, await enqueue(own, "first", 1), "done"))["name"] == "second"
-        [mail] = (await own.jobs({"name": "mail"})).documents
-        assert mail["status"] == "scheduled"
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -265,10 +221,14 @@ async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: En
     def follow(argument: str) -> Any:
         return wrong[argument]()
 
-    async with working(way, server, {"follow": follow}):
-        for kind in wrong:
-            document = await until(own, await enqueue(own, "follow", kind, max_retry=0), "error")
-            assert document["message"], kind
+    async with working(way, server, {"follow": follow, "well": print}):
+        ids = {kind: await enqueue(own, "follow", kind, max_retry=0) for kind in wrong}
+        beside = [await enqueue(own, "well") for _ in range(8)]
+        for kind, job_id in ids.items():
+            document = await until(own, job_id, "error")
+            assert document["message"] and document["reason"] == "other", kind
+        for job_id in beside:  # reported in the same calls
+            assert (await until(own, job_id, "done"))["attempt"] == 1
     assert (await own.jobs({"name": "x"})).documents == []
 
 
@@ -353,3 +313,24 @@ async def test_a_worker_on_redis_hears_at_once_that_a_job_is_gone(ends: str, ser
         await started.wait()
         await (own.cancel([job_id]) if ends == "cancel" else own.kick([job_id], delay=1000))
         await asyncio.wait_for(stopped.wait(), 60)
+
+
+async def test_word_of_an_earlier_attempt_stops_none_that_came_later(
+    server: Server, own: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    started, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(argument: Any) -> None:
+        started.set()
+        await go_on.wait()
+
+    async with working("redis", server, {"wait": wait}, register=True):
+        [document] = await eventually(lambda: _workers(own))
+        job_id = await enqueue(own, "wait")
+        await started.wait()
+        channel = f"{own.namespace}:worker:{document['id']}"
+        for word in (f"cancelled {job_id} 0", f"kicked {job_id} 2", "stop"):
+            await own.redis.execute_command("SPUBLISH", channel, word)
+        await eventually(lambda: "asked to stop" in caplog.text)
+        go_on.set()
+        assert (await until(own, job_id, "done"))["attempt"] == 1

@@ -69,11 +69,11 @@ class Finding(Part):
             return sorted(jobs, key=lambda j: (j.ended_ms, j.id))[::turn]
         if recent:
             return sorted(jobs, key=self.rank_in_all)
-        places = sorted({self.place_of(job) for job in jobs})
-        of_place = [[job for job in jobs if self.place_of(job) == place] for place in places]
+        places = sorted({self.endpoint_of(job) for job in jobs})
+        of_place = [[job for job in jobs if self.endpoint_of(job) == place] for place in places]
         return [job for some in of_place for job in sorted(some, key=self.rank_in_state)[::turn]]
 
-    def place_of(self, job):
+    def endpoint_of(self, job):
         """Done jobs with a result come before the others."""
         return job.queue.encode(), STATES.index(job.status), not self.model.life.has_result(job)
 

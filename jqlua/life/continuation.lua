@@ -1,0 +1,237 @@
+---@lazy
+-- What may follow a success: the job moves to another queue, or waits for other jobs and runs again; further jobs are
+-- enqueued in the same call.
+local meta = require "jqlua.base.meta"
+local creation = require "jqlua.life.creation"
+local batch = require "jqlua.base.batch"
+local check = require "jqlua.base.check"
+local constraints = require "jqlua.limits.constraints"
+local dependents = require "jqlua.links.dependents"
+local failure = require "jqlua.life.failure"
+local glob = require "jqlua.base.glob"
+local jobs = require "jqlua.job.jobs"
+local states = require "jqlua.job.states"
+local jobspec = require "jqlua.job.jobspec"
+local keys = require "jqlua.base.keys"
+local placement = require "jqlua.limits.placement"
+local links = require "jqlua.links.links"
+local moving = require "jqlua.life.moving"
+local queues = require "jqlua.queue.queues"
+local readers = require "jqlua.links.readers"
+local taking = require "jqlua.limits.taking"
+local statlog = require "jqlua.statistics.statlog"
+local transition = require "jqlua.life.transition"
+
+local M = {}
+
+local MOVE_FIELDS = "name queue priority delay"
+local RESUME_FIELDS = "depends if_failed checkpoint"
+
+-- At most so many jobs are searched for circles.
+local looks = { 1000 }
+
+--- Checks an outcome's `move`.
+---@param path string
+---@return string? problem
+function M.check_move(move, path)
+  if type(move) ~= "table" then
+    return check.problem(path, "a map", move)
+  end
+  for field, value in pairs(move) do
+    local expected
+    if field == "name" then
+      expected = not check.is_name(value) and check.NAME
+    elseif field == "queue" then
+      expected = moving.check_queue(value)
+    elseif field == "priority" then
+      expected = not check.is_integer(value, -2147483648, 2147483647) and "an integer from -2147483648 to 2147483647"
+    elseif field == "delay" then
+      expected = not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
+    else
+      return check.unknown(path, field, MOVE_FIELDS)
+    end
+    if expected then
+      return check.problem(path .. "." .. field, expected, value)
+    end
+  end
+  if not move.name and not move.queue then
+    return "INVALID " .. path .. ": expected name or queue, or both"
+  elseif not move.queue and glob.is_pattern(move.name) then
+    return "INVALID " .. path .. ".name: holds a *, so it cannot be the queue's name too: give a queue"
+  end
+end
+
+--- Checks an outcome's `resume`.
+---@param outcome table outcome, other fields unchecked
+---@param path string
+---@return string? problem
+function M.check_resume(outcome, path)
+  local resume = outcome.resume
+  if type(resume) ~= "table" then
+    return check.problem(path, "a map", resume)
+  elseif outcome.move ~= nil then
+    return "INVALID " .. path .. ": expected either move or resume, got both"
+  elseif resume.checkpoint ~= nil and type(resume.checkpoint) ~= "boolean" then
+    return check.problem(path .. ".checkpoint", "true or false", resume.checkpoint)
+  end
+  local count = check.is_integer(outcome.enqueue, 1, 1000) and outcome.enqueue or 0
+  return check.unknown_field(resume, RESUME_FIELDS, path)
+    or jobspec.check_depends(resume.depends, path .. ".depends", count)
+    or resume.if_failed ~= nil and jobspec.check_choice("if_failed", resume.if_failed, path .. ".if_failed")
+    or resume.if_failed == "only" and "INVALID " .. path .. ".if_failed: expected wait, fail or run: the job has begun"
+    or nil
+end
+
+--- Parses the jobs behind an outcome.
+---@param outcome table outcome
+---@param i number its index, for errors
+---@param first number index in ARGV of the first spec
+---@return string? problem
+function M.parse(outcome, i, first)
+  local list = "outcomes[" .. i .. "].enqueue"
+  if first + 2 * outcome.enqueue - 1 > #ARGV then
+    return "INVALID " .. list .. ": expected " .. outcome.enqueue
+      .. " specs, each with its argument, behind the outcome's blob"
+  end
+  outcome.jobs, outcome.first = {}, first + 1
+  for j = 1, outcome.enqueue do
+    local new, problem = jobspec.parse(ARGV[first + 2 * j - 2], j - 1, list)
+    if problem then
+      return problem
+    elseif ARGV[first + 2 * j - 1] == "" then
+      return "INVALID " .. list .. "[" .. j - 1 .. "].argument: expected one MessagePack value, got no bytes"
+    end
+    outcome.jobs[j] = new
+  end
+end
+
+--- Checks that read the namespace.
+---@return string? problem
+function M.check(outcome, i)
+  local path = "outcomes[" .. i .. "]"
+  local problem = outcome.resume and creation.check_ids(outcome.resume.depends, path .. ".resume.depends")
+  if problem or not outcome.jobs then
+    return problem
+  end
+  local list = path .. ".enqueue"
+  return constraints.check_asked(outcome.jobs, list) or creation.check(outcome.jobs, list)
+end
+
+--- Enqueues the jobs behind an outcome.
+---@return table answer {state, id, created, id, created, ...}
+function M.enqueue(outcome, state)
+  local answer = creation.create_all(outcome.jobs, outcome.first, { state })
+  batch.flush() -- a pick in this call may read and start jobs that they changed
+  return answer
+end
+
+--- Ends the running attempt and moves the job.
+---@param outcome table outcome
+---@param argument string
+function M.move(job, outcome, argument)
+  local move = outcome.move
+  local now = meta.state[meta.NOW_MS]
+  job[jobs.HOW] = jobs.MOVED_ON
+  if meta.state[meta.COUNTED] then
+    statlog.left(job, states.RUNNING, states.QUEUED)
+  end
+  local extra = failure.extra(job)
+  failure.note_attempt(extra, job)
+  extra.f = outcome.finished_at
+  failure.save_extra(job, extra)
+  failure.reset(job)
+  -- Units and the set of running jobs belong to the queue that it leaves; transition.move handles the new one.
+  taking.leave(job, false)
+  batch.remove(queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING), job[jobs.ID])
+  job[jobs.ENDED_MS] = now
+  job[jobs.NAME] = move.name or job[jobs.NAME]
+  job[jobs.QUEUE] = move.queue or job[jobs.NAME]
+  job[jobs.PRIORITY] = move.priority or job[jobs.PRIORITY]
+  local queue = moving.admit(job)
+  redis.call("SET", keys.ARGUMENT .. job[jobs.ID], argument)
+  if move.delay and move.delay > 0 then
+    transition.move(job, states.SCHEDULED, now + math.ceil(move.delay * 1000), true)
+  else
+    transition.move(job, placement.place(job, queue, argument), job[jobs.PRIORITY], true)
+  end
+  jobs.save(job)
+end
+
+--- The jobs among `depends` that a job would have to wait for.
+---@return string[]? others ids; nil if it would wait for itself
+local function pending_dependencies(id, depends, if_failed)
+  local others, blocked = {}, {}
+  for _, other_id in ipairs(depends) do
+    local other = jobs.read(other_id)
+    if other_id == id then
+      return nil
+    elseif dependents.must_wait(other_id, if_failed) then
+      others[#others + 1] = other_id
+      blocked[#blocked + 1] = other and other[jobs.STATE] == states.BLOCKED and other_id or nil
+    end
+  end
+  -- A circle is possible only if another job waits for this one, and it waits for a blocked one.
+  if blocked[1] and redis.call("EXISTS", keys.DEPENDENTS .. id) == 1 then
+    local is_circle, looked = links.reaches(blocked, id, looks[1])
+    looks[1] = looks[1] - (looked or 0)
+    return is_circle == false and others or nil
+  end
+  return others
+end
+
+--- Replaces the dependencies in the job's record.
+local function set_dependencies(job, depends, if_failed, ready_ms)
+  local id, options, stays, gone = job[jobs.ID], jobs.copy_options(job), {}, {}
+  for _, other_id in ipairs(depends) do
+    stays[other_id] = true
+  end
+  for _, other_id in ipairs(options.depends or {}) do
+    gone[#gone + 1] = not stays[other_id] and other_id or nil
+  end
+  readers.enter(id, depends)
+  readers.leave(id, gone)
+  options.depends, options.if_failed, options.ready_ms = depends, if_failed, ready_ms
+  job[jobs.OPTIONS] = cmsgpack.pack(options)
+end
+
+--- Ends the running attempt; the job runs again when other jobs have ended, which may be enqueued here.
+---@param outcome table outcome
+---@param blob string its new argument, if the outcome says so
+---@return string|table answer state; with enqueue {state, id, created, ...}
+function M.resume(job, outcome, blob)
+  local resume, queue = outcome.resume, queues.load(job[jobs.QUEUE])
+  local answer, made = outcome.jobs and M.enqueue(outcome, "") or { "" }, {}
+  for i = 2, #answer, 2 do
+    made[i / 2] = answer[i]
+  end
+  local depends = creation.ids(resume.depends, made)
+  local others = pending_dependencies(job[jobs.ID], depends, resume.if_failed)
+  if not others then
+    answer[1] = failure.fail(job, jobs.FAILED,
+      { message = "it would wait for itself", should_retry = false, finished_at = outcome.finished_at })
+    return outcome.jobs and answer or answer[1]
+  end
+  job[jobs.HOW] = jobs.WAITS
+  local extra = failure.extra(job)
+  failure.note_attempt(extra, job)
+  extra.f = outcome.finished_at
+  failure.save_extra(job, extra)
+  if resume.checkpoint then
+    redis.call("SET", keys.ARGUMENT .. job[jobs.ID], blob)
+  end
+  taking.leave(job, false) -- also what strict order keeps: the other jobs may need it
+  if others[1] then
+    transition.move(job, states.BLOCKED, 0)
+  else
+    job[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- since when it waits
+    transition.move(job, placement.place(job, queue), job[jobs.PRIORITY])
+  end
+  dependents.link_all(job[jobs.ID], others)
+  set_dependencies(job, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
+  jobs.save(job)
+  batch.flush() -- a pick in this call may read and start jobs that it changed
+  answer[1] = states.name(job[jobs.STATE])
+  return outcome.jobs and answer or answer[1]
+end
+
+return M

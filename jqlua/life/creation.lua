@@ -1,0 +1,181 @@
+---@lazy
+-- Creates jobs one by one, where more than adding to a set is needed: jobs with unique keys or dependencies, jobs
+-- enqueued by an outcome, jobs of schedules.
+local awaited = require "jqlua.job.awaited"
+local keys = require "jqlua.base.keys"
+local batch = require "jqlua.base.batch"
+local change = require "jqlua.life.change"
+local enqueueing = require "jqlua.life.enqueueing"
+local dependents = require "jqlua.links.dependents"
+local events = require "jqlua.statistics.events"
+local jobs = require "jqlua.job.jobs"
+local readers = require "jqlua.links.readers"
+local states = require "jqlua.job.states"
+local jobspec = require "jqlua.job.jobspec"
+local queues = require "jqlua.queue.queues"
+local serial = require "jqlua.base.serial"
+local transition = require "jqlua.life.transition"
+local unique = require "jqlua.job.unique"
+
+local M = {}
+
+local call = redis.call
+
+-- Dependencies of all jobs of one call together.
+local MOST_LINKS = 100000
+
+--- Whether the queue has room for another waiting job.
+---@return boolean
+function M.has_room(new)
+  local queue = queues.load(new[jobs.QUEUE])
+  local max = queue[queues.MAX_WAITING]
+  if max == 0 then
+    return true
+  end
+  batch.flush()
+  return queues.waiting(queue) < max
+end
+
+--- Checks that ids were ever issued. Must precede any write.
+---@param depends (string|number)[] ids, and indexes
+---@param path string as errors name the list
+---@param last? string the last id issued
+---@return string? problem
+function M.check_ids(depends, path, last)
+  last = last or call("GET", keys.SEQ) or ""
+  for i, entry in ipairs(depends) do
+    local problem = type(entry) == "string" and serial.id_problem(path .. "[" .. i - 1 .. "]", entry, last)
+    if problem then
+      return problem
+    end
+  end
+end
+
+--- The same for the dependencies of new jobs.
+---@param list string as errors name it
+---@return string? problem
+function M.check(new_jobs, list)
+  local last, count = call("GET", keys.SEQ) or "", 0
+  for i, new in ipairs(new_jobs) do
+    local depends = new[jobspec.IS_LINKED] and jobs.copy_options(new).depends
+    count = count + #(depends or {})
+    if count > MOST_LINKS then
+      return "INVALID " .. list .. "[" .. i - 1 .. "].depends: more than " .. MOST_LINKS
+        .. " dependencies in one call: send fewer"
+    end
+    local problem = depends and M.check_ids(depends, list .. "[" .. i - 1 .. "].depends", last)
+    if problem then
+      return problem
+    end
+  end
+end
+
+--- The existing job that holds the new job's unique key.
+---@param options table of the new job; dependencies may be added
+---@return string? id of the job that is used instead of the new one
+---@return boolean? is_next whether the new job runs after a running one
+local function existing(new, options, argument)
+  local id = unique.holder(options.unique)
+  local job = id and jobs.read(id)
+  local policy = options.if_exists or "keep"
+  if not job then
+    return id
+  elseif policy ~= "keep" and states.is_of(job[jobs.STATE], states.WAITING) then
+    batch.flush()
+    change.replace(job, new, argument)
+  elseif policy == "latest" and job[jobs.STATE] == states.RUNNING and not jobs.copy_options(job).unique_within then
+    options.depends, options.if_failed = { id }, "run"
+    return nil, true
+  end
+  events.report(job, "met")
+  return id
+end
+
+--- The ids of jobs that are named by id or by index, without duplicates: a job may be named by both.
+---@param made string[] ids of the jobs that indexes refer to
+---@return string[]
+function M.ids(entries, made)
+  local ids, known = {}, {}
+  for _, entry in ipairs(entries) do
+    local id = type(entry) == "number" and made[entry + 1] or entry
+    if not known[id] then
+      known[id] = true
+      ids[#ids + 1] = id
+    end
+  end
+  return ids
+end
+
+--- Links a new job to those it has to wait for.
+---@param made string[] ids of the jobs before it in its list
+---@return boolean blocked
+local function link(id, options, made)
+  local others = {}
+  options.depends = M.ids(options.depends, made)
+  awaited.fetch(options.depends)
+  for _, other_id in ipairs(options.depends) do
+    if dependents.must_wait(other_id, options.if_failed) then
+      others[#others + 1] = other_id
+    end
+  end
+  dependents.link_all(id, others)
+  readers.enter(id, options.depends)
+  return others[1] ~= nil
+end
+
+--- Creates a job, unless another holds its unique key.
+---@param parsed table as jobspec gives it
+---@param argument string
+---@param made? string[] ids of the jobs before it in its list
+---@return string id
+---@return number created 0 or 1
+function M.create(parsed, argument, made)
+  local new = { unpack(parsed) }
+  local options = jobs.copy_options(new)
+  local is_next
+  if options.unique then
+    local id
+    id, is_next = existing(new, options, argument)
+    if id then
+      return id, 0
+    end
+  end
+  options.if_exists = nil
+  local queue = queues.load(new[jobs.QUEUE])
+  local id = serial.next()
+  new[jobs.ID] = id
+  local is_blocked = options.depends and link(id, options, made or {})
+  local is_needless = options.if_failed == "only" and not is_blocked
+  new[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  local score = enqueueing.place(new, queue, argument, is_blocked or is_needless)
+  if options.unique then
+    unique.take(options, id, is_next)
+  end
+  jobs.cache(new)
+  jobs.save(new)
+  local writes = batch.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, argument
+  transition.enter(queue, new, score)
+  if is_needless then
+    batch.flush() -- it must be in the set that it leaves
+    dependents.free(new)
+  end
+  return id, 1
+end
+
+--- Creates jobs in their order.
+---@param first number index in ARGV of the first argument; the others follow at intervals of two
+---@param reply table id, created, ... are appended to it
+---@return table reply
+function M.create_all(new_jobs, first, reply)
+  local made, n = {}, #reply
+  for i, new in ipairs(new_jobs) do
+    local id, created = M.create(new, ARGV[first + 2 * i - 2], made)
+    made[i] = id
+    reply[n + 2 * i - 1], reply[n + 2 * i] = id, created
+  end
+  return reply
+end
+
+return M

@@ -1,0 +1,86 @@
+"""The operations of a cluster: as `engine.engine.Engine` has those of one namespace, over all partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jqmaster.cluster.call import Call, all_of
+from jqmaster.cluster.partitions import Partitions
+from jqmaster.cluster.ways import WAYS, enqueue
+from jqmaster.engine.calling import Argument
+from jqmaster.engine.durable import Durable
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Document
+from jqmaster.manifest.manifest import operations
+
+# What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
+_SET = (
+    ("queues", "name", ("paused", "max_waiting", "fair", "settings")),
+    ("constraints", "id", ("match", "by", "concurrency", "rate", "cost", "order", "shared")),
+    ("keys", "id", ("digest", "roles", "queues")),
+)
+_PLAIN: Document = {"paused": False, "max_waiting": 0}  # of a queue for which nothing is set
+
+
+class Cluster(Engine):
+    """The operations of a cluster, whose name is such as `{shop:*/16}`. Raises what `jqmaster.errors` has, and
+    ValueError for a name that cannot be. What belongs to no partition in particular is that of the first.
+    """
+
+    def __init__(self, url: str, namespace: str, **how: Any) -> None:
+        """`how`: of `Caller`."""
+        self.partitions = Partitions(url, namespace, **how)
+        self.engines = self.partitions.engines
+        first = self.engines[0]
+        super().__init__(first.redis, first.namespace, **how)
+
+    async def _call(self, script: str, arguments: Sequence[Argument], durable: Durable | None = None) -> Any:
+        if durable is None:
+            return await WAYS[operations()[script].over](self.partitions, Call(script, arguments))
+        lacking: list[str | None] = []
+
+        async def at(number: int, call: Call) -> Any:
+            reply, missing = await self.engines[number].raw_durably(script, call.arguments, durable)
+            lacking.append(missing)
+            return reply
+
+        return await enqueue(self.partitions, Call(script, arguments), at), next(filter(None, lacking), None)
+
+    async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
+        """As `Caller.pipeline`, of calls that begin with a job's id."""
+        answers: list[Any] = [None] * len(calls)
+
+        async def ask(number: int, indexes: list[int]) -> None:
+            replies = await self.engines[number].pipeline([calls[index] for index in indexes])
+            for index, reply in zip(indexes, replies, strict=True):
+                answers[index] = reply
+
+        await all_of(ask(*part) for part in self.partitions.parts(arguments[0] for _, arguments in calls).items())
+        return answers
+
+    async def differences(self) -> list[str]:
+        """What is set otherwise in some partitions than in the first."""
+        first, *others = await all_of(map(_set_in, self.engines))
+        return [
+            f"{what} is not in partition {number} what it is in partition 0: repeat the call that set it"
+            for number, other in enumerate(others, 1)
+            for what in sorted(first.keys() | other.keys())
+            if first.get(what) != other.get(what)
+        ]
+
+
+async def _set_in(engine: Engine) -> dict[str, Any]:
+    """What is set in a partition, by what it is."""
+    found: dict[str, Any] = {f"setting {name}": value for name, value in (await engine.config()).items()}
+    for listing, name, fields in _SET:
+        cursor, more = "", {"digests": True} if listing == "keys" else {}
+        while True:
+            page = await getattr(engine, listing)(cursor=cursor, count=1000, **more)
+            for document in page.documents:
+                own = {field: document[field] for field in fields if document.get(field) is not None}
+                if own != _PLAIN:
+                    found[f"{listing.removesuffix('s')} {document[name]}"] = own
+            if not (cursor := page.cursor):
+                break
+    return found

@@ -1,0 +1,73 @@
+"""Opening a namespace, or a cluster, by its name. What asks beside the operations is made here for either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from jqmaster.cluster.cluster import Cluster
+from jqmaster.cluster.names import is_cluster
+from jqmaster.cluster.parts import All, Enqueuing
+from jqmaster.cluster.waiting import ClusterWaiting
+from jqmaster.connection.subscriptions import PING_EVERY_S, Subscriptions
+from jqmaster.connection.together import Coalescer
+from jqmaster.engine.calls import connect
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.scripts import load
+from jqmaster.engine.waiting import Waiting
+
+T = TypeVar("T")
+
+RARELY_S = 60.0  # between signs of life of each of a cluster's many subscriptions
+
+
+class Opened:
+    """A namespace such as `{shop}`, or a cluster such as `{shop:*/16}`, with connections of its own."""
+
+    def __init__(self, url: str, namespace: str, **how: Any) -> None:
+        """`how`: of `Caller`. Raises ValueError for a URL or a name that cannot be."""
+        self._cluster = Cluster(url, namespace, **how) if is_cluster(namespace) else None
+        self.engine: Engine = self._cluster or Engine(connect(url), namespace, **how)
+        self._engines: Sequence[Engine] = self._cluster.engines if self._cluster else [self.engine]
+
+    def each(self, make: Callable[[Engine], T]) -> T:
+        """What each namespace has: a thing that is started and stopped, or knows of jobs."""
+        parts = [make(engine) for engine in self._engines]
+        return cast(T, All(parts)) if self._cluster else parts[0]
+
+    def ended(self) -> Ended:
+        """Who waits for ends of jobs."""
+        return self.each(lambda engine: Ended(engine, engine.redis))
+
+    def waiting(self) -> Waiting:
+        """Picks that wait."""
+        if self._cluster:
+            return cast(Waiting, ClusterWaiting(self._engines))
+        return Waiting(self.engine, self.engine.redis)
+
+    def enqueuing(self) -> Coalescer:
+        """Many who enqueue one job each share calls."""
+        parts = [Coalescer(engine) for engine in self._engines]
+        return cast(Coalescer, Enqueuing(self._cluster.partitions.routes, parts)) if self._cluster else parts[0]
+
+    def channels(self, name: str) -> list[tuple[Subscriptions, str]]:
+        """Where to listen to what is said on a channel."""
+        ping_every_s = RARELY_S if self._cluster else PING_EVERY_S
+        return [
+            (Subscriptions(engine.redis, ping_every_s=ping_every_s), f"{engine.namespace}:{name}")
+            for engine in self._engines
+        ]
+
+    async def load(self, **how: Any) -> str:
+        """See `engine.scripts.load`."""
+        for engine in self._engines:
+            version = await load(engine.redis, engine.namespace, form=engine.form, **how)
+        return version
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._cluster:
+            await self._cluster.partitions.picking.stop()
+        for engine in self._engines:
+            await engine.redis.aclose()

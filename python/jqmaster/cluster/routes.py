@@ -1,0 +1,147 @@
+"""Where jobs are enqueued. By the first of these that a job has: the value that its queue's route leads to, its unique
+key, the first job that it depends on, the call's request token; else by chance."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgpack
+
+from jqmaster.cluster.names import home_of, number_of
+from jqmaster.engine.calling import Argument
+from jqmaster.engine.engine import Engine
+from jqmaster.errors import Invalid, Unavailable
+
+KNOWN_S = 5.0  # for so long a queue's route is not asked for again
+QUEUE = "queue"
+"""The route that keeps all jobs of a queue together."""
+_SEGMENT = re.compile(r"(?:[^.\\]|\\[.\\])+")
+_INTEGER = re.compile("-?[0-9]+")
+
+
+class Routes:
+    """The routes of queues, as they were some seconds ago."""
+
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        self._engines = engines
+        self._known: dict[str, tuple[float, str | None]] = {}
+
+    async def of(self, queue: str) -> str | None:
+        """A queue's route, None where it has none. Raises Unavailable where none is known and none can be asked for."""
+        asked_at, route = self._known.get(queue, (-KNOWN_S, None))
+        if time.monotonic() < asked_at + KNOWN_S:
+            return route
+        try:
+            page = await self._engines[home_of(queue, len(self._engines))].queues([queue])
+        except Unavailable:
+            if queue not in self._known:
+                raise
+            return route
+        [settings] = [document.get("settings", {}) for document in page.documents] or [{}]
+        self._known[queue] = time.monotonic(), settings.get("route")
+        return self._known[queue][1]
+
+    def forget(self, queue: object) -> None:
+        """It may have another one."""
+        self._known.pop(str(queue), None)
+
+    async def home(self, spec: Mapping[str, Any], argument: Argument) -> int | None:
+        """The partition of a job that has a route, or a unique key; None where anyone would do."""
+        count = len(self._engines)
+        queue = spec.get("queue", spec.get("name"))
+        route = await self.of(queue) if isinstance(queue, str) and 0 < len(queue.encode()) <= 255 else None
+        if route is not None:
+            return home_of(value_of(route, queue, argument), count)
+        unique = spec.get("unique")
+        return home_of(unique, count) if isinstance(unique, str) else None
+
+    async def is_exact(self, by: Any, match: Any) -> bool:
+        """Whether each key of a constraint is in one partition, by routes: all queues that it can match are named, and
+        have the same route, which is among the paths of `by`; or there is one queue, all in one partition."""
+        queues = _named(match)
+        routes = {await self.of(queue) for queue in queues}
+        if len(routes) != 1 or None in routes:
+            return False
+        return (routes == {QUEUE} and len(queues) == 1) or not routes.isdisjoint(by if isinstance(by, list) else [by])
+
+
+def _named(match: Any) -> list[str]:
+    """The queues whose jobs alone a matcher can fit; [] where it does not say."""
+    wanted = match.get("queue") if isinstance(match, dict) else None
+    if isinstance(wanted, dict):
+        wanted = wanted.get("eq", wanted.get("in"))
+    names = wanted if isinstance(wanted, list) else [wanted]
+    known = [name for name in names if isinstance(name, str) and "*" not in name]
+    return known if len(known) == len(names) else []
+
+
+async def split(
+    arguments: Sequence[Argument], routes: Routes, count: int
+) -> tuple[Sequence[Argument], dict[int, list[int]]]:
+    """The options of a call of `enqueue`, and which of its jobs, by index, go to which partition.
+
+    Jobs that may be anywhere go to one, so a call without routes and unique keys is all or nothing. So do all jobs of a
+    call in which one depends on another by its index. Raises Invalid where these belong to several.
+    """
+    options, pairs = arguments[: len(arguments) % 2], arguments[len(arguments) % 2 :]
+    specs = [unpacked(spec) for spec in pairs[::2]]
+    request = unpacked(options[0]).get("request") if options else None
+    anywhere = home_of(request, count) if isinstance(request, str) else secrets.randbelow(count)
+    homes = [await routes.home(spec, pairs[2 * index + 1]) for index, spec in enumerate(specs)]
+    parents = [[one for one in _list(spec.get("depends")) if isinstance(one, str)] for spec in specs]
+    if any(type(one) is int for spec in specs for one in _list(spec.get("depends"))):
+        chosen = [home for home in homes if home is not None]
+        for index, home in enumerate(homes):
+            if home not in (None, *chosen[:1]):
+                problem = "in another partition than jobs of the call that are linked; give all the same route"
+                raise Invalid(problem, f"jobs[{index}].{'unique' if 'unique' in specs[index] else 'queue'}")
+        chosen += [number_of(one, count) for some in parents for one in some]
+        homes = [next(iter(chosen), anywhere)] * len(specs)
+    parts: dict[int, list[int]] = {}
+    for index, home in enumerate(homes):
+        if home is None:
+            home = number_of(parents[index][0], count) if parents[index] else anywhere
+        parts.setdefault(home, []).append(index)
+    return options, parts or {anywhere: []}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def unpacked(packed: Argument) -> dict[str, Any]:
+    """A spec; what is none has no fields, and the script says what is wrong with it."""
+    spec = _read(packed)
+    return spec if isinstance(spec, dict) else {}
+
+
+def _read(packed: Argument) -> Any:
+    with suppress(ValueError, TypeError, msgpack.UnpackException):
+        return msgpack.unpackb(packed, strict_map_key=False, unicode_errors="surrogateescape")
+    return None
+
+
+def value_of(route: str, queue: str, argument: Argument) -> bytes:
+    """The value by which a job has its home: a text, or an integer as it is written. What the route does not find, and
+    all else that it may find, counts as empty text."""
+    if route == QUEUE:
+        return queue.encode(errors="surrogatepass")
+    found = _read(argument)
+    for part in _SEGMENT.findall(route.removeprefix("argument")):
+        segment = re.sub(r"\\(.)", r"\1", part)
+        number = int(segment) if _INTEGER.fullmatch(segment) else None
+        if isinstance(found, dict):
+            found = found.get(segment, found.get(number))
+        else:
+            is_index = isinstance(found, list) and number is not None and 0 <= number < len(found)
+            found = found[number] if is_index else None
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    if isinstance(found, str):
+        return found.encode(errors="surrogateescape")
+    return str(found).encode() if type(found) is int else b""

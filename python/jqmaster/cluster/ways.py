@@ -1,0 +1,249 @@
+"""How each operation goes over the partitions of a cluster: to which of them, and how their answers become one. The
+`@over` of its head names the way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from jqmaster.cluster import merging, pages
+from jqmaster.cluster.call import Call, all_of
+from jqmaster.cluster.names import home_of, is_registered
+from jqmaster.cluster.partitions import Partitions
+from jqmaster.cluster.routes import split, unpacked
+from jqmaster.engine import replies
+from jqmaster.engine.calling import new_request, pack
+from jqmaster.errors import Invalid, JQError
+
+Ask = Callable[[int, list[int]], Awaitable[Sequence[Any]]]
+
+_INDEX = re.compile(r"(\w+)\[(\d+)\]")
+
+
+async def scattered(name: str, parts: Mapping[int, list[int]], ask: Ask) -> list[Any]:
+    """The answers for each entry of a list, in order. `parts`: indexes of entries by partition; `ask` gets the answers
+    for those of one. Problems have the entry's place in the whole list, which is called `name`."""
+
+    async def one(number: int, indexes: list[int]) -> None:
+        try:
+            for index, answer in zip(indexes, await ask(number, indexes), strict=True):
+                answers[index] = answer
+        except JQError as problem:
+            place = _INDEX.match(problem.path or "")
+            if place and place[1] == name and problem.path and int(place[2]) < len(indexes):
+                problem.path = f"{name}[{indexes[int(place[2])]}]{problem.path[place.end() :]}"
+            raise
+
+    answers: list[Any] = [None] * sum(map(len, parts.values()))
+    await all_of(one(*part) for part in parts.items())
+    return answers
+
+
+# -- by ids ------------------------------------------------------------------------------------------------------------
+
+
+async def _job(cluster: Partitions, call: Call) -> Any:
+    return await cluster.at(cluster.number_of(call.spec.get("id") or next(iter(call.arguments), "")), call)
+
+
+async def _jobs(cluster: Partitions, call: Call) -> Any:
+    """Each where it is. Or those that fit, in one partition after the other; or of a queue or a worker, in all."""
+    spec, arguments = call.spec, call.arguments
+    if "where" in spec:
+        return await pages.in_turn(cluster, call)
+    if call.operation == "kick" and "ids" not in spec:
+        answers = await cluster.everywhere(call, lacking=True)
+        return [sum(answer[0] for answer in answers if answer), max(answer[1] for answer in answers if answer)]
+    name = "jobs" if "jobs" in spec or call.operation == "change" else "ids"
+    entries = spec.get(name) if name in spec else arguments
+    if call.operation == "change" and len(arguments) % 2 == 0:
+        entries = list(zip(arguments[::2], arguments[1::2], strict=True))
+    if not isinstance(entries, list | tuple) or not entries:
+        return await cluster.at(cluster.number_of(spec.get("worker")), call)
+    parts = cluster.parts(_id_in(entry) for entry in entries)
+    if spec.get("atomic") and len(parts) > 1:
+        raise Invalid("the jobs are in several partitions, which cannot be asked for all or none", "atomic")
+
+    async def ask(number: int, indexes: list[int]) -> Any:
+        some = [entries[index] for index in indexes]
+        if name in spec:
+            return await cluster.at(number, call.but(**{name: some}))
+        flat = [part for pair in some for part in pair] if call.operation == "change" else some
+        return await cluster.at(number, Call(call.operation, flat))
+
+    return await scattered(name, parts, ask)
+
+
+def _id_in(entry: Any) -> Any:
+    if isinstance(entry, tuple):
+        return unpacked(entry[0]).get("id")
+    return next(iter(entry), None) if isinstance(entry, list) else entry
+
+
+async def _heartbeat(cluster: Partitions, call: Call) -> Any:
+    """A worker that is registered says everywhere that it lives."""
+    jobs, control = call.spec.get("jobs"), [b""]
+    jobs = jobs if isinstance(jobs, list) else []
+
+    async def ask(number: int, indexes: list[int]) -> Any:
+        reply = await cluster.at(number, call.but(jobs=[jobs[index] for index in indexes]))
+        if not call.spec.get("control"):
+            return reply
+        control.append(reply[1])
+        return reply[0]
+
+    parts = cluster.parts(map(_id_in, jobs)) or {cluster.number_of(call.spec.get("worker")): []}
+    if is_registered(call.spec.get("worker")):
+        parts = {number: parts.get(number, []) for number in range(len(cluster.engines))}
+    answers = await scattered("jobs", parts, ask)
+    return [answers, max(control)] if call.spec.get("control") else answers
+
+
+# -- jobs and workers --------------------------------------------------------------------------------------------------
+
+
+async def enqueue(cluster: Partitions, call: Call, at: Callable[[int, Call], Awaitable[Any]] | None = None) -> Any:
+    """`at`: asks one partition."""
+    options, parts = await split(call.arguments, cluster.routes, len(cluster.engines))
+    jobs = call.arguments[len(options) :]
+
+    async def ask(number: int, indexes: list[int]) -> Any:
+        sent = [argument for index in indexes for argument in jobs[2 * index : 2 * index + 2]]
+        reply = await (at or cluster.at)(number, Call("enqueue", [*options, *sent]))
+        return list(zip(reply[::2], reply[1::2], strict=True))
+
+    return [part for answer in await scattered("jobs", parts, ask) for part in answer]
+
+
+async def _pick(cluster: Partitions, call: Call) -> Any:
+    return await cluster.picking.pick({name: value for name, value in call.spec.items() if name != "wait"}, 0)
+
+
+async def _finish(cluster: Partitions, call: Call) -> Any:
+    """Outcomes go where their jobs are. The next job is of the same partition, which costs no call of its own, unless
+    there is none, or the worker has not looked at another partition for a while."""
+    outcomes, at = [], 1
+    while at < len(call.arguments):
+        follow = unpacked(call.arguments[at]).get("enqueue")
+        outcomes.append(call.arguments[at : at + 2 + 2 * (follow if type(follow) is int else 0)])
+        at += len(outcomes[-1])
+    ids = [unpacked(outcome[0]).get("id") for outcome in outcomes]
+    pick = call.spec.get("pick")
+    if not isinstance(pick, dict) and not outcomes:
+        return await cluster.at(0, call)  # which says what is wrong
+    wish = {"request": new_request(), **pick} if isinstance(pick, dict) else {}
+    full = {**wish, "worker": call.spec.get("worker")}
+    home = cluster.number_of(ids[-1]) if outcomes else -1
+    other = cluster.picking.due(full, home) if wish and outcomes else None
+    picked: list[Any] = [0]
+
+    async def ask(number: int, indexes: list[int]) -> Any:
+        spec = call.but(pick=pick if not wish else wish if number == home and other is None else None).arguments[0]
+        sent = [argument for index in indexes for argument in outcomes[index]]
+        reply = await cluster.at(number, Call("finish", [spec, *sent]))
+        picked[:] = reply[len(indexes) :] or picked
+        return reply[: len(indexes)]
+
+    answers = await scattered("outcomes", cluster.parts(ids), ask)
+    if not wish:
+        return answers
+    if len(picked) > 1:
+        cluster.picking.note(full, home, picked)
+        return [*answers, *picked]
+    return [*answers, *await cluster.picking.pick(full, 0, first=other)]
+
+
+async def _register(cluster: Partitions, call: Call) -> Any:
+    """One that is pushed to has a part of its slots in each partition, and at least one; the first gives its id."""
+    if call.spec.get("announce"):
+        home, running = cluster.number_of(call.spec.get("name")), call.spec.get("running")
+        here = [one for one in running if cluster.number_of(one) == home] if isinstance(running, list) else running
+        return await cluster.at(home, call.but(running=here))
+    count, slots = len(cluster.engines), call.spec.get("max_jobs", 1)
+    shares = [slots] * count
+    if type(slots) is int and slots > 0 and call.spec.get("url") is not None:
+        shares = [max(1, slots // count + (number < slots % count)) for number in range(count)]
+    worker = await cluster.at(0, call.but(max_jobs=shares[0]))
+    for number in range(1, count):
+        await cluster.at(number, call.but(max_jobs=shares[number], id=replies.text(worker)))
+    return worker
+
+
+async def _schedule(cluster: Partitions, call: Call) -> Any:
+    """It is where the jobs belong that it makes; what it made before may have belonged elsewhere."""
+    if call.spec.get("run"):
+        return await _any(cluster, call)
+    job, name = call.spec.get("job"), call.spec.get("id")
+    home = await cluster.routes.home(job, call.arguments[1]) if isinstance(job, dict) else None
+    home = home_of(str(name), len(cluster.engines)) if home is None else home
+    reply = await cluster.at(home, call)
+    await cluster.everywhere(Call("unschedule", [pack({"id": name})]), lacking=True, but=home)
+    return reply
+
+
+# -- all of them -------------------------------------------------------------------------------------------------------
+
+
+async def _first(cluster: Partitions, call: Call) -> Any:
+    return await cluster.at(0, call)
+
+
+async def _any(cluster: Partitions, call: Call) -> Any:
+    """Whichever has it."""
+    return next(answer for answer in await cluster.everywhere(call, lacking=True) if answer is not None)
+
+
+async def _all(cluster: Partitions, call: Call) -> Any:
+    """The same in each."""
+    if call.operation == "config" and not call.spec.keys() & {"set", "unset"}:
+        return await cluster.at(0, call)
+    answers = await cluster.in_order(call)
+    if call.operation == "queue":
+        cluster.routes.forget(call.spec.get("name"))
+        return merging.packed(merging.queue([replies.plain_value(answer) for answer in answers]))
+    return sum(answers) if call.operation == "unregister" else answers[0]
+
+
+async def _constrain(cluster: Partitions, call: Call) -> Any:
+    """Each partition has a part of the limits, unless it has keys of its own."""
+    match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
+    is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
+    answers = await cluster.in_order(call.but(shared=None if is_exact else True))
+    return merging.packed(merging.constraint([replies.plain_value(answer) for answer in answers]))
+
+
+async def _tick(cluster: Partitions, call: Call) -> Any:
+    answers = await cluster.everywhere(call)
+    moments = [next_ms for next_ms, _ in answers if next_ms >= 0]
+    return [min(moments, default=-1), sum(steps for _, steps in answers)]
+
+
+async def _head(cluster: Partitions, call: Call) -> Any:
+    heads = [answer for answer in await cluster.everywhere(call) if answer]
+    return min(heads, key=lambda head: (int(head[0]), head[1])) if heads else []
+
+
+async def _stats(cluster: Partitions, call: Call) -> Any:
+    """Buckets of the same time, or by queue and name."""
+    if call.spec.get("series"):
+        return await pages.by_name(cluster, call)
+    found: dict[int, list[Any]] = {}
+    for answer in await cluster.everywhere(call.but(brief=None)):
+        for document in map(replies.plain_value, answer):
+            found.setdefault(document["begin_ms"], []).append(document)
+    is_brief = call.spec.get("brief") is True
+    return [merging.packed(merging.statistics(found[begin_ms], is_brief=is_brief)) for begin_ms in sorted(found)]
+
+
+async def _none(cluster: Partitions, call: Call) -> Any:
+    names = ", ".join(cluster.namespaces[:2])
+    raise Invalid(f"not of a whole cluster: {call.operation} is for each partition alone, {names}, …", "namespace")
+
+
+WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
+    "first": _first, "any": _any, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": pages.by_name,
+    "order": pages.interleaved, "turn": pages.in_turn, "tags": pages.tags, "heartbeat": _heartbeat, "pick": _pick,
+    "enqueue": enqueue, "finish": _finish, "register": _register, "schedule": _schedule, "constrain": _constrain,
+    "tick": _tick, "head": _head, "stats": _stats,
+}  # fmt: skip

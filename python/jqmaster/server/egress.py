@@ -1,0 +1,81 @@
+"""Where a master may push. Workers' addresses come from whoever may register one, and an address may be that of
+something inside that trusts the master's host; so each connection is looked at when it is made, behind the name
+service, which may say something else each time."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Collection, Iterable
+from typing import Any
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def _networks(*texts: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(text) for text in texts)
+
+
+NEAR = _networks("127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+# Link-local, where clouds tell machines their credentials, and the other addresses where they do; what is no host.
+NEVER = _networks(
+    "169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd20:ce::254/128", "100.100.100.200/32", "168.63.129.16/32",
+    "0.0.0.0/8", "::/128", "224.0.0.0/4", "ff00::/8", "255.255.255.255/32",
+)  # fmt: skip
+_TRANSLATED = _networks("64:ff9b::/96", "64:ff9b:1::/48")  # NAT64: well known, and local
+
+
+class EgressDenied(OSError):
+    """There no connection is made."""
+
+
+class Egress:
+    """Networks and names to which connections may be made. `any_host`: to all but `NEVER`."""
+
+    def __init__(self, networks: Iterable[Network] = NEAR, names: Collection[str] = (), any_host: bool = False) -> None:
+        self._networks = tuple(networks)
+        self._names = frozenset(names)
+        self._any_host = any_host
+
+    @classmethod
+    def of(cls, text: str) -> Egress:
+        """Networks, addresses and names of hosts with commas between; `*` for any. Raises ValueError."""
+        networks: list[Network] = []
+        names = []
+        for part in filter(None, (part.strip().lower() for part in text.split(","))):
+            try:
+                networks.append(ipaddress.ip_network(part.strip("[]")))
+            except ValueError as error:
+                if re.search(r"[/:\s]", part):
+                    raise ValueError(f"expected networks, addresses, names of hosts, got {part!r}: {error}") from None
+                names.append(part.removesuffix("."))
+        return cls(networks, names, any_host="*" in names)
+
+    def may(self, host: str, address: str) -> bool:
+        """Whether to connect to the address, which is the host's at this moment."""
+        try:
+            found = _innermost(ipaddress.ip_address(address.partition("%")[0]))
+        except ValueError:
+            return False
+        if any(found in network for network in NEVER):
+            return False
+        named = self._any_host or host.lower().removesuffix(".") in self._names
+        return named or any(found in network for network in self._networks)
+
+    def open(self, host: str, where: Any) -> socket.socket:
+        """A socket for a connection to `where`, as the name service told it. Raises EgressDenied."""
+        family, kind, protocol, _, address = where
+        if not self.may(host, address[0]):
+            raise EgressDenied(f"this master may not push to {host} at {address[0]}")
+        return socket.socket(family, kind, protocol)
+
+
+def _innermost(address: Address) -> Address:
+    """The IPv4 address that an IPv6 one leads to, if it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if any(address in network for network in _TRANSLATED):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address

@@ -1,0 +1,61 @@
+"""Where a master stands: its namespace, its Redis, both versions, and what its operators call all that."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from redis.exceptions import RedisError
+
+from jqmaster import __version__
+from jqmaster.connection.url import parse
+from jqmaster.engine.engine import Engine
+
+Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
+_FOR_S = 60.0  # a Redis may be replaced by another version while a master runs
+_PATIENCE_S = 1.0
+
+
+@dataclass
+class ServerInfo:
+    """`environment` and its color are shown in the web UI, so that nobody takes one system for another."""
+
+    redis: str = ""
+    environment: str = ""
+    color: Color = "grey"
+    _version: str | None = field(default=None, init=False)
+    _asked: float = field(default=float("-inf"), init=False)
+
+    async def told(self, engine: Engine) -> dict[str, Any]:
+        """As `GET /session` has it. `redis_version` is None while Redis does not answer."""
+        return {
+            "version": __version__,
+            "namespace": engine.namespace,
+            "redis": self.redis,
+            "redis_version": await self._redis_version(engine),
+            "environment": self.environment,
+            "color": self.color,
+        }
+
+    async def _redis_version(self, engine: Engine) -> str | None:
+        if time.monotonic() - self._asked > _FOR_S:
+            try:
+                async with asyncio.timeout(_PATIENCE_S):
+                    found = await engine.redis.info("server")
+            except (RedisError, OSError, TimeoutError):
+                return None  # whoever may not ask is told nothing, and nothing old
+            self._version, self._asked = str(found.get("valkey_version") or found["redis_version"]), time.monotonic()
+        return self._version
+
+
+def hosts_of(url: str) -> str:
+    """Where a Redis is, without users, passwords and options: `10.0.0.3:6379`, `cluster a:6379`."""
+    target = parse(url)
+    if target.hosts:
+        service = f"{target.service} at " if target.service else ""
+        return f"{target.kind} {service}{', '.join(f'{host}:{port}' for host, port in target.hosts)}"
+    scheme, _, rest = target.url.partition("://")
+    place = rest.partition("?")[0].rpartition("@")[2].rstrip("/")
+    return f"unix:{place}" if scheme == "unix" else place

@@ -1,0 +1,199 @@
+"""A thread beside the event loop of a worker's process. Whatever the loop does it hears signals, ends the process when
+its time to stop is up, and says which job blocks the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from jqmaster.worker.beats import Running
+from jqmaster.worker.sources import EngineSource
+from jqmaster.worker.worker import HANDOVER_S, Worker
+
+T = TypeVar("T")
+
+log = logging.getLogger("jqmaster.worker")
+
+LOOK_S = 0.25
+LEAVE_S = 1.5  # beyond the grace: to give back what still runs, and for shutdown hooks
+SAY_S = 1.0
+STACK_FRAMES = 8
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Watched(NamedTuple):
+    """A worker of the process. `another` makes a source with its own connections: the loop of `source` is blocked."""
+
+    worker: Worker
+    source: EngineSource
+    another: Callable[[], EngineSource]
+
+    async def give_back(self, running: Iterable[Running]) -> None:
+        source = self.another()
+        source.stands_for(self.source)
+        await source.release([one.job.held for one in running], delay=HANDOVER_S, hold={"*": HANDOVER_S})
+        await source.stop()
+
+
+class Watchdog:
+    """Of the process whose main thread runs `loop`. `stop()` is called in the loop at the first signal; a second one
+    ends the process at once, and so does the end of `grace_s` and `LEAVE_S`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], object], grace_s: float) -> None:
+        self.workers: list[Watched] = []
+        self._loop = loop
+        self._stop = stop
+        self._grace_s = grace_s
+        self._is_told = False
+        self._ends_at = float("inf")
+        self._turned_at = time.monotonic()  # when the loop had a turn last
+        self._has_asked = False
+        self._said_of = 0.0
+        self._reads, self._writes = socket.socketpair()
+        self._writes.setblocking(False)
+        self._fd_before = -1
+        self._pid = os.getpid()
+        self._is_over = False
+        self._code = 0
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` on the loop, to its end. What a job left behind, a task or a callback, may raise SystemExit or
+        stop the loop: it goes on."""
+        for number in SIGNALS:
+            signal.signal(number, _heard)
+            signal.siginterrupt(number, False)
+        os.register_at_fork(after_in_child=self._forget)
+        threading.Thread(target=self._watch, name="jqmaster watch", daemon=True).start()
+        task = self._loop.create_task(work)
+        while True:
+            self._loop.call_soon(self._listen)
+            try:
+                return self._loop.run_until_complete(task)
+            except (SystemExit, KeyboardInterrupt, RuntimeError) as error:
+                if task.done() or self._loop.is_closed():
+                    raise
+                log.error("something that a job left behind would have ended the worker, which goes on: %r", error)
+
+    def ends(self, code: int) -> None:
+        """The worker has stopped, and the process ends with `code`: when the time is up at the latest, whatever threads
+        and exit handlers are left, and at once with a second signal."""
+        self._code = code
+        self._arm()
+        self._listen()
+
+    def over(self) -> None:
+        """The worker has stopped: the process may go on, and is what it was."""
+        self._is_over = True
+        signal.set_wakeup_fd(-1)
+        for number in SIGNALS:
+            if signal.getsignal(number) is _heard:
+                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+    # -- signals ----------------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        # Python's own handlers wait for the main thread; what is written here does not. The loop has its own, too.
+        before = signal.set_wakeup_fd(self._writes.fileno(), warn_on_full_buffer=False)
+        if before != self._writes.fileno():
+            self._fd_before = before
+
+    def _forget(self) -> None:
+        # In a process that a job forked: its signals are its own.
+        if os.getppid() == self._pid and not self._is_over:
+            self.over()
+
+    def _hear(self, numbers: bytes) -> None:
+        for number in numbers:
+            if number in SIGNALS:
+                if self._is_told:
+                    os._exit(128 + number)
+                self._is_told = True
+                self._arm()
+                self._soon(self._stop)
+        if self._fd_before >= 0:
+            os.write(self._fd_before, numbers)
+
+    def _arm(self) -> None:
+        self._ends_at = min(self._ends_at, time.monotonic() + self._grace_s + LEAVE_S)
+
+    # -- the thread -------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        while not self._is_over:
+            readable, _, _ = select.select([self._reads], [], [], LOOK_S)
+            try:
+                if readable:
+                    self._hear(self._reads.recv(4096))
+                if any(one.worker.draining.is_set() for one in self.workers):
+                    self._arm()
+                if time.monotonic() >= self._ends_at:
+                    self._end()
+                self._look()
+            except Exception:
+                log.exception("watching the worker failed")
+
+    def _end(self) -> None:
+        held = [(one, running) for one in self.workers if (running := one.worker.running)]
+        jobs = ", ".join(_named(running) for _, several in held for running in several)
+        log.error("the worker could not stop in time, and ends now%s", jobs and f"; given back: {jobs}")
+        try:
+            asyncio.run(_within(SAY_S, [one.give_back(running) for one, running in held]))
+        except Exception as error:
+            log.error("giving back failed, leases will run out: %r", error)
+        os._exit(self._code)
+
+    def _look(self) -> None:
+        """Whether the loop turns, as long as there are leases to renew."""
+        running = [one for watched in self.workers for one in watched.worker.running if one.renews]
+        if not running or not self._has_asked:
+            self._turned_at = time.monotonic()
+        stands_s = time.monotonic() - self._turned_at
+        if running and stands_s > min(one.job.timeout for one in running) / 2 and self._said_of != self._turned_at:
+            self._said_of = self._turned_at
+            self._tell(running, stands_s)
+        if running and not self._has_asked:
+            self._has_asked = True
+            self._soon(self._turned)
+
+    def _turned(self) -> None:
+        self._has_asked = False
+
+    def _tell(self, running: list[Running], stands_s: float) -> None:
+        task = asyncio.current_task(self._loop)
+        at_fault = [one for one in running if one.task is task] or running
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        stack = "".join(traceback.format_stack(frame)[-STACK_FRAMES:]) if frame is not None else ""
+        log.error(
+            "the event loop has stood still for %.1f s, so no lease is renewed and jobs will run again elsewhere; "
+            "blocked by %s: make it a plain function, or call what blocks by asyncio.to_thread\n%s",
+            stands_s, " or ".join(map(_named, at_fault)), stack,
+        )  # fmt: skip
+
+    def _soon(self, call: Callable[[], object]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call)
+        except RuntimeError:  # it is closed
+            pass
+
+
+async def _within(seconds: float, works: Iterable[Coroutine[Any, Any, None]]) -> None:
+    async with asyncio.timeout(seconds):
+        await asyncio.gather(*works)
+
+
+def _named(running: Running) -> str:
+    return f"job {running.job.id} ({running.job.name})"
+
+
+def _heard(*_: object) -> None:
+    """So that the signal does not end the process."""

@@ -1,0 +1,34 @@
+"""A Redis Cluster of three primaries for the tests of this folder; each has a cluster of JQ of its own."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from jqmaster.cluster.cluster import Cluster
+from jqmaster.cluster.opening import Opened
+from topologies import Cluster as RedisCluster
+from topologies import cluster
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Iterator[RedisCluster]:
+    with cluster(3) as servers:
+        yield servers
+
+
+@pytest.fixture
+def name() -> str:
+    """Of a cluster of six partitions."""
+    return "{t" + secrets.token_hex(6) + ":*/6}"
+
+
+@pytest.fixture
+async def jq(nodes: RedisCluster, name: str) -> AsyncIterator[Cluster]:
+    """The operations of a cluster."""
+    place = Opened(nodes.url, name)
+    assert isinstance(place.engine, Cluster)
+    yield place.engine
+    await place.close()

@@ -1,0 +1,206 @@
+"""Jobs of a cluster: where they are, and what is asked of many of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from jqmaster.cluster.cluster import Cluster
+from jqmaster.cluster.names import home_of, number_of
+from jqmaster.engine.calling import pack
+from jqmaster.errors import Conflict, Invalid, NotFound
+
+NIL = b"\xc0"
+
+
+async def add(jq: Cluster, *specs: dict[str, Any], argument: Any = None) -> list[str]:
+    """Ids of jobs that one call enqueues, of the queue `a` unless they say otherwise."""
+    jobs = [({"name": "a", **spec}, NIL if argument is None else pack(argument)) for spec in specs]
+    return [enqueued.id for enqueued in await jq.enqueue(jobs)]
+
+
+def places(ids: list[str]) -> set[int]:
+    return {number_of(one, 6) for one in ids}
+
+
+async def test_jobs_of_one_call_stay_together_and_those_of_many_spread(jq: Cluster) -> None:
+    assert len(places(await add(jq, *[{}] * 50))) == 1
+    assert places([job for _ in range(60) for job in await add(jq, {})]) == set(range(6))
+
+
+async def test_the_queues_route_comes_first(jq: Cluster) -> None:
+    await jq.queue("a", set={"route": "argument.customer.id"})
+    for customer in ("acme", "x", 7):
+        [job] = await add(jq, {"unique": f"u{customer}"}, argument={"customer": {"id": customer}})
+        assert places([job]) == {home_of(str(customer), 6)}
+    assert places(await add(jq, {}, argument={"customer": 1})) == {home_of("", 6)}
+
+
+async def test_a_queue_may_be_in_one_partition(jq: Cluster) -> None:
+    await jq.queue("a", set={"route": "queue"})
+    assert places([job for _ in range(10) for job in await add(jq, {})]) == {home_of("a", 6)}
+
+
+async def test_a_route_is_forgotten_when_the_queue_is_changed(jq: Cluster) -> None:
+    await jq.queue("a", set={"route": "queue"})
+    await add(jq, {})
+    await jq.queue("a", unset=["route"])
+    assert len(places([job for _ in range(60) for job in await add(jq, {})])) == 6
+
+
+async def test_then_comes_the_unique_key(jq: Cluster) -> None:
+    [job] = await add(jq, {"unique": "k"})
+    assert places([job]) == {home_of("k", 6)}
+    [again] = await jq.enqueue([({"name": "a", "unique": "k"}, NIL)])
+    assert again == (job, False)
+    assert await jq.free("k") == job
+    with pytest.raises(NotFound):
+        await jq.free("k")
+
+
+async def test_then_the_first_dependency(jq: Cluster) -> None:
+    for _ in range(6):
+        [parent] = await add(jq, {})
+        assert places(await add(jq, {"depends": [parent]})) == places([parent])
+
+
+async def test_then_the_request_token(jq: Cluster) -> None:
+    first = await jq.enqueue([({"name": "a"}, NIL)], request="token")
+    assert await jq.enqueue([({"name": "a"}, NIL)], request="token") == first
+    assert places([first[0].id]) == {home_of("token", 6)}
+
+
+async def test_jobs_of_a_call_of_which_some_are_linked_stay_together(jq: Cluster) -> None:
+    keys = {home_of(f"k{number}", 6): f"k{number}" for number in range(100)}
+    with pytest.raises(Invalid, match="another partition than jobs of the call that are linked") as refused:
+        await add(jq, {}, {"unique": keys[3]}, {"depends": [0]}, {"unique": keys[2]})
+    assert refused.value.path == "jobs[3].unique"
+    assert places(await add(jq, {}, {"unique": keys[3]}, {"depends": [0, 1]}, {})) == {3}
+    [parent] = await add(jq, {"unique": keys[5]})
+    assert places(await add(jq, {}, {"depends": [0, parent]})) == {5}
+    assert len(places(await add(jq, {}, {"depends": [0]}))) == 1
+
+
+async def test_a_job_of_another_partition_is_not_waited_for(jq: Cluster) -> None:
+    keys = {home_of(f"k{number}", 6): f"k{number}" for number in range(100)}
+    there, here = await add(jq, {"unique": keys[1]}, {"unique": keys[2]})
+    with pytest.raises(Invalid, match="in another partition; give both the same route") as refused:
+        await add(jq, {"unique": keys[0]}, {"unique": keys[3], "depends": [there]})
+    assert refused.value.path == "jobs[1].depends[0]"
+    with pytest.raises(Invalid, match="in another partition"):
+        await jq.depend(here, add=[there])
+
+
+async def test_jobs_are_asked_for_wherever_they_are(jq: Cluster) -> None:
+    ids = [job for number in range(20) for job in await add(jq, {"priority": number})]
+    unknown = "00000000000001"
+    assert len(places(ids)) > 2
+    shown = await jq.get(*ids, unknown)
+    assert [document["id"] if document else None for document in shown] == [*ids, None]
+    assert (await jq.history(ids[3]))["id"] == ids[3]
+    assert (await jq.explain(ids[3]))["id"] == ids[3]
+    with pytest.raises(NotFound):
+        await jq.explain(unknown)
+    states = await jq.change([({"id": job, "priority": 7}, b"") for job in ids])
+    assert states == ["queued"] * 20
+    assert await jq.cancel([*ids[:3], unknown]) == ["queued"] * 3 + ["NOTFOUND"]
+    assert await jq.retry(ids[:3]) == ["queued"] * 3
+    assert await jq.discard(ids[:3]) == ["queued"] * 3
+    with pytest.raises(Invalid) as refused:
+        await jq.cancel([*ids[:3], "no id"])
+    assert refused.value.path == "ids[3]"
+    with pytest.raises(Invalid, match="several partitions"):
+        await jq.cancel(ids, atomic=True)
+
+
+async def test_the_place_of_what_is_wrong_is_that_in_the_call(jq: Cluster) -> None:
+    keys = {home_of(f"k{number}", 6): f"k{number}" for number in range(100)}
+    with pytest.raises(Invalid) as refused:
+        await add(jq, {"unique": keys[0]}, {"unique": keys[1]}, {"unique": keys[0], "priority": "high"})
+    assert refused.value.path == "jobs[2].priority"
+
+
+async def test_all_that_fit_are_done_partition_by_partition(jq: Cluster) -> None:
+    for _ in range(30):
+        await add(jq, {})
+    changed, cursor = 0, ""
+    while True:
+        cursor, count = await jq.call("cancel", pack({"where": {"queue": "a"}, "cursor": cursor}))
+        changed, cursor = changed + count, cursor if isinstance(cursor, str) else cursor.decode()
+        if not cursor:
+            break
+    assert changed == 30
+    with pytest.raises(Invalid) as refused:
+        await jq.call("cancel", pack({"where": {"queue": "a"}, "cursor": "9:"}))
+    assert refused.value.path == "cursor"
+
+
+async def test_jobs_run_once_each_and_their_states_are_told_in_order(jq: Cluster) -> None:
+    ids = {job for _ in range(40) for job in await add(jq, {})}
+    started: Counter[str] = Counter()
+    while jobs := (await jq.pick("w", "a", 7)).jobs:
+        started.update(job.id for job in jobs)
+        beat = await jq.beat("w", [job.held for job in jobs])
+        assert all(isinstance(answer, int) for answer in beat.answers)
+        outcomes = [({"id": job.id, "token": job.token, "type": "success"}, NIL) for job in jobs]
+        stale = {"id": jobs[0].id, "token": "1-000000000000", "type": "success"}
+        finished = await jq.finish("w", [*outcomes, (stale, NIL)])
+        assert finished.states == ["done"] * len(jobs) + ["LOST"]
+    assert started == dict.fromkeys(ids, 1)
+
+
+async def test_the_next_job_comes_with_the_report_and_all_partitions_have_their_turn(jq: Cluster) -> None:
+    ids = [job for _ in range(60) for job in await add(jq, {})]
+    outcomes: list[Any] = []
+    seen = []
+    while True:
+        finished = await jq.finish("w", outcomes, pick={"queues": "a", "count": 1})
+        assert finished.picked is not None
+        if not finished.picked.jobs:
+            break
+        [job] = finished.picked.jobs
+        outcomes = [({"id": job.id, "token": job.token, "type": "success"}, NIL)]
+        seen.append(number_of(job.id, 6))
+    assert len(seen) == len(ids)
+    assert set(seen[:6]) == set(range(6))  # each was looked at before one had a second turn
+
+
+async def test_who_gives_jobs_back_says_so_where_they_are(jq: Cluster) -> None:
+    for _ in range(12):
+        await add(jq, {})
+    jobs = [job for _ in range(12) for job in (await jq.pick("w", "a", 1)).jobs]
+    assert await jq.release("w", [job.held for job in jobs]) == ["queued"] * 12
+    with pytest.raises(Invalid):
+        await jq.release("w", [])
+    assert await jq.heartbeat("w") == []
+
+
+async def test_what_follows_a_job_is_where_it_was(jq: Cluster) -> None:
+    [job_id] = await add(jq, {"unique": "k"})
+    [job] = (await jq.pick("w", "a")).jobs
+    follow = [({"name": "b", "unique": "other"}, NIL), ({"name": "b", "depends": [0]}, NIL)]
+    finished = await jq.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL, follow)])
+    assert places([enqueued.id for enqueued in finished.enqueued[0]]) == places([job_id])
+
+
+async def test_a_pick_that_is_repeated_gives_the_same_jobs(jq: Cluster) -> None:
+    for _ in range(30):
+        await add(jq, {})
+    first = await jq.pick("w", "a", 2, request="again")
+    for _ in range(5):
+        await jq.pick("w", "a", 1)
+    assert await jq.pick("w", "a", 2, request="again") == first
+
+
+async def test_a_call_that_goes_to_no_cluster_is_refused_as_everywhere(jq: Cluster) -> None:
+    calls: dict[str, list[bytes]] = {"enqueue": [], "finish": [pack({"worker": "w"})], "get": [], "change": [b"\x80"]}
+    for operation, arguments in calls.items():
+        with pytest.raises(Invalid):
+            await jq.call(operation, *arguments)
+    with pytest.raises(Invalid, match="for each partition"):
+        await jq.export()
+    await add(jq, {})
+    with pytest.raises(Conflict):
+        await jq.forget("a")

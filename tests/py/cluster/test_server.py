@@ -1,0 +1,152 @@
+"""A server of a cluster: what it pushes, what is asked of it over HTTP, and its streams."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from jqmaster.cluster.cluster import Cluster
+from jqmaster.cluster.names import home_of, number_of
+from jqmaster.server.server import ServeOptions, Server, StartError
+from parts import answers, eventually, until, worker
+from test_jobs import NIL, add, places
+from topologies import Cluster as RedisCluster
+
+KEYS = {home_of(f"k{number}", 6): f"k{number}" for number in range(200)}
+
+
+@pytest.fixture
+async def server(nodes: RedisCluster, name: str) -> AsyncIterator[Server]:
+    async with Server(ServeOptions(redis_url=nodes.url, namespace=name, port=0)) as server:
+        yield server
+
+
+@pytest.fixture
+async def http(server: Server) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(server.url, headers={"content-type": "application/json"}) as session:
+        yield session
+
+
+async def send(http: aiohttp.ClientSession, method: str, path: str, body: Any = None, **headers: str) -> Any:
+    """What is answered."""
+    async with http.request(method, path, json=body, headers=headers) as response:
+        content = await response.read()
+        assert response.status < 300, (response.status, content)
+        return json.loads(content) if content else None
+
+
+async def test_a_worker_gets_the_jobs_of_all_partitions_and_has_its_slots_divided(server: Server, jq: Cluster) -> None:
+    async with worker(jq, answers(200, {"type": "success"}), max_jobs=8) as stub:
+        [document] = (await jq.workers()).documents
+        assert (document["id"], document["max_jobs"]) == (stub.id, 8)
+        slots = [(await engine.workers()).documents[0]["max_jobs"] for engine in jq.engines]
+        assert slots == [2, 2, 1, 1, 1, 1]
+        ids = [job for key in KEYS.values() for job in await add(jq, {"unique": key})]
+        for job in ids:
+            await until(jq, job, "done")
+        assert places(ids) == set(range(6))
+        assert await jq.heartbeat(stub.id) == []
+        assert await jq.unregister(stub.id) == 0
+        assert (await jq.workers()).documents == []
+
+
+async def test_jobs_over_http(http: aiohttp.ClientSession, jq: Cluster) -> None:
+    ids = [(await send(http, "POST", "/job", {"name": "a", "unique": key}))["job_id"] for key in KEYS.values()]
+    assert places(ids) == set(range(6))
+    many = await send(http, "POST", "/jobs", [{"name": "a", "argument": number} for number in range(5)])
+    assert len(many["job_ids"]) == 5
+    assert (await send(http, "GET", f"/job/{ids[2]}"))["status"] == "queued"
+    assert (await send(http, "GET", "/queue/a"))["queued"] == 11
+    listed = await send(http, "GET", "/jobs?queue=a&count=4")
+    assert len(listed["jobs"]) == 4
+    more = await send(http, "GET", f"/jobs?queue=a&cursor={listed['cursor']}")
+    assert len(more["jobs"]) == 7
+    assert (await send(http, "GET", "/overview"))["queues"]
+    async with http.get("/metrics", headers={"accept": "text/plain"}) as response:
+        assert response.status == 200
+    async with http.get("/health") as response:
+        assert response.status == 200
+
+
+async def test_long_polls_and_ends(http: aiohttp.ClientSession, jq: Cluster) -> None:
+    polls = [
+        asyncio.create_task(send(http, "POST", "/pick", {"worker": f"w{n}", "queues": ["a"], "timeout": 30}))
+        for n in range(6)
+    ]
+    await asyncio.sleep(0.5)
+    ids = [job for key in KEYS.values() for job in await add(jq, {"unique": key, "keep_result": True})]
+    picked = [(poll, job) for poll in polls for job in (await poll)["jobs"]]
+    assert sorted(job["id"] for _, job in picked) == sorted(ids)
+    ends = [asyncio.create_task(send(http, "GET", f"/job/{one}/polling?timeout=30")) for one in ids]
+    await asyncio.sleep(0.2)
+    outcomes = [{"id": job["id"], "token": job["token"], "type": "success", "result": 1} for _, job in picked]
+    await send(http, "POST", "/done", {"outcomes": outcomes}, **{"worker-id": "w0"})
+    await asyncio.wait_for(asyncio.gather(*ends), 20)
+    assert await send(http, "GET", f"/job/{ids[4]}/result") == 1
+
+
+async def test_a_pick_with_its_own_token_is_repeated_where_it_was_answered(
+    http: aiohttp.ClientSession, jq: Cluster
+) -> None:
+    for _ in range(20):
+        await add(jq, {})
+    wish = {"worker": "w", "queues": ["a"], "count": 2, "request": "one"}
+    first = await send(http, "POST", "/pick", wish)
+    await send(http, "POST", "/pick", {**wish, "request": "two"})
+    assert await send(http, "POST", "/pick", wish) == first
+
+
+async def test_events_of_a_whole_cluster_are_refused(http: aiohttp.ClientSession, jq: Cluster) -> None:
+    await jq.config(set={"events_max": 1000})
+    async with http.get("/events", headers={"accept": "text/event-stream"}) as response:
+        assert response.status == 400
+        assert "only those of a job" in await response.text()
+
+
+async def test_one_job_is_followed_where_it_is(http: aiohttp.ClientSession, jq: Cluster) -> None:
+    [job] = await add(jq, {"unique": KEYS[4]})
+    assert number_of(job, 6) == 4
+
+    async def follow() -> list[str]:
+        states = []
+        async with http.get(f"/job/{job}/events", headers={"accept": "text/event-stream"}) as response:
+            async for line in response.content:
+                if line.startswith(b"data: "):
+                    states.append(json.loads(line[6:])["state"])
+        return states
+
+    following = asyncio.create_task(follow())
+    await asyncio.sleep(0.5)
+    [picked] = (await jq.pick("w", "a")).jobs
+    await jq.finish("w", [({"id": picked.id, "token": picked.token, "type": "success"}, NIL)])
+    assert (await asyncio.wait_for(following, 20))[-1] == "done"
+
+
+async def test_keys_hold_for_all(server: Server, jq: Cluster) -> None:
+    key = await jq.grant("k", ["viewer"])
+    async with aiohttp.ClientSession(server.url) as session:
+
+        async def status(**headers: str) -> int:
+            async with session.get("/queues", headers=headers) as response:
+                return response.status
+
+        await eventually(lambda: _is(status(), 401))
+        assert await status(authorization=f"Bearer {key['key']}") == 200
+        await jq.revoke(key["id"])
+
+
+async def _is(asked: Any, expected: int) -> bool:
+    return bool(await asked == expected)
+
+
+@pytest.mark.parametrize("name", ["{shop:*/300}"])
+async def test_a_name_that_cannot_be_is_refused_at_the_start(nodes: RedisCluster, name: str) -> None:
+    server = Server(ServeOptions(redis_url=nodes.url, namespace=name, port=0))
+    with pytest.raises(StartError, match="1 to 256 partitions"):
+        await server.start()
+    await server.stop()

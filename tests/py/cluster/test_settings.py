@@ -1,0 +1,283 @@
+"""What is set in a cluster, in all partitions; limits, and listings over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jqmaster.cluster.cluster import Cluster
+from jqmaster.cluster.merging import statistics
+from jqmaster.cluster.names import home_of
+from jqmaster.engine.calling import pack
+from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
+from test_jobs import NIL, add, places
+
+
+async def start(jq: Cluster, most: int = 100, queue: str = "a") -> list[str]:
+    """Ids of jobs that start, until none does."""
+    found: list[str] = []
+    while len(found) < most and (jobs := (await jq.pick("w", queue, 100)).jobs):
+        found += [job.id for job in jobs]
+    return found
+
+
+async def each(jq: Cluster, kind: str, one: str) -> list[Any]:
+    """The document of the same thing in each partition."""
+    pages = [await getattr(engine, kind)([one]) for engine in jq.engines]
+    return [document for page in pages for document in page.documents]
+
+
+# -- settings --------------------------------------------------------------------------------------------------------
+
+
+async def test_settings_are_the_same_everywhere(jq: Cluster) -> None:
+    await jq.config(set={"retry_base": 7})
+    assert (await jq.config())["retry_base"] == 7
+    assert [(await engine.config())["retry_base"] for engine in jq.engines] == [7] * 6
+    assert (await jq.queue("a", paused=True, max_waiting=5))["paused"]
+    assert [document["max_waiting"] for document in await each(jq, "queues", "a")] == [5] * 6
+    assert (await jq.queue("a", paused=False))["paused"] is False
+    key = await jq.grant("k", ["viewer"])
+    assert [len((await engine.keys()).documents) for engine in jq.engines] == [1] * 6
+    await jq.revoke(key["id"])
+    assert (await jq.keys()).documents == []
+
+
+async def test_what_the_first_partition_refuses_changes_nothing(jq: Cluster) -> None:
+    with pytest.raises(Invalid):
+        await jq.config(set={"retry_base": "long"})
+    with pytest.raises(NotFound):
+        await jq.unconstrain("c")
+    with pytest.raises(NotFound):
+        await jq.forget("a")
+    assert await jq.differences() == []
+
+
+async def test_a_partition_that_does_not_answer_is_named_and_the_call_may_be_repeated(
+    jq: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await jq.config(set={"retry_base": 1})
+
+    async def lost(*_: Any) -> Any:
+        raise Unavailable("Redis did not answer within 30 s")
+
+    with monkeypatch.context() as away:
+        away.setattr(jq.engines[2], "call", lost)
+        with pytest.raises(Unavailable, match=r"not done in partition 2, {.*:2~.*Repeat the call"):
+            await jq.config(set={"retry_base": 9})
+    assert await jq.differences() == [
+        "setting retry_base is not in partition 2 what it is in partition 0: repeat the call that set it"
+    ]
+    await jq.config(set={"retry_base": 9})
+    assert await jq.differences() == []
+
+
+async def test_differences_are_found_in_all_that_is_set(jq: Cluster) -> None:
+    await jq.queue("a", set={"route": "queue"})
+    await jq.constrain("c", {"name": "a"}, concurrency=60)
+    key = await jq.grant("k", ["viewer"])
+    await jq.engines[1].queue("a", paused=True)
+    await jq.engines[2].unconstrain("c")
+    await jq.engines[3].revoke(key["id"])
+    await add(jq, {})
+    assert [problem.partition(" what ")[0] for problem in await jq.differences()] == [
+        "queue a is not in partition 1", "constraint c is not in partition 2", f"key {key['id']} is not in partition 3",
+    ]  # fmt: skip
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_limit_is_divided_and_told_whole(jq: Cluster) -> None:
+    shown = await jq.constrain("c", {"name": "a"}, concurrency=8)
+    assert (shown["concurrency"], shown["shared"], shown["running"]) == (8, True, 0)
+    for _ in range(100):
+        await add(jq, {})
+    started = await start(jq)
+    assert len(started) == 8
+    [shown] = (await jq.constraints(["c"])).documents
+    assert (shown["concurrency"], shown["running"], shown["held"]) == (8, 8, 92)
+
+
+async def test_a_limit_too_small_to_divide_is_refused_with_what_to_do(jq: Cluster) -> None:
+    with pytest.raises(Invalid, match="expected at least 6, one for each partition; or have match name queues"):
+        await jq.constrain("c", {"name": "a"}, concurrency=5)
+    with pytest.raises(Invalid) as refused:
+        await jq.constrain("c", {"name": "a"}, rate={"limit": 5, "period": 1})
+    assert refused.value.path == "rate.limit"
+    assert await jq.differences() == []
+
+
+async def test_a_limit_by_the_route_is_exact(jq: Cluster) -> None:
+    await jq.queue("a", set={"route": "argument.customer"})
+    shown = await jq.constrain("c", {"queue": "a"}, by=["name", "argument.customer"], concurrency=1)
+    assert "shared" not in shown
+    for customer in range(10):
+        for _ in range(3):
+            await add(jq, {}, argument={"customer": customer})
+    assert len(await start(jq)) == 10
+
+
+@pytest.mark.parametrize(
+    ("routes", "match", "by", "is_exact"),
+    [
+        ({"a": "queue"}, {"queue": "a"}, None, True),
+        ({"a": "queue", "b": "queue"}, {"queue": ["a", "b"]}, None, False),
+        ({"a": "queue", "b": "queue"}, {"queue": ["a", "b"]}, "queue", True),
+        ({"a": "argument.x", "b": "argument.x"}, {"queue": {"in": ["a", "b"]}}, "argument.x", True),
+        ({"a": "argument.x", "b": "argument.y"}, {"queue": ["a", "b"]}, ["argument.x", "argument.y"], False),
+        ({"a": "argument.x"}, {"queue": ["a", "b"]}, "argument.x", False),
+        ({"a": "argument.x"}, {"queue": "a*"}, "argument.x", False),
+        ({"a": "argument.x"}, {"queue": "a"}, None, False),
+        ({"a": "argument.x"}, {"name": "a"}, "argument.x", False),
+        ({}, {"queue": "a"}, "argument.x", False),
+    ],
+)
+async def test_which_limits_are_exact(jq: Cluster, routes: dict[str, str], match: Any, by: Any, is_exact: bool) -> None:
+    for queue, route in routes.items():
+        await jq.queue(queue, set={"route": route})
+    shown = await jq.constrain("c", match, concurrency=60, **({"by": by} if by else {}))
+    assert ("shared" not in shown) == is_exact
+
+
+async def test_a_limit_is_held_lifted_and_listed_everywhere(jq: Cluster) -> None:
+    await jq.constrain("c", {"name": "a"}, concurrency=60, by="argument.x")
+    for number in range(12):
+        await add(jq, {}, argument={"x": number % 2})
+    await jq.hold("c", 60, by=0)
+    assert len(await start(jq)) == 6
+    keys, cursor = [], ""
+    while True:
+        page = await jq.usage("c", cursor=cursor)
+        keys, cursor = keys + [(key["by"], key["running"]) for key in page.documents], page.cursor
+        if not cursor:
+            break
+    assert sum(running for by, running in keys if by == 1) == 6
+    await jq.unconstrain("c")
+    assert len(await start(jq)) == 6
+
+
+# -- schedules -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_schedule_is_in_one_partition(jq: Cluster) -> None:
+    await jq.schedule("s", {"name": "a"}, every=3600)
+    assert [len((await engine.schedules()).documents) for engine in jq.engines].index(1) == home_of("s", 6)
+    job, created = await jq.run_schedule("s")
+    assert created
+    assert places([job]) == {home_of("s", 6)}
+    assert [document["id"] for document in (await jq.schedules(["s"])).documents] == ["s"]
+    await jq.unschedule("s")
+    for gone in (jq.unschedule, jq.run_schedule):
+        with pytest.raises(NotFound):
+            await gone("s")
+
+
+async def test_a_schedule_is_where_its_jobs_belong(jq: Cluster) -> None:
+    for route in ("queue", "argument.x"):
+        await jq.queue("a", set={"route": route})
+        await jq.schedule("s", {"name": "a"}, pack({"x": "k"}), every=3600)
+        job, _ = await jq.run_schedule("s")
+        assert places([job]) == {home_of("a" if route == "queue" else "k", 6)}
+        assert len((await jq.schedules()).documents) == 1
+
+
+# -- listings --------------------------------------------------------------------------------------------------------
+
+
+async def test_queues_are_listed_once_each_in_order_with_sums(jq: Cluster) -> None:
+    names = [f"q{number:02}" for number in range(25)]
+    for name in names:
+        for _ in range(4):
+            await add(jq, {"name": name})
+    seen, cursor = [], ""
+    while True:
+        page = await jq.queues(cursor=cursor, count=7)
+        seen, cursor = seen + page.documents, page.cursor
+        if not cursor:
+            break
+    assert [queue["name"] for queue in seen] == names
+    assert {queue["queued"] for queue in seen} == {4}
+    assert [queue["name"] for queue in (await jq.queues(["q07", "none", "q03"], minutes=1)).documents] == ["q07", "q03"]
+
+
+@pytest.mark.parametrize("how", [{}, {"newest": True}, {"recent": True}])
+async def test_jobs_are_listed_once_each_in_order(jq: Cluster, how: dict[str, Any]) -> None:
+    ids = [job for _ in range(40) for job in await add(jq, {"tags": ["t"]})]
+    for count in (4, 20, 100):
+        seen, cursor = [], ""
+        while True:
+            page = await jq.jobs({"queue": "a"}, cursor=cursor, count=count, **how)
+            assert len(page.documents) <= count
+            numbers = [int(job["id"][:14], 16) for job in page.documents]
+            assert numbers == sorted(numbers, reverse="newest" in how)
+            seen, cursor = seen + [job["id"] for job in page.documents], page.cursor
+            if not cursor:
+                break
+        assert sorted(seen) == sorted(ids)
+    with pytest.raises(Invalid) as refused:
+        await jq.jobs(cursor="none")
+    assert refused.value.path == "cursor"
+
+
+async def test_tags_and_failures_and_counts_add_up(jq: Cluster) -> None:
+    for number in range(30):
+        await add(jq, {"tags": ["all", f"t{number % 3}"], "max_retry": 0})
+    assert (await jq.tags(top=1))[1] == [("all", 30)]
+    assert (await jq.tags())[1] == [("all", 30), ("t0", 10), ("t1", 10), ("t2", 10)]
+    while jobs := (await jq.pick("w", "a", 100)).jobs:
+        for job in jobs:
+            outcome = {"id": job.id, "token": job.token, "type": "failure", "group": "g", "message": "no"}
+            await jq.finish("w", [(outcome, NIL)])
+    [group] = (await jq.failures()).documents
+    assert (group["group"], group["count"]) == ("g", 30)
+    [minute] = (await jq.stats("day"))[-1:]
+    assert (minute["enqueued"], minute["error"], minute["wait"]["count"]) == (30, 30, 30)
+    [series] = (await jq.series("day")).documents
+    assert (series["queue"], series["enqueued"]) == ("a", 30)
+    assert "histogram" not in (await jq.stats("day", brief=True))[-1]["run"]
+
+
+async def test_statistics_of_partitions_are_those_of_one_namespace(jq: Cluster) -> None:
+    """Percentiles come of the sum of histograms as the script makes them."""
+    for _ in range(30):
+        await add(jq, {})
+    for job in [job for _ in range(30) for job in (await jq.pick("w", "a", 1)).jobs]:
+        await jq.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL)])
+    each_day = [day for engine in jq.engines for day in await engine.stats("day")]
+    assert len(each_day) > 2
+    for one in each_day:
+        merged = statistics([one, one])["run"]
+        assert {name: merged[name] for name in ("p50", "p90", "p99", "min", "max")} == {
+            name: one["run"][name] for name in ("p50", "p90", "p99", "min", "max")
+        }
+        assert merged["count"] == 2 * one["run"]["count"]
+        assert merged["deviation"] == pytest.approx(one["run"]["deviation"], abs=1e-6)
+
+
+async def test_the_trail_tells_once_what_is_set_everywhere(jq: Cluster) -> None:
+    await jq.queue("a", paused=True)
+    [job] = await add(jq, {})
+    await jq.cancel([job])
+    assert [entry["what"] for entry in (await jq.trail()).documents] == ["cancel", "queue"]
+
+
+async def test_the_audit_goes_through_all_partitions(jq: Cluster) -> None:
+    for _ in range(12):
+        await add(jq, {})
+    assert await jq.audit_all() == []
+    engine = jq.engines[3]
+    await engine.redis.zadd(f"{engine.namespace}:q:a", {"00000000000001" + "03": 0})
+    assert all(problem.startswith("partition 3: ") for problem in await jq.audit_all())
+    assert await jq.audit_all()
+    assert await jq.tick() == (await jq.tick())
+
+
+async def test_many_jobs_of_a_queue_are_taken_back(jq: Cluster) -> None:
+    for _ in range(12):
+        await add(jq, {})
+    assert len(await start(jq)) == 12
+    assert await jq.kick_queue("a", count=100) == (12, False)
+    with pytest.raises(JQError):
+        await jq.kick_queue("none")

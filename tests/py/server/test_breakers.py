@@ -1,0 +1,184 @@
+"""A worker that hangs or fails is no trouble for the others, and is tried again by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgpack
+import pytest
+from aiohttp import web
+from redis.asyncio import Redis
+
+from jqmaster.engine.engine import Engine
+from jqmaster.server import breakers
+from jqmaster.server.breakers import FAILURES, Breakers
+from jqmaster.server.dispatch import Dispatch
+from jqmaster.server.meters import Meters
+from jqmaster.server.overview import Overview
+from parts import StubWorker, answers, dispatch_of, enqueue, eventually, until, worker
+
+ACCEPTED = answers(202)
+HANGS_S = 60
+
+
+@asynccontextmanager
+async def dispatching(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Dispatch]:
+    dispatch = dispatch_of(engine, **options)
+    dispatch.start()
+    yield dispatch
+    await dispatch.stop(0.2)
+
+
+async def hang(_job: dict[str, Any]) -> web.Response:
+    await asyncio.sleep(HANGS_S)
+    return web.Response(status=202)
+
+
+async def test_a_worker_that_hangs_leaves_room_for_the_others(
+    engine: Engine, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with worker(engine, hang, queues="slow", max_jobs=100) as slow, dispatching(engine, redis, max_deliveries=40):
+        await engine.enqueue([({"name": "slow", "timeout": HANGS_S}, b"\xc0")] * 100)
+        await eventually(lambda: slow.under_way >= 20)
+        async with worker(engine, ACCEPTED, queues="mail", max_jobs=10) as quick:
+            for number in range(1, 11):
+                await enqueue(engine)
+                await quick.delivered(number)
+        assert 20 <= slow.under_way < 30
+        assert f"worker {slow.id} at {slow.url} has 20 of 40 deliveries under way" in caplog.text
+
+
+async def test_two_that_hang_leave_room_too(engine: Engine, redis: Redis) -> None:
+    async with (
+        worker(engine, hang, queues="a", max_jobs=100) as first,
+        worker(engine, hang, queues="b", max_jobs=100) as second,
+        worker(engine, ACCEPTED, queues="mail") as quick, dispatching(engine, redis, max_deliveries=40),
+    ):  # fmt: skip
+        await engine.enqueue([({"name": name, "timeout": HANGS_S}, b"\xc0") for name in "ab"] * 100)
+        await eventually(lambda: first.under_way and second.under_way and first.under_way + second.under_way >= 26)
+        await enqueue(engine)
+        await quick.delivered()
+
+
+async def test_what_a_worker_may_have_it_gets_when_it_has_answered(engine: Engine, redis: Redis) -> None:
+    async def slowly(_job: dict[str, Any]) -> web.Response:
+        await asyncio.sleep(0.05)
+        return web.Response(status=202)
+
+    async with worker(engine, slowly, max_jobs=100) as stub, dispatching(engine, redis, max_deliveries=4):
+        await engine.enqueue([({"name": "mail"}, b"\xc0")] * 40)
+        await stub.delivered(40)
+    assert stub.most_under_way <= 3
+
+
+class Failing:
+    """Answers 401 as long as it is told to."""
+
+    def __init__(self) -> None:
+        self.fails = True
+        self.times: list[float] = []
+
+    @property
+    def pauses(self) -> list[float]:
+        return [later - time for time, later in itertools.pairwise(self.times) if later - time > 0.5]
+
+    async def answer(self, _job: dict[str, Any]) -> web.Response:
+        self.times.append(time.monotonic())
+        return web.Response(status=401 if self.fails else 202)
+
+
+async def test_one_that_fails_is_left_alone_and_tried_again(
+    engine: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    failing = Failing()
+    async with worker(engine, failing.answer, max_jobs=10) as stub, dispatching(engine, redis) as dispatch:
+        stop = asyncio.create_task(keep_alive(engine, stub))
+        jobs = [await enqueue(engine, max_retry=0) for _ in range(10)]
+        await eventually(lambda: len(failing.pauses) == 2)
+        assert failing.pauses[0] > 0.9 and failing.pauses[1] > 1.9
+        assert failing.times[-1] - failing.times[-2] > 1.9  # a trial is one job
+        assert stub.id in dispatch.meters.breakers and "401" in dispatch.meters.breakers[stub.id]
+        assert f"circuit open for 2 s: worker {stub.id}" in caplog.text
+        overview = Overview(engine, meters=dispatch.meters)
+        alerts = msgpack.unpackb(await overview.document())["alerts"]
+        assert ("warning", stub.id) in [(one["level"], one["about"]) for one in alerts if one["check"] == "workers"]
+        await overview.stop()
+        failing.fails = False
+        for job in jobs:
+            await until(engine, job, "running")
+        await eventually(lambda: not dispatch.meters.breakers)
+        assert "recovered; pushing resumed" in caplog.text
+        stop.cancel()
+
+
+async def keep_alive(engine: Engine, stub: StubWorker) -> None:
+    """Its signs of life end what the engine does about workers that cannot be reached, not what a master does."""
+    while True:
+        await engine.heartbeat(stub.id, [])
+        await asyncio.sleep(0.05)
+
+
+# -- pieces ---------------------------------------------------------------------------------------
+
+
+async def failed(of: Breakers, times: int) -> None:
+    for _ in range(times):
+        assert of.take("w", "http://w")
+        of.done("w", "boom")
+
+
+async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
+    meters = Meters()
+    of = Breakers(100, meters, lambda: None)
+    await failed(of, FAILURES - 1)
+    assert of.without() == []
+    pauses = []
+    for _ in range(12):
+        await failed(of, 1)
+        assert of.without() == ["w"]
+        pauses.append(of._known["w"].pause_s)
+        now += pauses[-1]
+        assert of.without() == []
+    assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
+
+
+async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing() -> None:
+    of = Breakers(100, Meters(), lambda: None)
+    for _ in range(20):
+        of.take("w", "http://w")
+    for _ in range(20):
+        of.done("w", "boom")
+    assert of._known["w"].pause_s == 1  # not twenty times as long
+    assert of.take("w", "http://w") and not of.take("w", "http://w")
+    of.done("w", None)
+    assert of._known == {} and of._under_way == 0
+
+
+async def test_who_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
+    meters = Meters()
+    of = Breakers(100, meters, lambda: None)
+    await failed(of, FAILURES)
+    assert list(meters.breakers) == ["w"]
+    now += 1 + breakers.FORGET_S + 1
+    assert of.without() == [] and meters.breakers == {} and of._known == {}
+
+
+async def test_something_is_left_when_many_hang_together() -> None:
+    of = Breakers(100, Meters(), lambda: None)
+    ids = [str(number) for number in range(60)]
+    while takers := [one for one in ids if one not in of.without()]:
+        for one in takers:
+            if one not in of.without():
+                of.take(one, "")
+    assert of._under_way == 99 and all(of._known[one].under_way for one in ids)
