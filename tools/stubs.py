@@ -117,7 +117,7 @@ REPLIES = "Assigned, Document, Finished, Page, Picked, Result"
 
 def engine_stub() -> str:
     text = MADE + HEAD + "from jqmaster.engine.calling import Calling, Spec\n"
-    text += f"from jqmaster.engine.replies import {REPLIES}\n\n{tuples()}class Declared(Calling):\n"
+    text += f"from jqmaster.engine.replies import {REPLIES}\n\n{tuples()}class CallsByName(Calling):\n"
     for one in operations().values():
         if one.name not in BY_HAND and not keyword.iskeyword(one.name):
             text += method(one, one.name, is_async=True)

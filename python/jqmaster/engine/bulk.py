@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jqmaster.engine.operations import Declared
+from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Conflict, JQError, NotFound, Unavailable
 
@@ -13,7 +13,7 @@ _AT_ONCE = 1000  # at most: each call is bounded by what it costs
 _MOST_PROBLEM = 300
 
 
-class BulkCalls(Declared):
+class BulkCalls(CallsByName):
     """Carrying them on."""
 
     async def carry_on(

@@ -14,7 +14,7 @@ from jqmaster.engine.calling import Calling
 from jqmaster.manifest.manifest import operations
 
 
-class Declared(Calling):
+class CallsByName(Calling):
     """A method for each."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

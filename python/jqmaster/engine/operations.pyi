@@ -34,7 +34,7 @@ class TickReply(NamedTuple):
     next_ms: int
     moved: int
 
-class Declared(Calling):
+class CallsByName(Calling):
     async def assign(
         self,
         master: str,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jqmaster.engine.operations import Declared
+from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid
 
@@ -92,7 +92,7 @@ def ranked(
     return {"queues": shown, "total": len(order), **looked}
 
 
-class RankingCalls(Declared):
+class RankingCalls(CallsByName):
     """For those who look for the queue that does worst."""
 
     async def ranking(

@@ -11,7 +11,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from jqmaster.engine.operations import Declared
+from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.queryline import where_of
 from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import Invalid
@@ -25,7 +25,7 @@ _DAYS_MS = 8 * 86_400_000
 _ID = re.compile(r"[0-9a-f]{14}(?:[0-9a-f]{2})?")
 
 
-class SearchCalls(Declared):
+class SearchCalls(CallsByName):
     """For people who look for something, and know a part of its name."""
 
     async def search(self, text: str, *, count: int = 5) -> Document:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Literal
 
-from jqmaster.engine.operations import Declared
+from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.replies import Document
 
 Split = Literal["outcome", "queue", "name"]
@@ -29,7 +29,7 @@ _SMOOTH_MS = 20
 _ENOUGH = 5  # runs, before a percentile of theirs is compared
 
 
-class TrendCalls(Declared):
+class TrendCalls(CallsByName):
     """Reads that are made of others."""
 
     async def trends(

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from jqmaster.engine import replies, secret
 from jqmaster.engine.calling import Argument, Spec, contract_of, given, packed
 from jqmaster.engine.durable import Durable
-from jqmaster.engine.operations import Declared
+from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.options import Bounds
 from jqmaster.engine.replies import Beat, Document, Enqueued, Note
 from jqmaster.errors import NotDurable
@@ -17,7 +17,7 @@ from jqmaster.errors import NotDurable
 Holding = tuple[str, str]  # job id, token
 
 
-class WorkCalls(Declared):
+class WorkCalls(CallsByName):
     """For who enqueues, works, and looks after a namespace."""
 
     async def enqueue(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ import quick_yaml
 
 import jqmaster
 from bad_inputs import CASES
+from cli_support import Said, call  # noqa: F401 (fixture)
 from heads import unnamed
 from jqmaster.bundle.built import builtin
 from jqmaster.engine.engine import Operations
@@ -47,6 +49,12 @@ def test_a_script_takes_what_its_head_says(name: str) -> None:
 
 def test_the_engine_has_each_operation() -> None:
     assert set(operations()) <= set(dir(Operations()))
+
+
+def test_the_command_line_calls_each_operation(call: Callable[..., Said]) -> None:
+    """But for those that only servers call."""
+    commands = set(re.findall(r"^│ (\w+) ", call("call", "--help").out, re.MULTILINE))
+    assert commands == {name for name, one in operations().items() if contract.SERVER not in one.roles}
 
 
 def test_handlers_are_of_requests_that_there_are() -> None:

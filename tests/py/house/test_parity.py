@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 from fields import files
-from jqmaster.cli.options import parsers
 from kinds import KINDS
 
 from http_support import document
 from jqmaster import JQ
-from jqmaster.cli.run import build
 from jqmaster.client import task
 from jqmaster.engine import options
 from jqmaster.engine.options import JobOptions
@@ -25,16 +23,6 @@ from jqmaster.manifest.types import CONDITIONS
 ROOT = Path(__file__).resolve().parents[3]
 BY_NAME = {field.name: field for field in FIELDS}
 OF_THE_CALL = {"durable"}  # told with a job, and not in its spec: how long its enqueueing waits
-
-NO_OPTION = {
-    "name": "the command's first argument",
-    "headers": "of tracers, which do not use a shell",
-}
-PARSERS = dict(parsers(build()))
-
-
-def options_of(command: str) -> set[str]:
-    return set(PARSERS[command,]._option_string_actions)
 
 
 def lua(path: str, name: str) -> list[str]:
@@ -73,13 +61,6 @@ class TestFields:
         schemas = document()["components"]["schemas"]
         assert schemas["NewJob"]["dependentRequired"] == schemas["ScheduledJob"]["dependentRequired"] == needs
 
-    def test_the_command_line_has_an_option_for_each(self) -> None:
-        for command, fields in (("enqueue", FIELDS), ("change", [one for one in FIELDS if one.changed])):
-            flags = options_of(command)
-            for field in fields:
-                assert field.option in flags or field.name in NO_OPTION, f"{command}: {field.name}"
-        assert {field.name for field in FIELDS if not field.option} == NO_OPTION.keys()
-
 
 @pytest.mark.parametrize("name", sorted(JobOptions.__annotations__))
 def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
@@ -98,7 +79,7 @@ def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
 
 def of(operation: str) -> set[str]:
     """The names of its arguments but for those that say which, or where a listing goes on."""
-    left = ("id", "match", "name", "by", "job", "argument", "run", "actor", "series", "cursor", "count")
+    left = ("id", "match", "name", "by", "job", "shared", "argument", "run", "actor", "series", "cursor", "count")
     return {one.name for one in operations()[operation].arguments} - set(left)
 
 

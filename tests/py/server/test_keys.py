@@ -358,30 +358,6 @@ class TestQueues:
         assert (await api("PATCH", "/config", {"done_max": 5})).status == 403
         assert (await api("PUT", "/schedule/s", {"every": 5, "job": {"name": "other"}})).status == 403
 
-    async def test_every_operation_is_refused_unless_it_is_known_to_be_within(self, keyed: Keyed) -> None:
-        api = await keyed.grant("admin", queues=["elsewhere"])
-        await keyed.engine.queue("q")
-        for route in ROUTES:
-            if route.path.startswith("/job/") or route.takes_body or route.operation.roles == (ANYBODY,):
-                continue  # asked about above: of an unknown job; the body cannot be read
-            status, _, body = await ask(api, route, api.headers)
-            assert status == 403 or route.operation.name in ("config", "unregister"), (route.path, status, body)
-
-    async def test_calls_are_refused_unless_they_name_its_queues(self, keyed: Keyed) -> None:
-        api = await keyed.grant("admin", queues=["mine"])
-        for name in MAY["admin"]:
-            if operations()[name].positions[:1] not in (("spec",), ("[spec]",), ()):
-                continue  # what is no id is no job of another queue
-            spec = msgpack.packb({})
-            answer = await api.post(f"/call/{name}", raw=msgpack.packb([spec] if operations()[name].positions else []))
-            is_free = operations()[name].is_free
-            assert answer.status == 403 or (is_free and answer.status in (200, 400)), (name, answer.value)
-            for argument in operations()[name].arguments:
-                if argument.type in ("queue", "list<queue>"):
-                    spec = msgpack.packb({argument.name: "other"})
-                    answer = await api.post(f"/call/{name}", raw=msgpack.packb([spec]))
-                    assert answer.status == 403, (name, argument.name)
-
     @pytest.mark.parametrize(
         ("pattern", "text", "fits"),
         [("a", "a", True), ("a", "b", False), ("a", "a*", False), ("*", "x", True), ("*", "*", True), ("a*", "a", True),
