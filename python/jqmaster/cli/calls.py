@@ -12,13 +12,13 @@ from cyclopts import App
 from jqmaster.cli import show
 from jqmaster.cli.declared import given, is_needed, options_of, told
 from jqmaster.cli.kinds import option
-from jqmaster.cli.reach import Where, connect
+from jqmaster.cli.reach import Destination, connect
 from jqmaster.cli.status import Refused, Replies
 from jqmaster.manifest.contract import SERVER, Operation
 from jqmaster.manifest.manifest import operations as _operations
 from jqmaster.manifest.manifest import to_json
 
-_TAKEN = {field.name for field in fields(Where)} | {"all"}
+_TAKEN = {field.name for field in fields(Destination)} | {"all"}
 _CALLED = {name: one for name, one in _operations().items() if SERVER not in one.roles}
 
 call = App(

@@ -92,9 +92,9 @@ def _secrets(text: str) -> tuple[str, ...]:
 
 
 def _push_to(text: str) -> Any:
-    from jqmaster.server.reach import Reach
+    from jqmaster.server.egress import Egress
 
-    return Reach.of(text)
+    return Egress.of(text)
 
 
 Duration = Annotated[float, kind(duration, "TIME")]
