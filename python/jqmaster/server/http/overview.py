@@ -44,8 +44,8 @@ async def ranking(master: Master, request: Request) -> Reply:
     wanted = msgpack.unpackb(_RANKING.read(request)[0], unicode_errors="surrogateescape")
     minutes = wanted.pop("minutes", MINUTES)
     ranked(Looked([], False), **wanted)
-    found, age_ms = await master.rankings.look(minutes)
-    answer = ranked(found, **wanted)
+    rows, age_ms = await master.rankings.look(minutes)
+    answer = ranked(rows, **wanted)
     answer["queues"] = await master.rankings.freshen(minutes, answer["queues"])
     return Reply(200, packform.pack({**answer, "age_ms": age_ms}))
 
@@ -75,14 +75,14 @@ async def get_changes(master: Master, request: Request) -> Reply:
 
 def _asked(operation: Translation, request: Request) -> dict[str, Any]:
     defaults = {field.name: field.default for field in operation.operation.fields if field.default is not None}
-    given: dict[str, Any] = Reader(operation.read(request)[0]).map("")
+    fields: dict[str, Any] = Reader(operation.read(request)[0]).map("")
     for field in operation.operation.fields:
-        value, (least, most) = given.get(field.name), field.type[1:3]
+        value, (least, most) = fields.get(field.name), field.type[1:3]
         if field.required and value is None:
             raise HttpError(400, "INVALID", f"{field.name} is missing", field.name)
         if field.type.kind == "integer" and value is not None and not least <= value <= most:
             raise invalid(field.name, f"expected an integer from {least} to {most}, got {value}")
-    return defaults | given
+    return defaults | fields
 
 
 @lru_cache(maxsize=2)
@@ -91,7 +91,7 @@ def _event(packed: bytes) -> bytes:
     return b"data: %s\n\n" % jsonform.to_json(packed)
 
 
-def _piece(found: bytes | JQError) -> bytes:
-    if isinstance(found, JQError):
-        return b"event: unavailable\ndata: %s\n\n" % jsonform.to_json(packform.pack(from_engine(found, None).body()))
-    return _event(found)
+def _piece(result: bytes | JQError) -> bytes:
+    if isinstance(result, JQError):
+        return b"event: unavailable\ndata: %s\n\n" % jsonform.to_json(packform.pack(from_engine(result, None).body()))
+    return _event(result)
