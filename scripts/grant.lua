@@ -12,6 +12,7 @@
 -- @errors INVALID field, CONFLICT id (there is another key of this id), FULL id
 -- @flags  write
 -- @role   admin
+-- @over   all
 -- @http   POST /keys (name, roles, queues, ttl, rate) -> NewKey 201
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"

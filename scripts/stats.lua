@@ -15,6 +15,7 @@
 -- @cost   for each bucket asked for its part of an HMGET of one or two hashes; with series, of each pair on the page
 -- @flags  read
 -- @role   viewer
+-- @over   stats
 -- @http   GET /stats (by, queue, name, from_ms, to_ms, brief)
 -- @http   GET /stats/series (series=true, by, queue, name, from_ms, to_ms, brief, cursor, count)
 local arguments = require "jqlua.base.arguments"

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
-from jqmaster.cluster.opening import opened
+from jqmaster.cluster.opening import Opened
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import end
 from jqmaster.engine import replies
@@ -165,7 +165,7 @@ class RedisSource(EngineSource):
         **how: Any,
     ) -> None:
         """`how`: `form` and `recreate`, of `Caller`."""
-        self._opened = opened(url, namespace, **how)
+        self._opened = Opened(url, namespace, **how)
         super().__init__(self._opened.engine, queues, order=order, name=name)
         self._waiting = self._opened.waiting()
         self._subscriptions: list[Subscriptions] = []
