@@ -10,6 +10,7 @@
 -- @cost   for each job a look at the head of each pool that has room
 -- @flags  drain, function
 -- @role   server
+-- @over   none
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

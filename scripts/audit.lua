@@ -7,6 +7,7 @@
 -- @cost   some milliseconds at most, and one key more; of each set up to 600 members are looked at
 -- @flags  read
 -- @role   operator
+-- @over   turn
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"

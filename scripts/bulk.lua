@@ -21,6 +21,7 @@
 -- @flags  write
 -- @role   operator
 -- @role   server with holder
+-- @over   first
 -- @http   POST /bulks (what!, where!, total, force, dependents, queue)
 -- @http   POST /bulk/{id}/stop (stop=true)
 local arguments = require "jqlua.base.arguments"

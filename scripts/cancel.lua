@@ -18,6 +18,7 @@
 -- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  drain, function
 -- @role   pusher, operator
+-- @over   jobs
 -- @http   POST /jobs/cancel
 -- @http   DELETE /job/{ids[0]} (force, dependents) -> nothing
 local arguments = require "jqlua.base.arguments"

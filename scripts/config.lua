@@ -1,6 +1,6 @@
 -- Shows and changes a namespace's settings.
 --
--- @arg    set       Settings?          new values, all of them or none
+-- @arg    set       ConfigChange?        new values, all of them or none
 -- @arg    unset     list<text>?        settings that have their defaults again
 -- @arg    describe  flag?              what there is to set, instead of the values
 -- @arg    actor     actor?
@@ -11,6 +11,7 @@
 -- @role   viewer
 -- @role   admin with set, unset
 -- @bound  any
+-- @over   all
 -- @http   GET /config (describe)
 -- @http   PATCH /config set
 local arguments = require "jqlua.base.arguments"

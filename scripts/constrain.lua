@@ -8,6 +8,7 @@
 -- @arg    cost         Cost?             how much of it a job takes
 -- @arg    order        strict?           jobs of a key run in the order of enqueueing
 -- @arg    expires_in   seconds? 0.001..1e10  it is deleted after so long
+-- @arg    shared       flag?             in a partition of a cluster: it has its part of concurrency and limit
 -- @arg    declared     name?             digest of a program's declaration: nothing changes if it is the same
 -- @arg    actor        actor?
 -- @argv   spec, match
@@ -16,6 +17,7 @@
 -- @cost   what waits or runs is dealt with in steps by the calls that follow
 -- @flags  write
 -- @role   operator
+-- @over   constrain
 -- @http   PUT /constraint/{id}
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

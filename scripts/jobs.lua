@@ -15,8 +15,9 @@
 -- @cost   some milliseconds at most, and one document more, wherever the page is
 -- @flags  read
 -- @role   viewer
+-- @over   order
 -- @http   GET /jobs
--- @http   GET /queue/{where.queue}/jobs (where.status=queued, newest, recent, brief, argument_max, looked, cursor,
+-- @http   GET /queue/{where.queue}/jobs (where.status:queued, newest, recent, brief, argument_max, looked, cursor,
 --         count)
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"

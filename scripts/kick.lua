@@ -13,6 +13,7 @@
 -- @errors INVALID field, NOTFOUND queue, NOTFOUND worker
 -- @flags  drain
 -- @role   operator
+-- @over   jobs
 -- @http   POST /jobs/kick (ids!, delay)
 -- @http   POST /job/{ids[0]}/kick (delay)
 -- @http   POST /queue/{queue}/kick (count, delay)

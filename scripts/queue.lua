@@ -13,6 +13,7 @@
 -- @errors INVALID field, FULL name
 -- @flags  write
 -- @role   operator
+-- @over   all
 -- @http   POST /queue/{name}
 -- @http   PATCH /queue/{name}
 -- @http   POST /queue/{name}/pause (paused=true)

@@ -9,6 +9,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
+-- @over   name
 -- @http   GET /queues (minutes, held, cursor, count)
 -- @http   GET /queue/{names[0]} (minutes, held)
 local arguments = require "jqlua.base.arguments"

@@ -9,6 +9,7 @@
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
 -- @role   server
+-- @over   jobs
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

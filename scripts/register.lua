@@ -19,6 +19,7 @@
 -- @flags  write
 -- @role   worker
 -- @role   server with key
+-- @over   register
 -- @http   POST /worker (name, queues, url, max_jobs, secrets, host, pid, version, knows, refused, announce,
 --         running) 201
 local apikeys = require "jqlua.access.apikeys"

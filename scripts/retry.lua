@@ -15,6 +15,7 @@
 -- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  write
 -- @role   operator
+-- @over   jobs
 -- @http   POST /jobs/retry
 -- @http   POST /job/{ids[0]}/retry (queue)
 local retry = require "jqlua.life.retry"

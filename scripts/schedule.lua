@@ -25,6 +25,7 @@
 -- @cost   independent of how many schedules there are and of what waits; jobs are made by the sweeps that follow
 -- @flags  write
 -- @role   operator
+-- @over   schedule
 -- @http   PUT /schedule/{id} (job!, every, offset, cron, utc_offset, timezone, tz, start, end, limit, catch_up,
 --         backlog, paused, declared, argument)
 -- @http   POST /schedule/{id}/run (run=true)

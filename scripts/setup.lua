@@ -5,6 +5,7 @@
 -- @errors INVALID KEYS, INVALID namespace, VERSION, CONFLICT (an import has begun)
 -- @flags  write
 -- @role   admin
+-- @over   all
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local partition = require "jqlua.base.partition"

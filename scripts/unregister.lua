@@ -6,6 +6,7 @@
 -- @flags  drain
 -- @role   worker
 -- @bound  any
+-- @over   all
 -- @http   DELETE /worker ()
 -- @header worker-id = worker  the id from `POST /worker`
 local arguments = require "jqlua.base.arguments"

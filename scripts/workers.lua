@@ -10,6 +10,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
+-- @over   name
 -- @http   GET /workers (others, cursor, count)
 -- @http   GET /worker/{ids[0]} ()
 local arguments = require "jqlua.base.arguments"

@@ -83,7 +83,7 @@ end
 function M.name_problem()
   if #KEYS == 2 and not string.find(KEYS[1], "^{[!-z|~]+}$") or #(KEYS[1] or "") > 66 then
     return "INVALID namespace: expected {tag}, the tag 1 to 64 printable ASCII characters other than braces and blanks"
-  elseif KEYS[1]:find(":%*/%d+}$") then
+  elseif #KEYS == 2 and KEYS[1]:find(":%*/%d+}$") then
     return "INVALID namespace: " .. KEYS[1] .. " names all partitions of a cluster"
   elseif #KEYS ~= 2 or KEYS[2] ~= keys.META then
     return refusal()

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Any
 
 from jqmaster.connection.together import Shared
-from jqmaster.engine.calls import pack
+from jqmaster.engine.calling import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.engine.trends import level_of
@@ -23,7 +23,7 @@ _MOST_QUEUES = 200
 OPEN = ("queued", "scheduled", "blocked", "running", "retrying")
 
 
-class _Look:
+class _TrendsLook:
     """One question, and its latest answer."""
 
     def __init__(self, ask: Any) -> None:
@@ -50,7 +50,7 @@ class Trends:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._looks: OrderedDict[tuple[Any, ...], _Look] = OrderedDict()
+        self._looks: OrderedDict[tuple[Any, ...], _TrendsLook] = OrderedDict()
 
     async def trends(self, split: Any, from_ms: int, to_ms: int | None, top: int) -> bytes:
         """As `Engine.trends`, packed, with ``running``: how many attempts ran at each begin, and ``running_is_exact``;
@@ -62,14 +62,14 @@ class Trends:
         async def ask() -> Document:
             started, is_whole = await self._running()
             open_now = await self._open()
-            told = await self._engine.trends(split, from_ms=from_ms, to_ms=to_ms, top=top)
-            open_then = None if open_now is None else [max(0, open_now - more) for more in told["grown"]]
+            reply = await self._engine.trends(split, from_ms=from_ms, to_ms=to_ms, top=top)
+            open_then = None if open_now is None else [max(0, open_now - more) for more in reply["grown"]]
             running = [
-                ran_on + sum(one < begin for one in started)
-                for begin, ran_on in zip(told["begins"], told["ran_on"], strict=True)
+                ran_on + sum(started_ms < begin for started_ms in started)
+                for begin, ran_on in zip(reply["begins"], reply["ran_on"], strict=True)
             ]
             now = {"running": len(started), "open": open_now}
-            return {**told, "running": running, "running_is_exact": is_whole, "open": open_then, "now": now}
+            return {**reply, "running": running, "running_is_exact": is_whole, "open": open_then, "now": now}
 
         return await self._ask(key, ask)
 
@@ -80,7 +80,7 @@ class Trends:
         )
 
     async def _ask(self, key: tuple[Any, ...], ask: Any) -> bytes:
-        look = self._looks.pop(key, None) or _Look(ask)
+        look = self._looks.pop(key, None) or _TrendsLook(ask)
         self._looks[key] = look
         while len(self._looks) > _MOST_RANGES:
             self._looks.popitem(last=False)

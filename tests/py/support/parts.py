@@ -15,7 +15,7 @@ from aiohttp import web
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
-from jqmaster.server.desk import Desk
+from jqmaster.server.assigner import Assigner
 from jqmaster.server.dispatch import Dispatch
 
 FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable")
@@ -48,7 +48,7 @@ async def enqueue(engine: Engine, name: str = "mail", argument: Any = None, **fi
 
 
 async def status(engine: Engine, job_id: str) -> str:
-    [document] = await engine.get(job_id)
+    [document] = await engine.get([job_id])
     assert document is not None
     return str(document["status"])
 
@@ -56,7 +56,7 @@ async def status(engine: Engine, job_id: str) -> str:
 async def until(engine: Engine, job_id: str, *states: str, timeout_s: float = LONG_S) -> dict[str, Any]:
     """The job's document once it is in one of `states`."""
     await eventually(lambda: _is_in(engine, job_id, states), timeout_s)
-    [document] = await engine.get(job_id)
+    [document] = await engine.get([job_id])
     assert document is not None
     return document
 
@@ -160,4 +160,4 @@ async def worker(
 
 def dispatch_of(engine: Engine, *, secrets: Sequence[str] = (), **options: Any) -> Dispatch:
     """A master's dispatch."""
-    return Dispatch(engine, Desk(engine, engine.redis, "test", secrets), **options)
+    return Dispatch(engine, Assigner(engine, engine.redis, "test", secrets), **options)
