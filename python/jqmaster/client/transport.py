@@ -146,11 +146,11 @@ class PlainTransport(RedisTransport):
         return await self._look(job_id)
 
     async def _look(self, job_id: str) -> str:
-        [state] = await self.engine.call("watch", job_id)
+        [state] = await self.engine.raw("watch", job_id)
         return _known(None if state is None else bytes(state).decode(), job_id)
 
     async def result(self, job_id: str) -> bytes | None:
-        reply = await self.engine.call("result", job_id)
+        reply = await self.engine.raw("result", job_id)
         return reply[1] if len(reply) > 1 else None
 
     @asynccontextmanager
@@ -183,4 +183,4 @@ async def within(timeout_s: float, waiting: Awaitable[object]) -> None:
 
 def _stands_alone(spec: Mapping[str, Any]) -> bool:
     """Whether it can go with strangers: an index in `depends` would point among them."""
-    return all(isinstance(one, str) for one in spec.get("depends", ()))
+    return all(isinstance(dependency, str) for dependency in spec.get("depends", ()))

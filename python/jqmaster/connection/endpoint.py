@@ -255,15 +255,15 @@ class Endpoint:
             return  # of a pool that is not ours only the lines would follow; a unix socket leads nowhere else
         host, port = connection.host, connection.port
         target = RedisUrl("cluster", "", ((host, port),))
-        found = topology.make(target, self.kind, self._pool.connection_kwargs)
+        cluster = topology.make(target, self.kind, self._pool.connection_kwargs)
         try:
             for namespace in self._served:
-                found.serve(namespace)
+                cluster.serve(namespace)
         except JQError as problem:
             log.error("%s:%s is a node of a cluster: %s", host, port, problem)
             return
         log.warning("%s:%s is a node of a cluster: better name several, redis+cluster://a,b,c", host, port)
-        self.topology = found
+        self.topology = cluster
 
     def _leave(self, connection: Any, problem: object, address: Address | None) -> None:
         if connection.generation != self.generation:
@@ -282,7 +282,7 @@ class Endpoint:
         if not self._awaiting:
             return
         loop = asyncio.get_running_loop()
-        if any(one.is_late(time.monotonic()) for one in self._awaiting):
+        if any(connection.is_late(time.monotonic()) for connection in self._awaiting):
             task = loop.create_task(self._probe(), name="probe")
             self._probes.add(task)
             task.add_done_callback(self._probes.discard)
@@ -292,18 +292,21 @@ class Endpoint:
 
     async def _probe(self) -> None:
         since = time.monotonic()
-        waits = {one: one.to_send() for one in self._awaiting if one.is_late(since)}
+        waits = {connection: connection.to_send() for connection in self._awaiting if connection.is_late(since)}
         if not await self.is_served():
             return
         await asyncio.sleep(GRACE_S)
-        silent = [one for one, size in waits.items() if one.heard_at < since and one.to_send() == size]
-        silent = [one for one in silent if one in self._awaiting]
+        silent = [
+            connection
+            for connection, size in waits.items()
+            if connection.heard_at < since and connection.to_send() == size and connection in self._awaiting
+        ]
         if silent:
             log.info("%d connections are dead: cutting them", len(silent))
             self.generation += 1
-            for one in list(self._awaiting):
-                if one in silent or (one.is_line and one.generation != self.generation):
-                    one.cut()
+            for connection in list(self._awaiting):
+                if connection in silent or (connection.is_line and connection.generation != self.generation):
+                    connection.cut()
 
 
 def endpoint_of(redis: redis_asyncio.Redis) -> Endpoint:

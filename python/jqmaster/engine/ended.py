@@ -40,7 +40,7 @@ class Ended:
         self._redis = redis
         self._channel = f"{engine.namespace}:ended"
         self.subscriptions = Subscriptions(redis)
-        self._asked: Together[bytes, Any] = Together(lambda ids: engine.call("watch", *ids))
+        self._asked: Together[bytes, Any] = Together(lambda ids: engine.raw("watch", *ids))
         self._waiters: dict[bytes, set[asyncio.Event]] = {}
         self._states: dict[asyncio.Event, str] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -152,7 +152,7 @@ class Ended:
 
 async def glance(engine: Engine, job_id: bytes) -> str | None:
     """The state of a job, None for an unknown one. Nobody is told of its end, so nothing is written."""
-    [document] = await engine.call("get", job_id)
+    [document] = await engine.raw("get", job_id)
     return None if document is None else str(msgpack.unpackb(packform.members(document)["status"]))
 
 

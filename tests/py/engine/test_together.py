@@ -23,6 +23,7 @@ class Asked:
     async def __call__(self, keys: Sequence[int]) -> list[int | JQError]:
         self.calls.append(list(keys))
         self.came.set()
+        await asyncio.sleep(0)
         await self.goes_on.wait()
         if -1 in keys:
             raise Invalid("negative")
