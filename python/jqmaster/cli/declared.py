@@ -91,13 +91,13 @@ def told(reply: Any) -> tuple[Any, Any]:
     return [reply], "done" if reply is None else reply if isinstance(reply, str) else values.as_json(reply)
 
 
-def verb(operation: str, text: str, done: str) -> Callable[..., Replies]:
+def verb(operation: str, text: str, done: str, **fixed: Any) -> Callable[..., Replies]:
     """A command that does the same to each of those named. `done` is said of each, with its name and the reply."""
 
     def run(*names: str) -> Replies:
         client = connect()
         for name in names:
-            reply = client.op(operation, name)
+            reply = client.op(operation, name, **fixed)
             yield {"id": name, "reply": reply}, done.format(name=name, reply=reply)
 
     run.__doc__ = text

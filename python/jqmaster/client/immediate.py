@@ -11,7 +11,7 @@ from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call
 from jqmaster.client.transport import Prepared
 from jqmaster.client.worker import Runner
-from jqmaster.engine.calls import given
+from jqmaster.engine.calling import given
 from jqmaster.engine.replies import Document, Enqueued, Note, job_of
 from jqmaster.errors import NotFound, Unavailable
 from jqmaster.worker.ending import FollowUp, new_job

@@ -327,7 +327,7 @@ class Registry(OperationMethods, FlowMethods):
         if not made:
             return {}
         engine = (await self.link.open()).engine
-        found = await batched(lambda some: engine.get(*some), ids)
+        found = await batched(lambda some: engine.get(list(some)), ids)
         return {one["id"]: made[one["name"]] for one in found if one and one["name"] in made}
 
     async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:

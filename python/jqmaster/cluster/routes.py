@@ -13,7 +13,7 @@ from typing import Any
 import msgpack
 
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.engine.calls import Argument
+from jqmaster.engine.calling import Argument
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Invalid, Unavailable
 

@@ -15,13 +15,11 @@ from jqmaster.cluster.opening import Opened
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import end
 from jqmaster.engine import replies
-from jqmaster.engine.calls import new_request
+from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.http import Answer, HttpEngine
+from jqmaster.engine.http import Answer, HttpEngine, checked
 from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.engine.request import checked
-from jqmaster.engine.work import Outcomes
 from jqmaster.errors import JQError, TooFast, Unavailable
 from jqmaster.worker.beats import Key
 from jqmaster.worker.ending import Outcome
@@ -221,7 +219,7 @@ class HttpSource(EngineSource):
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
         try:
-            return (await self._http.pick(**spec, wait_s=POLL_S)).jobs
+            return (await self._http.pick_waiting(POLL_S, **spec)).jobs
         except asyncio.CancelledError:
             task = asyncio.create_task(self._take_back(spec), name="give back")
             self._background.add(task)
@@ -252,7 +250,7 @@ class _Insisting(HttpEngine):
         return answer
 
 
-def said(outcomes: Sequence[Outcome]) -> Outcomes:
+def said(outcomes: Sequence[Outcome]) -> list[tuple[Any, ...]]:
     """As `finish` takes them."""
     return [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
 

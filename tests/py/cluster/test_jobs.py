@@ -9,7 +9,7 @@ import pytest
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.engine.calls import pack
+from jqmaster.engine.calling import pack
 from jqmaster.errors import Conflict, Invalid, NotFound
 
 NIL = b"\xc0"

@@ -9,7 +9,7 @@ import pytest
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.merging import statistics
 from jqmaster.cluster.names import home_of
-from jqmaster.engine.calls import pack
+from jqmaster.engine.calling import pack
 from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
 from test_jobs import NIL, add, places
 
