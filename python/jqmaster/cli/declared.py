@@ -32,9 +32,9 @@ _TYPES: dict[str, Any] = {
     "moment_ms": Annotated[int, kind(lambda text: round(moment(text) * 1000), "MOMENT")],
     "flag": bool,
     "value": Annotated[bytes, kind(values.argument, "JSON")],
-    "Where": Annotated[Any, kind(_where, "JSON|LINE")],
+    "Where": Annotated[object, kind(_where, "JSON|LINE")],
 }
-_JSON = Annotated[Any, kind(lambda text: values.parsed(text, "the value"), "JSON")]
+_JSON = Annotated[object, kind(lambda text: values.parsed(text, "the value"), "JSON")]
 
 
 def _type(of: Type) -> Any:
