@@ -91,7 +91,10 @@ class Memory:
         document |= {**spec, "id": job_id, "argument": call.argument}
         self._jobs[job_id] = document
         depends, policy = spec.get("depends", ()), spec.get("if_failed")
-        failed = next((one for one in depends if self._jobs.get(one, {}).get("status") == "error"), None)
+        failed = next(
+            (parent for parent in depends if self._jobs.get(parent, {}).get("status") == "error"),
+            None,
+        )
         if policy == "only" and failed is None:
             document["status"] = "skipped"
             return job_id

@@ -30,8 +30,8 @@ class OperationMethods(RunningMethods):
     async def aget_many(self, ids: Ids) -> list[Document | None]:
         """Per job what `get` gives, or None. `ids`: ids or handles."""
         engine = await self.aengine()
-        found = await batched(lambda some: engine.get(list(some)), ids)
-        return [None if one is None else unpacked(one, self.link.serializer) for one in found]
+        documents = await batched(lambda some: engine.get(list(some)), ids)
+        return [None if document is None else unpacked(document, self.link.serializer) for document in documents]
 
     async def acancel(
         self, ids: Ids, *, force: bool = False, dependents: Dependents | None = None, atomic: bool = False
@@ -70,7 +70,7 @@ class OperationMethods(RunningMethods):
         `max_retry`, `timeout`, `tags`, `argument`. Per job its state, `NOTFOUND` or `CONFLICT`."""
         spec, argument = options.changes_of(changes, self.link.serializer.dumps)
         engine = await self.aengine()
-        return await batched(lambda some: engine.change([({"id": one, **spec}, argument) for one in some]), ids)
+        return await batched(lambda some: engine.change([({"id": job_id, **spec}, argument) for job_id in some]), ids)
 
     async def aretry_where(self, *, to: str | None = None, **where: Unpack[Where]) -> int:
         """As `retry`, of all jobs that match; how many. `to`: the queue in which they wait from now on."""
@@ -92,22 +92,22 @@ class OperationMethods(RunningMethods):
         waits."""
         jobs = (await self.aengine()).jobs
         ask = partial(jobs, conditions(where), newest=newest or None, recent=recent or None, brief=brief or None)
-        async for one in each(ask):
-            yield unpacked(one, self.link.serializer)
+        async for fields in each(ask):
+            yield unpacked(fields, self.link.serializer)
 
     async def asearch(self, text: str, count: int = 5) -> Document:
         """A few of each kind whose name contains `text`, and jobs that it describes: `{queues, names, workers,
         constraints, schedules, tags, groups, jobs, more, looked}`; `more` names the kinds that may have others."""
         return await (await self.aengine()).search(text, count=count)
 
-    async def afailures(self, group: str | None = None, **told: Unpack[Groups]) -> list[Document]:
+    async def afailures(self, group: str | None = None, **groups: Unpack[Groups]) -> list[Document]:
         """The jobs that failed for good by group, or those of one: `group, count, first_ms, last_ms, id, message` of
         each. With `steps`, `from_ms`, `to_ms`: how many failed in each part of that time, `counts`. With `sample`:
         `names, queues, values` of so many of the newest, and how many that were, `looked`."""
-        engine, told = await self.aengine(), known(told, Groups)
+        engine, groups = await self.aengine(), known(groups, Groups)
         if group is not None:
-            return (await engine.failures(group, **told)).documents
-        return await all_of(partial(engine.failures, **told))
+            return (await engine.failures(group, **groups)).documents
+        return await all_of(partial(engine.failures, **groups))
 
     async def atags(self, top: int | None = None) -> list[tuple[str, int]]:
         """All tags in order, with how many jobs have each; or the `top` most used."""
@@ -222,8 +222,8 @@ class OperationMethods(RunningMethods):
 
     async def atrail(self) -> AsyncIterator[Document]:
         """What operators changed, newest first: `time_ms, actor, what, on?, change?, count?` of each."""
-        async for one in each((await self.aengine()).trail):
-            yield one
+        async for entry in each((await self.aengine()).trail):
+            yield entry
 
     # -- the whole --------------------------------------------------------------------------------
 

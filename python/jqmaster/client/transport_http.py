@@ -54,17 +54,17 @@ class HttpTransport:
         path = "/events" if job_id is None else f"/job/{quote(job_id, safe='')}/events"
         headers = {"accept": f"text/event-stream, {MSGPACK}", **({"last-event-id": after} if after else {})}
         async with self.engine.stream(path, headers) as content:
-            found, data, event = {"id": "", "event": "message"}, list[str](), None
+            fields, data, event = {"id": "", "event": "message"}, list[str](), None
             async for line in content:
                 name, _, value = line.decode().rstrip("\r\n").partition(": ")
-                if name in found:
-                    found[name] = value
+                if name in fields:
+                    fields[name] = value
                 elif name == "data":
                     data.append(value)
                 elif not name and data:
-                    event = Event(found["id"], found["event"], json.loads("\n".join(data)))
+                    event = Event(fields["id"], fields["event"], json.loads("\n".join(data)))
                     yield event
-                    found["event"], data = "message", []
+                    fields["event"], data = "message", []
             if job_id is None or (event is not None and event.data.get("state") not in ENDED):
                 raise Unavailable("the stream of events was ended by the master")
 

@@ -89,8 +89,8 @@ class Together(Generic[K, V]):
             raise
         except Exception as error:
             if isinstance(error, _REFUSALS) and len(batch) > 1:
-                for one in batch:
-                    await self._send([one])
+                for item in batch:
+                    await self._send([item])
                 return
             for _, future in batch:
                 if not future.done():

@@ -113,8 +113,8 @@ class Dispatch(Deliverer):
             case PushFinished():
                 await self._finish(job, answer)
             case PushRefused():
-                said = f", {answer.message[:200]}" if answer.message else ""
-                log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
+                suffix = f", {answer.message[:200]}" if answer.message else ""
+                log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, suffix)
                 await self._insist(job, lambda: self._refuse(job, answer))
             case NoRoom():
                 self._rest()

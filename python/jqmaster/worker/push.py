@@ -156,13 +156,13 @@ class PushHost:
         self.worker.start(job, renews=False, report=lambda it: None if ending.done() else ending.set_result(it))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(job.timeout):
-                said = await ending
-                if isinstance(said, Release):
-                    refused = await self.worker.give_back(said)
+                outcome = await ending
+                if isinstance(outcome, Release):
+                    refused = await self.worker.give_back(outcome)
                     if not refused:
                         return 202, b"", []
-                    [said] = refused
-                return 200, _answer(said.spec, said.blob, said.follow), []
+                    [outcome] = refused
+                return 200, _answer(outcome.spec, outcome.blob, outcome.follow), []
         return 504, _error("TIMEOUT", "the job's time ran out"), []
 
     def _remember(self, key: Key) -> None:

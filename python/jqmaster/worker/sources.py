@@ -92,7 +92,7 @@ class EngineSource:
     async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
         return await self._engine.beat(self.worker, held, notes=notes)
 
-    async def listen(self, told: Callable[[str], None]) -> None:
+    async def listen(self, on_message: Callable[[str], None]) -> None:
         """Unless there is more to hear the answers to heartbeats tell all there is."""
 
     async def release(
@@ -169,12 +169,12 @@ class RedisSource(EngineSource):
         self._subscriptions: list[Subscriptions] = []
         self._renamed = asyncio.Event()
 
-    async def listen(self, told: Callable[[str], None]) -> None:
+    async def listen(self, on_message: Callable[[str], None]) -> None:
         while True:
             self._renamed.clear()
             places = self._opened.channels(f"worker:{self.worker}")
             self._subscriptions = [subscriptions for subscriptions, _ in places]
-            listening = asyncio.ensure_future(_hear_all(places, told))
+            listening = asyncio.ensure_future(_hear_all(places, on_message))
             renamed = asyncio.ensure_future(self._renamed.wait())
             try:
                 await asyncio.wait((listening, renamed), return_when=asyncio.FIRST_COMPLETED)
@@ -252,16 +252,19 @@ class _Insisting(HttpEngine):
 
 def said(outcomes: Sequence[Outcome]) -> list[tuple[Any, ...]]:
     """As `finish` takes them."""
-    return [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
+    return [
+        ({**outcome.spec, "id": outcome.job.id, "token": outcome.job.token}, outcome.blob, outcome.follow)
+        for outcome in outcomes
+    ]
 
 
-async def _hear_all(places: Sequence[tuple[Subscriptions, str]], told: Callable[[str], None]) -> None:
-    await asyncio.gather(*(hear(*place, told) for place in places))
+async def _hear_all(places: Sequence[tuple[Subscriptions, str]], on_message: Callable[[str], None]) -> None:
+    await asyncio.gather(*(hear(*place, on_message) for place in places))
 
 
-async def hear(subscriptions: Subscriptions, channel: str, told: Callable[[str], None]) -> None:
+async def hear(subscriptions: Subscriptions, channel: str, on_message: Callable[[str], None]) -> None:
     """Pass on what is said on a worker's channel, "" for a gap, until cancelled."""
     async with subscriptions.listen(channel) as messages:
         while True:
             message = await messages.get()
-            told("" if message is None else message.decode(errors="replace"))
+            on_message("" if message is None else message.decode(errors="replace"))

@@ -59,10 +59,10 @@ def identify(master: Master, scope: Scope) -> Identity:
             return who
         raise _unknown("this master asks for a key: Authorization: Bearer jq_…", _ASKS)
     is_key = shown[: len(_SCHEME)].lower() == _SCHEME
-    found = master.keyring.find(shown[len(_SCHEME) :].strip().decode("latin-1")) if is_key else None
-    if found is None:
+    identity = master.keyring.find(shown[len(_SCHEME) :].strip().decode("latin-1")) if is_key else None
+    if identity is None:
         raise unknown_key()
-    return found
+    return identity
 
 
 def unknown_key() -> HttpError:
@@ -137,8 +137,8 @@ async def log_in(master: Master, request: Request) -> Reply:
     if keyring is None or identity is None:
         raise unknown_key()
     made = session.make(keyring, identity.key_id, master.session_idle_s)
-    told = await _told(master, identity, asks=True, has_session=True)
-    return Reply(200, told, headers=[session.set_cookie(made, request.scope, master.proxies)])
+    document = await _told(master, identity, asks=True, has_session=True)
+    return Reply(200, document, headers=[session.set_cookie(made, request.scope, master.proxies)])
 
 
 @own(

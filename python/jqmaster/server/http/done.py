@@ -85,18 +85,18 @@ def _outcome(body: dict[str, Any], prefix: str, kinds: list[str]) -> list[bytes]
 
 def _answers(answers: list[Any]) -> dict[str, Any]:
     """States, and where jobs followed, their ids: one list for each outcome."""
-    said = states([answer[0] if isinstance(answer, list) else answer for answer in answers])
+    by_state = states([answer[0] if isinstance(answer, list) else answer for answer in answers])
     if not any(isinstance(answer, list) for answer in answers):
-        return {"states": said}
+        return {"states": by_state}
     followed = [enqueued(answer[1:])["job_ids"] if isinstance(answer, list) else [] for answer in answers]
-    return {"states": said, "job_ids": followed}
+    return {"states": by_state, "job_ids": followed}
 
 
 def _told(worker: str, outcomes: list[list[bytes]], answers: list[Any]) -> dict[str, Any]:
     specs = [msgpack.unpackb(outcome[0]) for outcome in outcomes]
-    said = states([answer[0] if isinstance(answer, list) else answer for answer in answers])
+    by_state = states([answer[0] if isinstance(answer, list) else answer for answer in answers])
     jobs = logs.ids(attempt_of(spec["id"], spec["token"]) for spec in specs)
-    return {"worker": worker, **jobs, "became": said[: logs.MOST_IDS]}
+    return {"worker": worker, **jobs, "became": by_state[: logs.MOST_IDS]}
 
 
 async def _done_many(

@@ -70,8 +70,8 @@ async def ranking(master: Master, request: Request) -> Reply:
     wanted = _asked(ranking, request)
     minutes = wanted.pop("minutes")
     ranked(Looked([], False), **wanted)
-    found, age_ms = await master.rankings.look(minutes)
-    answer = ranked(found, **wanted)
+    rows, age_ms = await master.rankings.look(minutes)
+    answer = ranked(rows, **wanted)
     answer["queues"] = await master.rankings.freshen(minutes, answer["queues"])
     return Reply(200, packform.pack({**answer, "age_ms": age_ms}))
 
@@ -158,7 +158,7 @@ def _event(packed: bytes) -> bytes:
     return b"data: %s\n\n" % jsonform.to_json(packed)
 
 
-def _piece(found: bytes | JQError) -> bytes:
-    if isinstance(found, JQError):
-        return b"event: unavailable\ndata: %s\n\n" % jsonform.to_json(packform.pack(from_engine(found, None).body()))
-    return _event(found)
+def _piece(result: bytes | JQError) -> bytes:
+    if isinstance(result, JQError):
+        return b"event: unavailable\ndata: %s\n\n" % jsonform.to_json(packform.pack(from_engine(result, None).body()))
+    return _event(result)
