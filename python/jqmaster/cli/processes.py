@@ -91,8 +91,7 @@ load the scripts into Redis and set the namespace up
 )
 def _load(options: Options) -> int:
     from jqmaster.bundle.built import builtin
-    from jqmaster.engine import scripts
-    from jqmaster.engine.engine import connect
+    from jqmaster.cluster.opening import Opened
 
     if options.redis is None and is_redis(os.environ.get("JQ_URL", "")):
         options.redis = os.environ["JQ_URL"]
@@ -101,9 +100,12 @@ def _load(options: Options) -> int:
     given, where = _redis_given(options), without_password(options.redis)
 
     async def load() -> tuple[str, Any]:
-        async with connect(options.redis) as client:
-            version = await scripts.load(client, **given, keep=options.keep)
-            return version, await client.hget(f"{given['namespace']}:manifest", "library")
+        place = Opened(options.redis, **given)
+        try:
+            version = await place.load(keep=options.keep)
+            return version, await place.engine.redis.hget(f"{place.engine.namespace}:manifest", "library")
+        finally:
+            await place.close()
 
     try:
         version, library = asyncio.run(load())

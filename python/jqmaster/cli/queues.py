@@ -138,7 +138,7 @@ def _facts(queue: dict[str, Any]) -> None:
             **{f"{kind} p50, p95, p99": _times(queue, kind) for kind in ("wait", "run")},
             "most waiting": show.count(queue["max_waiting"]) if queue["max_waiting"] else "no limit",
             "shared by": ", then ".join(map(_level, queue.get("fair") or [])),
-            **{name: f"{value:g} (own setting)" for name, value in (queue.get("settings") or {}).items()},
+            **{name: f"{_setting(value)} (own setting)" for name, value in (queue.get("settings") or {}).items()},
             **{state: (show.count(queue[state]), show.OF_STATE.get(state)) for state in show.STATES},
         }
     )
@@ -155,6 +155,10 @@ def _held(held: dict[str, Any] | None) -> str:
 def _times(queue: dict[str, Any], kind: str) -> str:
     times = queue.get("recent", {}).get(kind)
     return ", ".join(show.milliseconds(times[at]) for at in ("p50", "p95", "p99")) if times else ""
+
+
+def _setting(value: float | str) -> str:
+    return show.plain(value) if isinstance(value, str) else f"{value:g}"
 
 
 def _level(level: dict[str, Any]) -> str:

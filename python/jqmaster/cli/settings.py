@@ -22,7 +22,9 @@ def assignments(texts: list[str]) -> dict[str, Any]:
     return given
 
 
-def _value(name: str, text: str) -> bool | float:
+def _value(name: str, text: str) -> bool | float | str:
+    if name == "route":
+        return text
     if text in ("true", "false"):
         return text == "true"
     try:

@@ -25,3 +25,7 @@ class Operations(MadeCalls, RankingCalls, SearchCalls, JobCalls, WorkCalls, Tren
 
 class Engine(Caller, Operations):
     """The operations of one namespace in Redis; see ``Caller``. ``engine.http`` has them by a master."""
+
+    async def differences(self) -> list[str]:
+        """What is set otherwise in some partitions than in the first: nothing, where there is one namespace."""
+        return []
