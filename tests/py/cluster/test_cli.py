@@ -29,7 +29,7 @@ def test_commands(nodes: RedisCluster, name: str) -> None:
     assert "argument.customer" in run(nodes, name, "queues", "show", "mail")
     limit = ["constraints", "set", "c", '{"queue": "mail"}', "--concurrency", "1"]
     assert "c" in run(nodes, name, *limit, "--by", "argument.customer")
-    run(nodes, name, *limit, code=4)
+    run(nodes, name, *limit, code=2)
     assert run(nodes, name, "jobs", "--queue", "mail").count("queued") == 10
     run(nodes, name, "doctor", "--all", code=1)  # nobody serves the queue
 
