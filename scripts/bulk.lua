@@ -40,7 +40,7 @@ if not spec then
   return redis.error_reply(problem)
 end
 
---- A field that does not go with the others that were given.
+--- Rejects fields that are not valid with the others.
 local function unwanted(names, why)
   for name in names:gmatch("%S+") do
     if spec[name] ~= nil then

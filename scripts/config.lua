@@ -59,7 +59,7 @@ if spec.set ~= nil or spec.unset ~= nil then
   redis.call("SETRANGE", keys.META, meta.LATE_OFFSET, settings.packed(values, settings.EARLY + 1, #values))
   meta.save_flags(settings.flags(named) + flags - flags % meta.HAS_OWN)
   bounds.review(values)
-  -- Moments that were noted under longer limits would come too late.
+  -- Due times recorded under longer limits would be too late.
   redis.call("DEL", keys.REVIEW)
   due.note(due.REVIEW, due.AT_ONCE)
   due.note(due.WORKERS, due.AT_ONCE)

@@ -75,7 +75,7 @@ if not problem and call.wish then
 end
 for n = 1, problem and 0 or count do
   local outcome = parsed[n]
-  if not raws[n + 1] and not check.is_id(outcome.id) then -- only what is not there can be no id at all
+  if not raws[n + 1] and not check.is_id(outcome.id) then -- an existing job has a valid id
     problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id)
     break
   end
@@ -91,7 +91,7 @@ end
 local answers = { nil, nil }
 for n = 1, count do
   local outcome = parsed[n]
-  -- It may be named twice, and what follows may name it as well.
+  -- It may be named twice, and its continuation may name it as well.
   answers[n] = outcome.is_plain and attempts.succeed_plain(outcome, wanted[n], raws[n + 1], count == 1 and not token)
     or outcomes.apply(jobs.from_record(outcome.id, raws[n + 1]), outcome, blobs[n])
 end

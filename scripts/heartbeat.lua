@@ -62,7 +62,7 @@ for i, pair in ipairs(spec.jobs) do
     if is_over then
       failure.lapse(job)
     end
-    -- Who ran for as long as it may can still be finished, within the grace.
+    -- Beyond max_runtime it can still be finished, within the grace.
     answers[i] = is_over and "LOST" or math.max(0, left_ms)
   else
     answers[i] = job and attempts.how_ended(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"

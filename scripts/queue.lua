@@ -102,7 +102,7 @@ local says = {}
 for field in pairs(spec) do
   says[#says + 1] = field ~= "name" and field ~= "actor" and field or nil
 end
-if says[1] then -- else it is a look
+if says[1] then -- otherwise it only reads
   trail.note("queue", spec.name, spec)
 end
 transition.commit()

@@ -61,10 +61,10 @@ if problem then
 end
 local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
-  return scheduledoc.encode(known, 0) -- a program declares the same as before: what was changed since stays
+  return scheduledoc.encode(known, 0) -- declared as before: later changes stay
 end
 trail.note("schedule", spec.id, spec)
-spec.actor = nil -- what is left is kept
+spec.actor = nil -- the rest is stored
 local schedule = scheduling.put(spec, ARGV[2])
 transition.commit()
 return scheduledoc.encode(schedule, 0)

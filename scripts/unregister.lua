@@ -16,7 +16,7 @@ local unregistered = require "jqlua.pick.unregistered"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
--- No worker holds more: max_jobs is at most that, and a worker that picks is bounded alike.
+-- No worker holds more: max_jobs is at most that, and so is the count of a pick.
 local spec, problem = arguments.spec("worker")
 if not spec then
   return redis.error_reply(problem)

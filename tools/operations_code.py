@@ -1,5 +1,5 @@
 """What tools/operations.py makes of the table of operations as Python: of each that is `made` a method of the engine,
-one of `JQ`, and where it only reads a command. Those that are another thing there are written by hand."""
+and one of `JQ`. Those that are another thing there are written by hand."""
 
 from __future__ import annotations
 
@@ -20,14 +20,11 @@ JQ_BY_HAND = {
     "revoke",  # `revoke_key`
     "trail",  # one after the other, as there may be many
 }  # fmt: skip
-COMMAND_BY_HAND = {"bulks", "explain", "history", "marks", "usage"}
-COMMANDS = [one for one in MADE if one.method == "GET" and one.script not in COMMAND_BY_HAND]
 ANSWERS = {"nothing": "None", "document": "Document", "page": "Page", "list": "list[Document]"}
 TYPES = {
     "text": "str", "zone": "str", "cursor": "str", "states": "str", "integer": "int", "moment": "int",
     "number": "float", "flag": "bool", "list": "Sequence[str]", "map": "Spec", "matcher": "Spec",
 }  # fmt: skip
-KINDS = {"integer": "N", "number": "NUMBER", "moment": "MS"}
 RAISED = {"NOTFOUND": "NotFound", "CONFLICT": "Conflict", "FULL": "Full", "EXPIRED": "Expired"}
 HEAD = (
     '"""{}\n\nMade from manifest/operations.py by `make generate`.\n"""\n\nfrom __future__ import annotations\n\n{}\n'
@@ -114,26 +111,6 @@ def jq_method(one: Operation) -> str:
     )
 
 
-def command(one: Operation) -> str:
-    """A listing is cut where it is long."""
-    lines = []
-    for field in fields(one):
-        name, kind = named(one, field), KINDS.get(field.type.kind, field.name.upper())
-        meaning = f"  {field.meaning}" if field.meaning else ""
-        flag = f"--{name.replace('_', '-')}{'' if field.type.kind == 'flag' else f' {kind}'}"
-        lines.append((f"{name} {kind}" if needed(one, field) else flag) + meaning)
-    is_page = one.reply.shape == "page"
-    lines += ["--limit N=50  at most so many"] if is_page else []
-    help_ = f"{one.summary[0].lower()}{one.summary[1:]}"
-    found = f"client.{one.script}({passed(one, 'options.')})"
-    columns, _, empty = one.shown.partition("\n")
-    more = [found, *([repr(columns), repr(empty)] if one.shown else []), *(["limit=options.limit"] if is_page else [])]
-    return (
-        f'@asks("""{one.script}\n{help_}\n\n' + "\n".join(lines) + '\n""")\n'
-        f"def _{one.script}(client: Client, options: Options) -> Replies:\n    yield told({', '.join(more)})\n"
-    )
-
-
 def formatted(source: str) -> str:
     ruff = [sys.executable, "-m", "ruff", "format", "--quiet", "--line-length", "120", "-"]
     return subprocess.run(ruff, input=source, capture_output=True, text=True, check=True).stdout
@@ -161,8 +138,3 @@ def files() -> Iterator[tuple[Path, str]]:
     )
     methods = [jq_method(one) for one in MADE if one.script not in JQ_BY_HAND]
     yield PACKAGE / "client" / "made.py", formatted(head + "\n".join(methods))
-    head = HEAD.format(
-        "Commands for operations that only read, and of which the table says all.",
-        "from jqmaster.cli.options import Client, Options, Replies, asks\nfrom jqmaster.cli.telling import told\n\n",
-    )
-    yield PACKAGE / "cli" / "made.py", formatted(head + "\n\n".join(map(command, COMMANDS)))

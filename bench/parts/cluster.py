@@ -1,95 +1,82 @@
-"""A cluster of JQ over three nodes of Redis: what an idle worker calls, and what partitions cost and bring."""
+"""What more nodes of a Redis Cluster bring: jobs for each second of CPU that the busiest node spends."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from kit.tables import Options, Table
+from kit.programs import ROOT, Driver, driver
+from kit.tables import Figures, Options, Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "py" / "support"))
+sys.path.append(str(ROOT / "tests" / "py" / "support"))
 
-NIL = b"\xc0"
-NODES, PARTITIONS = 3, 16
-BATCH = 100
-IDLE_S = 60
+from topologies import Cluster, Node, cluster
 
-
-def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
-    from topologies import cluster
-
-    jobs = options.count(6_000, 600)
-    nodes = stack.enter_context(cluster(NODES))
-    many = f"{PARTITIONS} partitions"
-    names = {"one namespace": "{bench}", "1 partition": "{bench:*/1}", many: f"{{bench:*/{PARTITIONS}}}"}
-    sides = {what: lambda name=name: asyncio.run(_life(nodes, name, jobs)) for what, name in names.items()}
-    note = f"In batches of {BATCH}, by one process, on {NODES} nodes that share this machine with it. {jobs} jobs."
-    yield Table("A job's life through the library", note, sides, "one namespace")
-    idle = {many: lambda: asyncio.run(_idle(nodes, options.count(IDLE_S, 10)))}
-    yield Table("Calls of an idle worker", "For each minute and node; the most of any node.", idle, "")
+PARTITIONS = 12
+NOTE = (
+    "By the library: jobs enqueued one at a time, and run by one worker. Jobs for each second of CPU of the node that "
+    "spends the most: so many a second it can do at most, where each node has a core and clients are enough. "
+    f"{PARTITIONS} partitions."
+)
 
 
-async def _life(nodes: Any, name: str, jobs: int) -> dict[str, float]:
-    """Jobs enqueued, then run, a second; and the CPU of all nodes for each."""
-    from jqmaster.cluster.opening import Opened
-
-    place = Opened(nodes.url, name)
-    await place.load()
-    engine = place.engine
-    await engine.enqueue([({"name": "a"}, NIL)])
-    before, began = _cpu_s(nodes), time.perf_counter()
-    await asyncio.gather(*(engine.enqueue([({"name": "a"}, NIL)] * BATCH) for _ in range(jobs // BATCH)))
-
-    async def work(worker: str) -> int:
-        outcomes: list[Any] = []
-        done = 0
-        while True:
-            finished = await engine.finish(worker, outcomes, pick={"queues": "a", "count": BATCH})
-            done += len(outcomes)
-            picked = finished.picked.jobs if finished.picked else []
-            if not picked:
-                return done
-            outcomes = [({"id": job.id, "token": job.token, "type": "success"}, NIL) for job in picked]
-
-    done = sum(await asyncio.gather(*(work(f"w{number}") for number in range(8))))
-    took_s, cpu_s = time.perf_counter() - began, _cpu_s(nodes) - before
-    await place.close()
-    return {"jobs/s": done / took_s, "Redis CPU, µs": cpu_s / done * 1e6}
+def cpu_s(servers: Cluster) -> list[float]:
+    found = []
+    for node in servers.servers:
+        with node.client() as client:
+            info = client.info("cpu")
+            found.append(info["used_cpu_user"] + info["used_cpu_sys"])
+    return found
 
 
-async def _idle(nodes: Any, for_s: int) -> dict[str, float]:
-    from jqmaster.worker.sources import RedisSource
-    from jqmaster.worker.worker import Worker
-
-    source, stop = RedisSource(nodes.url, f"{{idle:*/{PARTITIONS}}}", ["a"]), asyncio.Event()
-    running = asyncio.create_task(Worker({"a": None}, source).run(stop))
-    await asyncio.sleep(5)
-    before = [_calls(node) for node in nodes.primaries]
-    await asyncio.sleep(for_s)
-    most = max(_calls(node) - count for node, count in zip(nodes.primaries, before, strict=True))
-    stop.set()
-    await running
-    await source.stop()
-    return {"calls": most * 60 / for_s}
+def measure(servers: Cluster, jq: Driver, jobs: int) -> Figures:
+    found = {}
+    for step in ("enqueue", "work"):
+        before = cpu_s(servers)
+        jq.step(step, jobs)
+        spent = [after - was for after, was in zip(cpu_s(servers), before, strict=True)]
+        found[f"{step}, jobs/s"] = jobs / max(spent)
+    found["life, jobs/s"] = 1 / sum(1 / rate for rate in found.values())
+    return found
 
 
-def _calls(node: Any) -> int:
-    """By clients, as far as scripts do not make the same themselves. A probe goes with each BZPOPMIN."""
+def calls(node: Node) -> int:
+    """By clients, but what scripts call as well. A probe goes with each BZPOPMIN."""
     with node.client() as client:
         stats: Any = client.info("commandstats")
     counted = {"fcall": 1, "evalsha": 1, "bzpopmin": 2, "ping": 1}
     return sum(stats.get(f"cmdstat_{name}", {}).get("calls", 0) * each for name, each in counted.items())
 
 
-def _cpu_s(nodes: Any) -> float:
-    total = 0.0
-    for node in nodes.primaries:
-        with node.client() as client:
-            cpu = client.info("cpu")
-        total += cpu["used_cpu_user"] + cpu["used_cpu_sys"]
-    return total
+async def idle(servers: Cluster, for_s: int) -> Figures:
+    """What a worker calls that has nothing to do."""
+    from jqmaster.worker.sources import RedisSource
+    from jqmaster.worker.worker import Worker
+
+    source, stop = RedisSource(servers.url, "{idle:*/16}", ["a"]), asyncio.Event()
+    running = asyncio.create_task(Worker({"a": None}, source).run(stop))
+    await asyncio.sleep(5)
+    before = [calls(node) for node in servers.primaries]
+    await asyncio.sleep(for_s)
+    most = max(calls(node) - count for node, count in zip(servers.primaries, before, strict=True))
+    stop.set()
+    await running
+    await source.stop()
+    return {"calls": most * 60 / for_s}
+
+
+def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
+    jobs = options.count(10_000, 500)
+    sides = {}
+    for count in (1, 3):
+        servers = stack.enter_context(cluster(count))
+        jq = stack.enter_context(driver("with_jq.py", servers.url, f"{{bench:*/{PARTITIONS}}}"))
+        measure(servers, jq, 200)
+        sides[f"{count} of its nodes"] = partial(measure, servers, jq, jobs)
+    yield Table("Nodes of a cluster", NOTE, sides, "1 of its nodes")
+    sleeps = {"16 partitions, 3 nodes": lambda: asyncio.run(idle(servers, options.count(60, 10)))}
+    yield Table("An idle worker", "Calls a minute, of the node that gets the most.", sleeps, rounds=1)

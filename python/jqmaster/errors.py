@@ -99,7 +99,7 @@ class Forbidden(JQError):
 
 
 class TooFast(JQError):
-    """The key makes more requests than it may."""
+    """The rate limit of the key is exceeded."""
 
     code = "RATE"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from jqmaster.bundle.link import Literals
-from jqmaster.bundle.module import Item, Piece, Reference, ScriptBody
+from jqmaster.bundle.module import Item, ModuleReference, Piece, ScriptBody
 from jqmaster.bundle.tokens import BuildError, Token
 
 KEYS = "base.keys"  # the module whose values depend on the namespace
@@ -152,7 +152,7 @@ class _Chunks(Literals):
 
     def used(self, pieces: Iterable[Piece]) -> list[Item]:
         """The items that ``pieces`` refer to, other than those whose value stands in their place."""
-        references = [piece for piece in pieces if isinstance(piece, Reference)]
+        references = [piece for piece in pieces if isinstance(piece, ModuleReference)]
         return [reference.item for reference in references if self.inlined(reference) is None]
 
     def literal(self, item: Item) -> str | None:
@@ -206,7 +206,7 @@ class _Chunk:
     def refuse_namespaced(self, item: Item) -> None:
         """A value is computed once, for all namespaces."""
         for piece in item.pieces:
-            if isinstance(piece, Reference):
+            if isinstance(piece, ModuleReference):
                 bound = piece.item.module == KEYS
             else:
                 bound = piece.kind == "name" and piece.text in ("KEYS", "ARGV")
@@ -221,7 +221,7 @@ class _Chunk:
             if skip:
                 skip -= 1
                 continue
-            text = self.reference(piece) if isinstance(piece, Reference) else piece.text
+            text = self.reference(piece) if isinstance(piece, ModuleReference) else piece.text
             if isinstance(piece, Token) and piece.kind == "name":
                 if text in _GIVEN.split(", "):
                     raise BuildError(self.name, piece.line, f"{text} is a name of the library's own")
@@ -241,7 +241,7 @@ class _Chunk:
             out.append(piece.space + text)
         return "".join(out)
 
-    def reference(self, reference: Reference) -> str:
+    def reference(self, reference: ModuleReference) -> str:
         literal = self.chunks.inlined(reference)
         if literal is not None:
             return literal
@@ -264,7 +264,7 @@ class _Chunk:
 
 def is_state(item: Item) -> bool:
     """Whether it is a table that begins each call empty."""
-    texts = ["" if isinstance(piece, Reference) else piece.text for piece in item.pieces]
+    texts = ["" if isinstance(piece, ModuleReference) else piece.text for piece in item.pieces]
     return item.shared and not item.kept and texts == ["{", "}"]
 
 

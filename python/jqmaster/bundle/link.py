@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from jqmaster.bundle.module import Item, Piece, Reference, ScriptBody
+from jqmaster.bundle.module import Item, ModuleReference, Piece, ScriptBody
 from jqmaster.bundle.tokens import BINARY, UNARY, BuildError
 
 _ARITHMETIC = frozenset("+ - * / % ^ ( )".split())
@@ -30,9 +30,9 @@ class Literals:
         """What a use of ``item`` really uses: itself, the item it is another name of, or a shared global."""
         if item.function:
             return item
-        if len(item.pieces) == 1 and isinstance(item.pieces[0], Reference):
+        if len(item.pieces) == 1 and isinstance(item.pieces[0], ModuleReference):
             return self.target(item.pieces[0].item)
-        tokens = [piece for piece in item.pieces if not isinstance(piece, Reference)]
+        tokens = [piece for piece in item.pieces if not isinstance(piece, ModuleReference)]
         texts = [token.text for token in tokens]
         if all(token.kind == "name" for token in tokens[::2]) and all(text == "." for text in texts[1::2]):
             if len(tokens) == len(item.pieces) and len(tokens) % 2 == 1:
@@ -46,13 +46,13 @@ class Literals:
         if item.function or item.shared:
             return None
         first = item.pieces[0]
-        if len(item.pieces) == 1 and not isinstance(first, Reference):
+        if len(item.pieces) == 1 and not isinstance(first, ModuleReference):
             if first.kind in ("string", "number") or first.text in _CONSTANTS:
                 return first.text
             return None
         parts = []
         for piece in item.pieces:
-            if isinstance(piece, Reference):
+            if isinstance(piece, ModuleReference):
                 text = self.literal(self.target(piece.item)) or ""
                 if not (text[:1].isdigit() or text[:1] in ("(", ".")):
                     return None
@@ -63,7 +63,7 @@ class Literals:
             parts.append(text)
         return "(" + " ".join(parts) + ")"
 
-    def inlined(self, reference: Reference) -> str | None:
+    def inlined(self, reference: ModuleReference) -> str | None:
         """The literal for this use, unless what follows would read it differently."""
         text = self.literal(self.target(reference.item))
         if text is None or reference.following in ("(", "{", '""'):
@@ -164,7 +164,7 @@ class Linker(Literals):
         """The items that ``pieces`` refer to, each once, in order of appearance."""
         found: dict[Item, None] = {}
         for piece in pieces:
-            if isinstance(piece, Reference) and self.inlined(piece) is None:
+            if isinstance(piece, ModuleReference) and self.inlined(piece) is None:
                 found[self.target(piece.item)] = None
         return list(found)
 
@@ -191,7 +191,7 @@ class Linker(Literals):
         """The text of ``pieces``. ``local``: what stands in locals there."""
         out: list[str] = []
         for piece in pieces:
-            if isinstance(piece, Reference):
+            if isinstance(piece, ModuleReference):
                 target = self.target(piece.item)
                 text = self.inlined(piece) or (local or {}).get(target) or self.places[target]
             else:

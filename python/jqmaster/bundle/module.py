@@ -41,7 +41,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ModuleReference:
     """A use of an item, in place of the tokens that named it."""
 
     item: Item
@@ -50,7 +50,7 @@ class Reference:
     following: str
 
 
-Piece = Token | Reference
+Piece = Token | ModuleReference
 
 
 @dataclass(eq=False, slots=True)
@@ -266,7 +266,7 @@ class Resolver:
                 self.refuse_early(name, index, item, owner)
         if not (stack and stack[-1] == "{"):
             self.note_assignment(item, name, index, after)
-        return Reference(item, token.space, cursor.text(index - 1), cursor.text(after)), after
+        return ModuleReference(item, token.space, cursor.text(index - 1), cursor.text(after)), after
 
     def refuse_early(self, name: str, index: int, item: Item, owner: Item | None) -> None:
         """Refuse what plain Lua would read as nil, or as a global."""

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 
-class _Field(NamedTuple):
+class _CronField(NamedTuple):
     name: str
     least: int
     most: int
@@ -14,12 +14,12 @@ class _Field(NamedTuple):
 
 
 _FIELDS = (
-    _Field("second", 0, 59),
-    _Field("minute", 0, 59),
-    _Field("hour", 0, 23),
-    _Field("day of month", 1, 31),
-    _Field("month", 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
-    _Field("day of week", 0, 7, "sun mon tue wed thu fri sat"),
+    _CronField("second", 0, 59),
+    _CronField("minute", 0, 59),
+    _CronField("hour", 0, 23),
+    _CronField("day of month", 1, 31),
+    _CronField("month", 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
+    _CronField("day of week", 0, 7, "sun mon tue wed thu fri sat"),
 )
 _NAMED = {"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"}
 _ENTRY = re.compile(r"(?:\*|([^/*-]+)(?:-([^/*-]+))?)(?:/(\d\d?))?", re.ASCII)
@@ -41,7 +41,7 @@ def check(text: str) -> None:
         raise ValueError(f"cron {text!r}: there is no such day")
 
 
-def _values(said: str, field: _Field) -> set[int]:
+def _values(said: str, field: _CronField) -> set[int]:
     found: set[int] = set()
     for entry in said.split(","):
         values = _span(entry, field)
@@ -51,7 +51,7 @@ def _values(said: str, field: _Field) -> set[int]:
     return found
 
 
-def _span(entry: str, field: _Field) -> range:
+def _span(entry: str, field: _CronField) -> range:
     """The values of one entry of a list; none when it cannot be."""
     match = _ENTRY.fullmatch(entry)
     if match is None or not 1 <= int(match[3] or 1) <= field.most:
@@ -64,7 +64,7 @@ def _span(entry: str, field: _Field) -> range:
     return range(0) if low is None or high is None else range(low, high + 1, int(match[3] or 1))
 
 
-def _number(text: str, field: _Field) -> int | None:
+def _number(text: str, field: _CronField) -> int | None:
     names = field.names.split()
     if text in names:
         return names.index(text) + field.least

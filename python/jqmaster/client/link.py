@@ -28,7 +28,7 @@ _END: Any = object()
 _of_the_parent: list[Any] = []
 
 
-class _Made(NamedTuple):
+class _OpenTransport(NamedTuple):
     transport: Transport
     closes: AsyncGenerator[None, None]
 
@@ -43,7 +43,7 @@ class Link:
     def __init__(self, make: Callable[[], Transport], serializer: Serializer) -> None:
         self.serializer = serializer
         self._make = make
-        self._made: dict[asyncio.AbstractEventLoop, _Made] = {}
+        self._made: dict[asyncio.AbstractEventLoop, _OpenTransport] = {}
         self._pid = os.getpid()
         weakref.finalize(self, _end_all, self._made, self._pid).atexit = False
 
@@ -73,7 +73,7 @@ class Link:
             elif loop.is_running():
                 asyncio.run_coroutine_threadsafe(_end(made), loop)
 
-    async def _open(self, loop: asyncio.AbstractEventLoop) -> _Made:
+    async def _open(self, loop: asyncio.AbstractEventLoop) -> _OpenTransport:
         if self._pid != os.getpid():
             _of_the_parent.append(dict(self._made))
             self._made.clear()
@@ -81,14 +81,14 @@ class Link:
         for other in [one for one in list(self._made) if one.is_closed()]:
             self._made.pop(other, None)
         transport = self._make()
-        made = self._made[loop] = _Made(transport, _closing(self._made, loop, transport))
+        made = self._made[loop] = _OpenTransport(transport, _closing(self._made, loop, transport))
         # A loop that is shut down closes its asynchronous generators, whatever it runs by then.
         await anext(made.closes)
         return made
 
 
 async def _closing(
-    made: dict[asyncio.AbstractEventLoop, _Made], loop: asyncio.AbstractEventLoop, transport: Transport
+    made: dict[asyncio.AbstractEventLoop, _OpenTransport], loop: asyncio.AbstractEventLoop, transport: Transport
 ) -> AsyncGenerator[None, None]:
     try:
         yield
@@ -98,11 +98,11 @@ async def _closing(
         await transport.close()
 
 
-async def _end(made: _Made) -> None:
+async def _end(made: _OpenTransport) -> None:
     await made.closes.aclose()
 
 
-def _end_all(made: dict[asyncio.AbstractEventLoop, _Made], pid: int) -> None:
+def _end_all(made: dict[asyncio.AbstractEventLoop, _OpenTransport], pid: int) -> None:
     """When nobody has the link any more. Their loops close them; collected, they would complain."""
     if pid != os.getpid():
         _of_the_parent.append(made)

@@ -107,7 +107,7 @@ def native(value: Any) -> Any:
     return msgspec.to_builtins(value, builtin_types=_NATIVE, enc_hook=_leaf, str_keys=False)
 
 
-class _Made:
+class _Converter:
     """By `dump` and `make`."""
 
     def send(self, value: Any) -> Any:
@@ -124,7 +124,7 @@ class _Made:
         raise NotImplementedError
 
 
-class _ByMsgspec(_Made):
+class _ByMsgspec(_Converter):
     def __init__(self, hint: Any) -> None:
         self._hint = hint
         for one in _described(msgspec.inspect.type_info(hint), set()):
@@ -140,7 +140,7 @@ class _ByMsgspec(_Made):
             raise ValueError(_said(error)) from error
 
 
-class _ByPydantic(_Made):
+class _ByPydantic(_Converter):
     """By names of fields, which all models have, and some no alias that is for both ways. Aliases are understood."""
 
     def __init__(self, hint: Any) -> None:

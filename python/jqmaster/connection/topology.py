@@ -47,7 +47,7 @@ class Sentinels:
         return max(said)[1]
 
 
-class Cluster:
+class ClusterNodes:
     """The primary that has a namespace's slot, as most of the nodes say."""
 
     def __init__(self, hosts: Sequence[Address], connection: Any, settings: Mapping[str, Any]):
@@ -78,7 +78,7 @@ class Cluster:
         return owners.most_common(1)[0][0]
 
 
-Topology = Sentinels | Cluster
+Topology = Sentinels | ClusterNodes
 """Knows whom to ask where a namespace lives."""
 
 
@@ -86,7 +86,7 @@ def make(target: RedisUrl, kind: Any, settings: Mapping[str, Any]) -> Topology:
     """For a URL. `kind` and `settings` are those of connections to its servers."""
     left_out = {"endpoint", "host", "port", "db"}
     if target.kind == "cluster":
-        return Cluster(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
+        return ClusterNodes(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
     left_out |= {"username", "password"}
     to_nodes = {name: settings[name] for name in settings.keys() - left_out}
     return Sentinels(target.hosts, target.service, kind, {**to_nodes, **target.sentinel})

@@ -1,6 +1,6 @@
 """What a job can be told beside its arguments, and the spec that comes of it (section 3 of the protocol).
 
-`JobOptions` is written out for editors and type checkers, from `wire.fields` by `make generate`.
+`JobOptions` is written out for editors and type checkers, from `manifest.fields` by `make generate`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class JobOptions(TypedDict, total=False):
     max_retry: int | None
     """Retries after the first failure; default: 10."""
     max_lapses: int | None
-    """So many leases may run out, or workers vanish, without a retry being spent; default: a lapse spends a retry. So
+    """Lease expirations, or vanished workers, tolerated before a retry is spent; default: a lapse spends a retry. So
     deploys and crashes are counted apart from failures."""
     timeout: Seconds | None
     """The lease, which heartbeats renew: how long until another worker takes over if this one dies. No bound on how

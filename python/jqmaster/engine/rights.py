@@ -30,7 +30,7 @@ SEAL = "/sessions"
 no script reads it, no export has it, and of users by role only an admin may."""
 
 _WORD = re.compile("[\"']([A-Z]+)[\"']")
-# Scripts of which the table of operations says nothing. All others are called by masters, or by who loads.
+# Scripts of which the table of operations says nothing. All others are called by masters, or by the loading user.
 _UNLISTED: dict[str, Role] = {"audit": "operator", "head": "worker", "tick": "worker"}
 # What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
 _ALL = """script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange

@@ -35,7 +35,7 @@ class SearchCalls(JobCalls, WorkCalls, OperationCalls, Calling):
         """``{queues, names, workers, constraints, schedules, tags, groups, jobs, more, looked}``: of each kind up to
         ``count`` (at most 20) whose name contains ``text``, those first that begin so. Of ``workers`` maps ``{id,
         name}``; of ``jobs`` brief documents: the one with this id, and those that the line ``text`` describes
-        (``wire.queryline``). ``more``: the kinds of which there may be others. ``looked``: how many jobs were looked
+        (``engine.queryline``). ``more``: the kinds of which there may be others. ``looked``: how many jobs were looked
         at. Raises Invalid.
         """
         wanted = text.strip()

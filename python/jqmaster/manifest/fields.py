@@ -118,7 +118,7 @@ FIELDS = (
     ),
     Field(
         name="max_lapses", kind="integer", most=2**31 - 1, default_text="a lapse spends a retry", again=True,
-        meaning="so many leases may run out, or workers vanish, without a retry being spent",
+        meaning="lease expirations, or vanished workers, tolerated before a retry is spent",
         protocol="After one more it ends with reason `lapses`. What ran for `max_runtime` is a failure",
         python="So deploys and crashes are counted apart from failures",
         label="Lapses apart", hint="Empty: a lapse spends a retry.",

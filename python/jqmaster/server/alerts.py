@@ -69,7 +69,7 @@ class Alerts:
         """What this master alone knows."""
         return [
             Finding(
-                "workers", "warning", f"worker {worker} is pushed nothing for a while", f"{why}.",
+                "workers", "warning", f"circuit open for worker {worker}", f"{why}.",
                 "See whether it runs, and whether this master reaches it.", about=worker, as_of_ms=now_ms,
             ).document()
             for worker, why in list(self._meters.breakers.items())[:_MOST_OWN]

@@ -39,7 +39,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class PushRefused:
     """The worker did not take it: the job goes back and loses nothing."""
 
     why: Why
@@ -48,7 +48,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class PushFinished:
     """The outcome came as the answer; `spec` without id and token. `follow`: specs and arguments of jobs
     to enqueue. `is_broken`: the worker did not state it."""
 
@@ -68,18 +68,18 @@ class NoRoom:
     """This process can make no connection now, to whomever: the job goes back, and the worker is not at fault."""
 
 
-Answer = Accepted | Refused | Finished | Lapses | NoRoom
+Answer = Accepted | PushRefused | PushFinished | Lapses | NoRoom
 
 
 def outcome_of(answer: Answer) -> str:
     """In a word: `accepted`, `done`, `moved`, `blocked`, `failed`, `lapsed`, `no_room`, or why it was refused:
     `unknown`, `busy`, `unreachable`."""
     match answer:
-        case Refused():
+        case PushRefused():
             return answer.why
         case Accepted():
             return "accepted"
-        case Finished():
+        case PushFinished():
             if answer.spec.get("type") == "failure":
                 return "failed"
             return "moved" if "move" in answer.spec else "blocked" if "resume" in answer.spec else "done"
@@ -91,19 +91,19 @@ def outcome_of(answer: Answer) -> str:
 def trouble_of(answer: Answer) -> str | None:
     """What is wrong with the worker that gave it; None when it is well, or nothing is known of it."""
     match answer:
-        case Refused(why="unreachable"):
+        case PushRefused(why="unreachable"):
             return answer.message
-        case Finished() if answer.is_broken:
+        case PushFinished() if answer.is_broken:
             return str(answer.spec["message"])
         case Lapses():
             return "no answer within the lease"
     return None
 
 
-def failure(message: str, *, should_retry: bool = True, is_broken: bool = False) -> Finished:
+def failure(message: str, *, should_retry: bool = True, is_broken: bool = False) -> PushFinished:
     """An outcome that the master states for the worker."""
     spec = {"type": "failure", "should_retry": should_retry, "message": _short(message)}
-    return Finished(spec, is_broken=is_broken)
+    return PushFinished(spec, is_broken=is_broken)
 
 
 def _short(message: str) -> str:
@@ -116,12 +116,12 @@ async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
         case 202:
             return Accepted()
         case 401:
-            return Refused("unreachable", message="the worker refuses the master's signature (401)")
+            return PushRefused("unreachable", message="the worker refuses the master's signature (401)")
         case 404:
-            return Refused("unknown", message=await _why(response))
+            return PushRefused("unknown", message=await _why(response))
         case 429 | 503:
             wait_s = retry_after_s(response.headers.get("retry-after"))
-            return Refused("busy", wait_s, await _why(response))
+            return PushRefused("busy", wait_s, await _why(response))
     body = await _body(response)
     if response.status == 200:
         if body is None:
@@ -164,7 +164,7 @@ def _packed(response: aiohttp.ClientResponse, body: bytes) -> bytes:
         raise invalid(None, "not JSON as openapi/worker.yaml has it") from None
 
 
-def outcome(body: bytes) -> Finished:
+def outcome(body: bytes) -> PushFinished:
     """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is none, and
     then quotes nothing of it that no outcome has: it may be the answer of something that is no worker."""
     reader = Reader(body)
@@ -189,7 +189,7 @@ def outcome(body: bytes) -> Finished:
     if other in fields:
         raise invalid(other, f"an outcome of type {kind} has {value}")
     content = fields.pop(value, packform.NIL)
-    return Finished(fields, content, tuple(follow))
+    return PushFinished(fields, content, tuple(follow))
 
 
 def _said(response: aiohttp.ClientResponse, body: bytes) -> str:

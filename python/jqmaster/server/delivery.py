@@ -25,8 +25,8 @@ from jqmaster.engine import packform
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.errors import Forbidden, Unavailable, Vanished
 from jqmaster.server import signing
-from jqmaster.server.answers import Answer, Lapses, NoRoom, Refused, failure, read
-from jqmaster.server.reach import Barred, Reach
+from jqmaster.server.answers import Answer, Lapses, NoRoom, PushRefused, failure, read
+from jqmaster.server.egress import Egress, EgressDenied
 
 log = logging.getLogger("jqmaster.dispatch")
 
@@ -40,7 +40,7 @@ STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at onc
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class PushJob:
     """A job that `assign` started on a worker. `document` and `argument` as the engine gave them, unread; it is
     signed with `secrets`. `key`: the id of the key that the worker was registered with, "" for none."""
 
@@ -57,12 +57,12 @@ class Assigned:
     timeout_s: float
 
 
-def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[Assigned]:
+def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[PushJob]:
     """What `assign` replies behind `next_ms`. `own_secrets` are for workers that registered none."""
     found = []
     for worker, url, secrets, key, document, argument in zip(*(parts[at::6] for at in range(6)), strict=True):
         fields = msgpack.unpackb(document)
-        job = Assigned(
+        job = PushJob(
             bytes(worker).decode(), bytes(url).decode(errors="replace"), bytes(secrets).decode().split() or own_secrets,
             bytes(key).decode(), document, argument,
             fields["id"], fields["token"], fields["name"], fields["attempt"], fields["timeout"],
@@ -73,17 +73,17 @@ def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[Assigned
 
 @dataclass(slots=True)
 class Exchange:
-    """What is noted about one request. A job that was not `sent` as a whole cannot have been read. `barred`: why
+    """What is noted about one request. A job that was not `sent` as a whole cannot have been read. `denied`: why
     there may be no connection."""
 
     host: str = ""
     reused: bool = False
-    barred: str = ""
+    denied: str = ""
     begun: bool = False
     sent: bool = False
 
 
-class _Body(aiohttp.BytesPayload):
+class _JobBody(aiohttp.BytesPayload):
     """A request's body that notes when the last byte of it has left this process."""
 
     def __init__(self, body: bytes, exchange: Exchange) -> None:
@@ -101,8 +101,8 @@ _under_way: ContextVar[Exchange] = ContextVar("exchange")
 """Of who is about to send something by a session of `make_session`."""
 
 
-def make_session(reach: Reach) -> aiohttp.ClientSession:
-    """A session for deliveries within `reach`: connections are kept, each worker's own number of slots bounds
+def make_session(egress: Egress) -> aiohttp.ClientSession:
+    """A session for deliveries within `egress`: connections are kept, each worker's own number of slots bounds
     them."""
     trace = aiohttp.TraceConfig()
 
@@ -118,9 +118,9 @@ def make_session(reach: Reach) -> aiohttp.ClientSession:
     def opened(where: Any) -> socket.socket:
         exchange = _under_way.get()
         try:
-            return reach.open(exchange.host, where)
-        except Barred as error:
-            exchange.barred = str(error)
+            return egress.open(exchange.host, where)
+        except EgressDenied as error:
+            exchange.denied = str(error)
             raise
 
     # Shorter than the 75 s for which servers of ours keep an idle connection.
@@ -142,14 +142,14 @@ def post(
 
 
 class Deliverer:
-    """Takes what is to be delivered and delivers it, at most `most` at a time, within `reach`. `start`, then `stop`."""
+    """Delivers what is to be delivered, `most` at a time, as far as `egress` allows. `start`, then `stop`."""
 
     log: logging.Logger
     takes: str  # and it cannot, a log says
 
-    def __init__(self, most: int, reach: Reach) -> None:
+    def __init__(self, most: int, egress: Egress) -> None:
         self._most = most
-        self._reach = reach
+        self._egress = egress
         self.session: aiohttp.ClientSession
         self._loop_task: asyncio.Task[None] | None = None
         self._deliveries: set[asyncio.Task[None]] = set()
@@ -163,7 +163,7 @@ class Deliverer:
 
     def start(self) -> None:
         """Begin to deliver."""
-        self.session = make_session(self._reach)
+        self.session = make_session(self._egress)
         self._loop_task = asyncio.create_task(self._run(), name=self.takes)
 
     def drain(self) -> None:
@@ -220,7 +220,7 @@ class Deliverer:
             self.log.error("%s failed", task.get_name(), exc_info=task.exception())
 
 
-async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
+async def deliver(session: aiohttp.ClientSession, job: PushJob) -> Answer:
     """Send `job` to its worker and read the answer. Raises nothing but cancellation."""
     body = packform.extend_map(job.document, {"argument": job.argument})
     deadline = time.monotonic() + job.timeout_s
@@ -234,16 +234,16 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
             signed = signing.signed(job.secrets, f"{job.id}-{job.token}-{number}", body)
             headers = {"content-type": MSGPACK, "accept": MSGPACK, **signed}
             left_s = max(0.001, deadline - started)
-            async with post(session, url, _Body(body, exchange), headers, exchange, left_s) as response:
+            async with post(session, url, _JobBody(body, exchange), headers, exchange, left_s) as response:
                 may_be_stale = False  # it has begun to answer
                 return await read(response, job.name)
         except (aiohttp.ServerTimeoutError, aiohttp.InvalidURL):
-            return Refused("unreachable", message="the worker could not be reached")
+            return PushRefused("unreachable", message="the worker could not be reached")
         except TimeoutError:
             return Lapses()
         except (aiohttp.ClientError, OSError) as error:
-            if exchange.barred:
-                return Refused("unreachable", message=f"{exchange.barred}: see --push-to")
+            if exchange.denied:
+                return PushRefused("unreachable", message=f"{exchange.denied}: see --push-to")
             is_quick = time.monotonic() - started < STALE_WITHIN_S
             if exchange.begun and exchange.reused and may_be_stale and is_quick:
                 may_be_stale = False
@@ -261,7 +261,7 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
             log.warning("worker %s at %r: %s: %s", job.worker, job.url[:200], type(error).__name__, error)
             if exchange.sent:
                 return failure("the worker's answer cannot be read, and it may have run the job", is_broken=True)
-            return Refused("unreachable", message="the worker could not be reached")
+            return PushRefused("unreachable", message="the worker could not be reached")
         await asyncio.sleep(pause_s)
     raise AssertionError
 
@@ -272,7 +272,7 @@ def _no_way(error: Exception, exchange: Exchange) -> Answer:
         return NoRoom()
     if exchange.begun:  # it would be so for ever: a job that is too long for its worker, for one
         return failure(f"the worker breaks the connection while the job is sent to it: {_told(error)}", is_broken=True)
-    return Refused("unreachable", message="the worker could not be reached")
+    return PushRefused("unreachable", message="the worker could not be reached")
 
 
 def _told(error: Exception) -> str:

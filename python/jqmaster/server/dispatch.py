@@ -18,15 +18,15 @@ from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable
 from jqmaster.server import answers, delivery, logs
-from jqmaster.server.answers import Accepted, Answer, Finished, NoRoom, Refused
-from jqmaster.server.bounds import Bounds
-from jqmaster.server.delivery import Assigned, Deliverer
-from jqmaster.server.desk import Desk
+from jqmaster.server.answers import Accepted, Answer, NoRoom, PushFinished, PushRefused
+from jqmaster.server.assigner import Assigner
+from jqmaster.server.breakers import Breakers
+from jqmaster.server.delivery import Deliverer, PushJob
+from jqmaster.server.egress import Egress
 from jqmaster.server.http.within import check_answer
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
-from jqmaster.server.reach import Reach
 
 log = logging.getLogger("jqmaster.dispatch")
 
@@ -38,7 +38,7 @@ SAY_EVERY_S = 10.0
 class Dispatch(Deliverer):
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
-    `reach`: to where, default loopback and private networks. `keyring`: the keys with which workers are registered;
+    `egress`: to where, default loopback and private networks. `keyring`: the keys with which workers are registered;
     what one answers is held to the queues of its key.
     """
 
@@ -48,19 +48,19 @@ class Dispatch(Deliverer):
     def __init__(
         self,
         engine: Engine,
-        desk: Desk,
+        assigner: Assigner,
         *,
         max_deliveries: int = 1000,
         meters: Meters | None = None,
-        reach: Reach | None = None,
+        egress: Egress | None = None,
         keyring: Keyring | None = None,
     ) -> None:
-        super().__init__(max_deliveries, reach or Reach())
+        super().__init__(max_deliveries, egress or Egress())
         self.meters = meters or Meters()
         self._engine = engine
-        self._desk = desk
+        self._assigner = assigner
         self._keyring = keyring
-        self._bounds = Bounds(max_deliveries, self.meters, self.poke)
+        self._breakers = Breakers(max_deliveries, self.meters, self.poke)
         self._poked = False
         self._rests_until = 0.0
         self._said = -SAY_EVERY_S
@@ -68,17 +68,17 @@ class Dispatch(Deliverer):
     def poke(self) -> None:
         """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
         self._poked = True
-        self._desk.poke()
+        self._assigner.poke()
 
     def drain(self) -> None:
         """Assign nothing more; deliveries under way go on."""
         super().drain()
-        self._desk.drain()
+        self._assigner.drain()
 
     async def stop(self, timeout_s: float = delivery.STOP_TIMEOUT_S) -> None:
         """As `Deliverer.stop`, and close what waiting needs."""
         await super().stop(timeout_s)
-        await self._desk.stop()
+        await self._assigner.stop()
 
     async def take(self, room: int) -> None:
         """Have jobs assigned, or sleep until there may be some."""
@@ -87,32 +87,32 @@ class Dispatch(Deliverer):
             return
         self._poked = False
         limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
-        next_ms, jobs = await self._desk.take(limit, self._bounds.without)
+        next_ms, jobs = await self._assigner.take(limit, self._breakers.without)
         for job in jobs:
-            if self._bounds.take(job.worker, job.url):
+            if self._breakers.take(job.worker, job.url):
                 work = self._deliver(job)
             else:
                 work = self._return(job, "the worker failed often; it is tried with one job")
             self.begin(work, f"deliver {job.id}")
         if not jobs and next_ms != 0 and not self._poked:
-            await self._desk.sleep(next_ms)
+            await self._assigner.sleep(next_ms)
 
     # -- one delivery -----------------------------------------------------------------------------
 
-    async def _deliver(self, job: Assigned) -> None:
+    async def _deliver(self, job: PushJob) -> None:
         started = time.perf_counter()
         answer: Answer = NoRoom()  # if this is cancelled
         try:
             answer = await delivery.deliver(self.session, job)
         finally:
-            self._bounds.done(job.worker, answers.trouble_of(answer))
+            self._breakers.done(job.worker, answers.trouble_of(answer))
         self._tell(job, answer, time.perf_counter() - started)
         match answer:
             case Accepted():
                 pass
-            case Finished():
+            case PushFinished():
                 await self._finish(job, answer)
-            case Refused():
+            case PushRefused():
                 said = f", {answer.message[:200]}" if answer.message else ""
                 log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
                 await self._insist(job, lambda: self._refuse(job, answer))
@@ -122,7 +122,7 @@ class Dispatch(Deliverer):
             case _:
                 log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
 
-    def _tell(self, job: Assigned, answer: Answer, seconds: float) -> None:
+    def _tell(self, job: PushJob, answer: Answer, seconds: float) -> None:
         outcome = answers.outcome_of(answer)
         self.meters.delivery(outcome, seconds)
         if logs.delivery_log.isEnabledFor(logging.INFO):
@@ -140,20 +140,20 @@ class Dispatch(Deliverer):
             log.warning("no connection can be opened: too many open files? Jobs are left to other masters for a while")
         self._rests_until = now + NO_ROOM_S
 
-    async def _return(self, job: Assigned, why: str) -> None:
+    async def _return(self, job: PushJob, why: str) -> None:
         await self._insist(job, lambda: self._give_back(job, why))
 
-    async def _give_back(self, job: Assigned, why: str) -> None:
+    async def _give_back(self, job: PushJob, why: str) -> None:
         await self._engine.release(job.worker, [(job.id, job.token)], message=why)
 
-    async def _finish(self, job: Assigned, answer: Finished) -> None:
+    async def _finish(self, job: PushJob, answer: PushFinished) -> None:
         try:
             await self._insist(job, lambda: self._report(job, answer))
         except (Invalid, NotFound) as error:
             refused = answers.failure(f"the worker's answer is no outcome: {error.path}: {error.message}")
             await self._insist(job, lambda: self._report(job, refused))
 
-    async def _report(self, job: Assigned, answer: Finished) -> None:
+    async def _report(self, job: PushJob, answer: PushFinished) -> None:
         if job.key and self._keyring is not None:
             who = await self._keyring.of_worker(job.key)
             if who is None:
@@ -166,13 +166,13 @@ class Dispatch(Deliverer):
         spec = pack({"worker": job.worker})
         await self._engine.call("finish", spec, pack(outcome), answer.blob, *answer.follow)
 
-    async def _refuse(self, job: Assigned, answer: Refused) -> None:
+    async def _refuse(self, job: PushJob, answer: PushRefused) -> None:
         await self._engine.refuse(
             job.worker, [(job.id, job.token)], answer.why, retry_after=answer.retry_after_s,
             message=answer.message or None,
         )  # fmt: skip
 
-    async def _insist(self, job: Assigned, say: Callable[[], Awaitable[None]]) -> None:
+    async def _insist(self, job: PushJob, say: Callable[[], Awaitable[None]]) -> None:
         """Say it to the engine, again and again while Redis is away or refuses, for as long as the lease may stand.
         Repeating is safe: finish and refuse go by the token."""
         with contextlib.suppress(TimeoutError):

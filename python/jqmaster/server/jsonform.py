@@ -207,12 +207,12 @@ def _dumps(value: Any) -> bytes:
 def _object(pairs: list[tuple[Any, Any]]) -> Any:
     result = {key: value for key, value in pairs if type(key) is str}
     if len(result) != len(pairs) or (len(pairs) == 1 and pairs[0][0] in _SPECIAL):
-        return _Map(pairs)
+        return _Pairs(pairs)
     return result
 
 
 @dataclass(slots=True)
-class _Map:
+class _Pairs:
     """A map that no JSON object can show."""
 
     pairs: list[tuple[Any, Any]]
@@ -229,7 +229,7 @@ class _Ext:
 def _other(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"$bin": _b64(value)}
-    if isinstance(value, _Map):
+    if isinstance(value, _Pairs):
         return {"$map": [[key, item] for key, item in value.pairs]}
     if isinstance(value, _Ext):
         return {"$ext": [value.code, _b64(value.data)]}
@@ -249,7 +249,7 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    if isinstance(value, _Map):
+    if isinstance(value, _Pairs):
         return {"$map": [[_plain(key), _plain(item)] for key, item in value.pairs]}
     if isinstance(value, dict):
         if any(not key.isascii() and _plain(key) is not key for key in value):

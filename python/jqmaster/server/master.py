@@ -13,12 +13,12 @@ from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.events import EventFeed
 from jqmaster.server.figures import MOST_QUEUES, Figures
+from jqmaster.server.info import ServerInfo
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
 from jqmaster.server.overview import Overview
 from jqmaster.server.rankings import Rankings
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
-from jqmaster.server.standing import Standing
 from jqmaster.server.trends import Trends
 
 
@@ -40,7 +40,7 @@ class Master:
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES
     session_idle_s: float = IDLE_S
-    standing: Standing = field(default_factory=Standing)
+    info: ServerInfo = field(default_factory=ServerInfo)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
     figures: Figures = field(init=False)

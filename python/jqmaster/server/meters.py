@@ -43,7 +43,7 @@ class Meters:
         """By what came of them."""
         self.delivery_seconds = Histogram(SLOW)
         self.breakers: dict[str, str] = {}
-        """Workers that are pushed nothing for a while, and why."""
+        """Workers whose circuit is open, and why."""
 
     def request(self, method: str, path: str, status: int, seconds: float | None) -> None:
         """A request was answered, within `seconds` if that is known."""

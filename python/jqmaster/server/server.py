@@ -28,22 +28,22 @@ from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs, open_files
+from jqmaster.server.assigner import Assigner
 from jqmaster.server.bulk import Bulks
-from jqmaster.server.desk import Desk
 from jqmaster.server.dispatch import Dispatch
+from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.server.events import EventFeed
 from jqmaster.server.figures import MOST_QUEUES
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import create_app
+from jqmaster.server.info import Color, ServerInfo, hosts_of
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.master import Master
 from jqmaster.server.meters import Meters
 from jqmaster.server.origin import is_loopback
-from jqmaster.server.reach import Reach
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.server.sockets import bind_unix, remove
-from jqmaster.server.standing import Color, Standing, hosts_of
 from jqmaster.server.webhooks import Webhooks
 
 log = logging.getLogger("jqmaster.server")
@@ -83,7 +83,7 @@ class ServeOptions:
     session_idle_s: float = IDLE_S
     tls_cert: Path | None = None  # PEM files; with them it is HTTPS
     tls_key: Path | None = None
-    push_to: Reach | None = None  # where workers may be that are pushed to
+    push_to: Egress | None = None  # where workers may be that are pushed to
     push_secrets: Sequence[str] = ()  # of workers that registered none
     environment: str = ""  # what the web UI calls all this
     environment_color: Color = "grey"
@@ -102,10 +102,10 @@ class ServeOptions:
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
 
-    def reach(self) -> Reach:
+    def egress(self) -> Egress:
         """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
         than this machine can."""
-        return self.push_to or (Reach() if self.is_local else Reach(()))
+        return self.push_to or (Egress() if self.is_local else Egress(()))
 
 
 class Server:
@@ -209,21 +209,21 @@ class Server:
             raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
-        engine, meters, reach = here.engine, Meters(), options.reach()
+        engine, meters, egress = here.engine, Meters(), options.egress()
         self.dispatch = here.each(
             lambda one: Dispatch(
-                one, Desk(one, one.redis, name, options.push_secrets), max_deliveries=options.max_deliveries,
-                meters=meters, reach=reach, keyring=self._keyring,
+                one, Assigner(one, one.redis, name, options.push_secrets), max_deliveries=options.max_deliveries,
+                meters=meters, egress=egress, keyring=self._keyring,
             )
         )  # fmt: skip
-        self.webhooks = Webhooks(engine, self._waiting, master=name, reach=reach, meters=meters)
+        self.webhooks = Webhooks(engine, self._waiting, master=name, egress=egress, meters=meters)
         self._bulks = Bulks(engine, name)
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
             bulks=self._bulks,
             keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=meters, metrics_queues=options.metrics_queues,
-            standing=Standing(hosts_of(self.redis_url), options.environment, options.environment_color),
+            info=ServerInfo(hosts_of(self.redis_url), options.environment, options.environment_color),
         )  # fmt: skip
         self.dispatch.start()
         self.webhooks.start()

@@ -23,7 +23,7 @@ _MOST_QUEUES = 200
 OPEN = ("queued", "scheduled", "blocked", "running", "retrying")
 
 
-class _Look:
+class _TrendsLook:
     """One question, and its latest answer."""
 
     def __init__(self, ask: Any) -> None:
@@ -50,7 +50,7 @@ class Trends:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._looks: OrderedDict[tuple[Any, ...], _Look] = OrderedDict()
+        self._looks: OrderedDict[tuple[Any, ...], _TrendsLook] = OrderedDict()
 
     async def trends(self, split: Any, from_ms: int, to_ms: int | None, top: int) -> bytes:
         """As `Engine.trends`, packed, with ``running``: how many attempts ran at each begin, and ``running_is_exact``;
@@ -80,7 +80,7 @@ class Trends:
         )
 
     async def _ask(self, key: tuple[Any, ...], ask: Any) -> bytes:
-        look = self._looks.pop(key, None) or _Look(ask)
+        look = self._looks.pop(key, None) or _TrendsLook(ask)
         self._looks[key] = look
         while len(self._looks) > _MOST_RANGES:
             self._looks.popitem(last=False)

@@ -23,10 +23,10 @@ from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.server import delivery, signing
 from jqmaster.server.answers import retry_after_s
-from jqmaster.server.bounds import Bounds
+from jqmaster.server.breakers import Breakers
+from jqmaster.server.egress import Egress
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
-from jqmaster.server.reach import Reach
 
 log = logging.getLogger("jqmaster.webhooks")
 
@@ -54,7 +54,7 @@ class Notification(NamedTuple):
     event: Mapping[str, Any]
 
 
-class Answer(NamedTuple):
+class WebhookAnswer(NamedTuple):
     """What came of one attempt; `problem` "" when it was delivered. `delay_s`: it is to be put off for so long, and
     loses nothing. `is_trouble`: the receiver does not answer as one that is well."""
 
@@ -71,13 +71,13 @@ class Webhooks(delivery.Deliverer):
     takes = "take notifications"
 
     def __init__(
-        self, engine: Engine, waiting: Waiting, *, master: str, reach: Reach, meters: Meters | None = None
+        self, engine: Engine, waiting: Waiting, *, master: str, egress: Egress, meters: Meters | None = None
     ) -> None:
-        super().__init__(MOST, reach)
+        super().__init__(MOST, egress)
         self._engine = engine
         self._waiting = waiting
         self._master = master
-        self._bounds = Bounds(MOST, meters or Meters(), self._room.set, "webhook")
+        self._breakers = Breakers(MOST, meters or Meters(), self._room.set, "webhook")
         self._is_used = False  # the namespace has had notifications
 
     async def stop(self, timeout_s: float = delivery.STOP_TIMEOUT_S) -> None:
@@ -109,43 +109,43 @@ class Webhooks(delivery.Deliverer):
     async def _carry(self, document: Mapping[str, Any]) -> None:
         try:
             found = await self._read(document)
-            answer = found if isinstance(found, Answer) else await self._bounded(found)
+            answer = found if isinstance(found, WebhookAnswer) else await self._bounded(found)
             await self._tell(document, answer)
         except Unavailable as error:  # its lease runs out
             log.warning("notification %s is left: %s", document["id"], error)
         except JQError as error:
             log.warning("notification %s: %s", document["id"], error)
 
-    async def _read(self, document: Mapping[str, Any]) -> Notification | Answer:
+    async def _read(self, document: Mapping[str, Any]) -> Notification | WebhookAnswer:
         """Where it goes, as its webhook is now."""
         told = document.get("webhook")
         if not isinstance(told, dict):
-            return Answer(f"only the engine makes jobs of {QUEUE}", should_retry=False)
+            return WebhookAnswer(f"only the engine makes jobs of {QUEUE}", should_retry=False)
         hooks = {hook["id"]: hook for hook in await self._engine.webhooks(secrets=True)}
         hook = hooks.get(told.get("id", OWN), {})
         url = told.get("url") or hook.get("url")
         if url is None:
-            return Answer("there is no such webhook any more", should_retry=False)
+            return WebhookAnswer("there is no such webhook any more", should_retry=False)
         return Notification(
             document["id"], document["token"], document["attempt"], url, hook.get("secrets") or [], told["event"]
         )  # fmt: skip
 
-    async def _bounded(self, job: Notification) -> Answer:
+    async def _bounded(self, job: Notification) -> WebhookAnswer:
         """One receiver has no more of them under way than all others could, and after failures none for a while."""
         host = _host_of(job.url)
-        out_s = self._bounds.out_s(host)
-        if out_s is not None or not self._bounds.take(host, host):
-            return Answer(
+        out_s = self._breakers.out_s(host)
+        if out_s is not None or not self._breakers.take(host, host):
+            return WebhookAnswer(
                 f"{host} has enough of them, or failed often", delay_s=(out_s or 0.0) + random.uniform(*AGAIN_S)
             )
-        answer = Answer("cancelled")
+        answer = WebhookAnswer("cancelled")
         try:
             answer = await self._post(job)
         finally:
-            self._bounds.done(host, answer.problem if answer.is_trouble else None)
+            self._breakers.done(host, answer.problem if answer.is_trouble else None)
         return answer
 
-    async def _post(self, job: Notification) -> Answer:
+    async def _post(self, job: Notification) -> WebhookAnswer:
         exchange = delivery.Exchange()
         body = body_of(job.event)
         headers = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "connection": "close"}
@@ -154,17 +154,17 @@ class Webhooks(delivery.Deliverer):
             async with delivery.post(self.session, job.url, body, headers, exchange, ANSWER_S) as response:
                 return answer_of(response.status, response.headers.get("retry-after"), job.attempt)
         except TimeoutError:
-            return Answer(f"no answer within {ANSWER_S:g} s", is_trouble=True)
+            return WebhookAnswer(f"no answer within {ANSWER_S:g} s", is_trouble=True)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            if exchange.barred:
-                return Answer(f"{exchange.barred}: see --push-to")
+            if exchange.denied:
+                return WebhookAnswer(f"{exchange.denied}: see --push-to")
             if delivery.is_ours(error):
-                return Answer("the master could open no connection", delay_s=random.uniform(*AGAIN_S))
+                return WebhookAnswer("the master could open no connection", delay_s=random.uniform(*AGAIN_S))
             log.info("notification %s to %s: %s: %s", job.id, exchange.host, type(error).__name__, error)
-            return Answer(f"the receiver could not be reached, or broke the connection: {type(error).__name__}",
+            return WebhookAnswer(f"the receiver could not be reached, or broke the connection: {type(error).__name__}",
                           is_trouble=True)  # fmt: skip
 
-    async def _tell(self, document: Mapping[str, Any], answer: Answer) -> None:
+    async def _tell(self, document: Mapping[str, Any], answer: WebhookAnswer) -> None:
         """Say to the engine what came of it."""
         held = document["id"], document["token"]
         if answer.delay_s is not None:
@@ -176,16 +176,16 @@ class Webhooks(delivery.Deliverer):
         await self._engine.finish(self._master, [(outcome, packform.NIL)])
 
 
-def answer_of(status: int, retry_after: str | None, attempt: int) -> Answer:
+def answer_of(status: int, retry_after: str | None, attempt: int) -> WebhookAnswer:
     """What a receiver's answer means."""
     if 200 <= status < 300:
-        return Answer()
+        return WebhookAnswer()
     if status == 410:
-        return Answer("the receiver wants nothing more (410)", should_retry=False)
+        return WebhookAnswer("the receiver wants nothing more (410)", should_retry=False)
     wait_s = retry_after_s(retry_after)
     if wait_s is not None and attempt < MOST_ATTEMPTS:
-        return Answer(f"the receiver asks for a pause ({status})", delay_s=wait_s)
-    return Answer(f"the receiver answered {status}", is_trouble=status >= 500)
+        return WebhookAnswer(f"the receiver asks for a pause ({status})", delay_s=wait_s)
+    return WebhookAnswer(f"the receiver answered {status}", is_trouble=status >= 500)
 
 
 def body_of(event: Mapping[str, Any]) -> bytes:

@@ -23,7 +23,7 @@ BATCH_BYTES = 64 << 20  # of results; a single one may have more
 REPORTERS = 2
 
 
-class _Wish:
+class _Reserved:
     """For how many reserved slots a report asks for jobs."""
 
     def __init__(self, owner: Owner, count: int = 0) -> None:
@@ -99,7 +99,7 @@ class Contact:
                 self._ending_came.clear()
                 await self._ending_came.wait()
             batch = self._taken()
-            wish = _Wish(self._owner, min(self._wanted, len(batch)))
+            wish = _Reserved(self._owner, min(self._wanted, len(batch)))
             self._wanted -= wish.count
             try:
                 await self._report(batch, wish)
@@ -118,7 +118,7 @@ class Contact:
         batch, self._endings = self._endings[:count], self._endings[count:]
         return batch
 
-    async def _report(self, batch: Sequence[Ending], wish: _Wish) -> None:
+    async def _report(self, batch: Sequence[Ending], wish: _Reserved) -> None:
         outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
         releases = [ending for ending in batch if isinstance(ending, Release)]
         if self._owner.takes_none:
@@ -131,7 +131,7 @@ class Contact:
         for outcome, state in answers:
             self._owner.answered(outcome, state)
 
-    async def _insist(self, batch: list[Outcome], wish: _Wish) -> tuple[list[tuple[Outcome, str]], list[Job]]:
+    async def _insist(self, batch: list[Outcome], wish: _Reserved) -> tuple[list[tuple[Outcome, str]], list[Job]]:
         """Report until it is heard: what was heard of each job, and the jobs that are next. Repeating is safe: outcomes
         go by their token, the jobs by the request."""
         failures, refusals, request = 0, 0, new_request()
@@ -148,7 +148,7 @@ class Contact:
                     await self._source.register_again()
                     wish.drop()
                 elif len(batch) > 1:
-                    singly = [await self._insist([outcome], _Wish(self._owner)) for outcome in batch]
+                    singly = [await self._insist([outcome], _Reserved(self._owner)) for outcome in batch]
                     return [answer for answers, _ in singly for answer in answers], []
                 else:
                     if not refusals:

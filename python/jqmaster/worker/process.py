@@ -34,7 +34,7 @@ OVER = b""
 """What the worker sends while a job runs: that it is given up. Between jobs: that this process is to end."""
 
 
-class Call(NamedTuple):
+class ProcessCall(NamedTuple):
     """A function, by module and qualified name, what it is called with, and the server of the object it is of."""
 
     where: tuple[str, str]
@@ -44,7 +44,7 @@ class Call(NamedTuple):
     target: Any
 
 
-class Reply(NamedTuple):
+class ProcessReply(NamedTuple):
     """How a call ended. What may not be read outside of its process, result and error, is pickled by itself.
 
     `memory`: bytes that are resident now. `is_last`: the process is not fit for another job.
@@ -69,7 +69,7 @@ class ProcessTraceback(Exception):
 
 
 def serve(pipe: Any, log_levels: Mapping[str, int]) -> None:
-    """Answer each `Call` on `pipe` with notes and log records, each with the job it is of, and a `Reply`."""
+    """Answer each call on `pipe` with notes and log records, each with the job it is of, and a reply."""
     with suppress(PermissionError):  # it leads a group already
         os.setsid()  # whatever jobs start here is killed together with this process
     _ignore_signals()
@@ -104,7 +104,7 @@ def relog(fields: Mapping[str, Any]) -> None:
     logging.getLogger(record.name).handle(record)
 
 
-def opened(reply: Reply) -> tuple[Any, BaseException | None]:
+def opened(reply: ProcessReply) -> tuple[Any, BaseException | None]:
     """What came of a call: a result, or what was raised."""
     if reply.result is not None:
         try:
@@ -187,7 +187,7 @@ class _LogToWorker(logging.handlers.QueueHandler):
         self._say((None if job is None else job.held, fields))
 
 
-class _Notebook(Notebook):
+class _PipeNotebook(Notebook):
     """Passes notes on; the worker's own notebook keeps them."""
 
     def __init__(self, say: _Saying, job: Job) -> None:
@@ -219,9 +219,9 @@ class _Surroundings:
         await self._stack.aclose()
 
 
-def _answer(packed: bytes, say: _Saying, runner: asyncio.Runner, surroundings: _Surroundings) -> Reply:
+def _answer(packed: bytes, say: _Saying, runner: asyncio.Runner, surroundings: _Surroundings) -> ProcessReply:
     try:
-        call: Call = pickle.loads(packed)
+        call: ProcessCall = pickle.loads(packed)
         found = _found(call.where, call.job.name)
         if (jq := getattr(found, "jq", None)) is not None:
             jq.connect(call.target)
@@ -234,20 +234,20 @@ def _answer(packed: bytes, say: _Saying, runner: asyncio.Runner, surroundings: _
     return reply._replace(memory=_memory(), is_last=not _has_streams())
 
 
-def _run(found: Any, call: Call, say: _Saying, runner: asyncio.Runner) -> Reply:
+def _run(found: Any, call: ProcessCall, say: _Saying, runner: asyncio.Runner) -> ProcessReply:
     function = getattr(found, "function", None) or found
-    notebook, pid = _Notebook(say, call.job), os.getpid()
+    notebook, pid = _PipeNotebook(say, call.job), os.getpid()
     if (jq := getattr(found, "jq", None)) is not None:
         notebook.dumps = jq.serializer.dumps
     notebook.open(call.job)
     try:
         result = runner.run(returned(function(*call.args, **call.kwargs)), context=copy_context())
         end_if_forked(pid)
-        return Reply(_pickled(result))
+        return ProcessReply(_pickled(result))
     except BaseException as error:
         end_if_forked(pid, error)
         if issubclass(type(error), JobStopped) and say.is_over:  # isinstance would ask the error for its class
-            return Reply()  # which nobody reads
+            return ProcessReply()  # which nobody reads
         if (rules := getattr(found, "rules", None)) is not None:
             return _failed(error, failure_of(error, rules.retries))
         failure = failure_of(error)
@@ -264,18 +264,18 @@ def _pickled(result: Any) -> bytes:
         raise JobFailed(f"the result cannot leave its process: {text_of(error)}", retry=False) from error
 
 
-def _failed(error: BaseException, failure: Failure) -> Reply:
+def _failed(error: BaseException, failure: Failure) -> ProcessReply:
     if issubclass(type(error), JobReleased | ResumeAfter):
         try:
-            return Reply(error=pickle.dumps(_base(error)))
+            return ProcessReply(error=pickle.dumps(_base(error)))
         except BaseException as problem:
             failure = failure_of(problem)
             error = problem
     with suppress(BaseException):
         packed = pickle.dumps(error)
         if type(pickle.loads(packed)) is type(error):
-            return Reply(error=packed, failure=failure)
-    return Reply(failure=failure)
+            return ProcessReply(error=packed, failure=failure)
+    return ProcessReply(failure=failure)
 
 
 def _base(error: BaseException) -> BaseException:

@@ -77,7 +77,7 @@ class ProcessPool:
         Raises ProcessDied."""
         where = (function.__module__, function.__qualname__)
         try:
-            call = pickle.dumps(process.Call(where, job, args, dict(kwargs), target))
+            call = pickle.dumps(process.ProcessCall(where, job, args, dict(kwargs), target))
         except Exception as error:
             raise JobFailed(f"the argument cannot be sent to a process: {summary(error)}", retry=False) from error
         self._idle = [one for one in self._idle if one.is_alive]
@@ -131,7 +131,7 @@ class ProcessPool:
         self._leaving.discard(one)
         one.kill()
 
-    def _is_worn(self, one: _Process, reply: process.Reply) -> bool:
+    def _is_worn(self, one: _Process, reply: process.ProcessReply) -> bool:
         jobs, memory = self._renewal
         is_full = (jobs is not None and one.calls >= jobs) or (memory is not None and reply.memory > memory)
         return is_full or reply.is_last
@@ -153,7 +153,7 @@ class _Process:
 
     def call(
         self, call: bytes, told: Callable[[tuple[str, str] | None, Any], None]
-    ) -> tuple[process.Reply, Any, BaseException | None]:
+    ) -> tuple[process.ProcessReply, Any, BaseException | None]:
         """Run one job; the reply with its result, or what was raised. `told` gets the notes and log records until it
         has ended, with the job that they are of. Raises ProcessDied."""
         self.calls += 1
@@ -162,7 +162,7 @@ class _Process:
         try:
             self._pipe.send_bytes(call)
             self._tell_over(has_call=True)
-            while not isinstance(said := pickle.loads(self._heard()), process.Reply):
+            while not isinstance(said := pickle.loads(self._heard()), process.ProcessReply):
                 if said is None:
                     self._has_begun = True
                 else:

@@ -114,7 +114,7 @@ class PushHost:
         if (name := self._names.unknown(headers)) is not None:
             return 403, _error("FORBIDDEN", f"this worker does not answer to {name!a}"), []
         if may_change(scope["method"]) and is_foreign(headers):
-            return 403, _error("FORBIDDEN", "pages of other sites may not change anything here"), []
+            return 403, _error("FORBIDDEN", "cross-origin request refused"), []
         if scope["path"] != "/worker-job" or scope["method"] != "POST" or len(body) > MAX_BODY_BYTES:
             return None
         if not is_msgpack(next((value for name, value in headers if name == b"content-type"), b"")):

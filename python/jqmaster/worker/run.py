@@ -29,7 +29,7 @@ from jqmaster.worker.patched import worker_problem
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
-from jqmaster.worker.watch import Watch, Watched
+from jqmaster.worker.watchdog import Watchdog, Watched
 from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker, queues_for
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
         return 1
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         stop = asyncio.Event()
-        watch = Watch(runner.get_loop(), stop.set, options.drain_timeout_s)
+        watch = Watchdog(runner.get_loop(), stop.set, options.drain_timeout_s)
         code = watch.run(_run(options, stop, watch))
         if options.until is None and any(one.worker.outlived for one in watch.workers):
             logging.shutdown()
@@ -105,7 +105,7 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
     return code
 
 
-async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watch) -> int:
+async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watchdog) -> int:
     watching = asyncio.create_task(_stop_after(options.until, stop)) if options.until is not None else None
     try:
         await work(options, stop, watch)
@@ -123,7 +123,7 @@ async def _stop_after(until: Callable[[], Awaitable[object]], stop: asyncio.Even
     stop.set()
 
 
-async def work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None = None) -> None:
+async def work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | None = None) -> None:
     """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
     async with options.around():
         if options.beside:
@@ -132,7 +132,7 @@ async def work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None = 
             await _work(options, stop, watch)
 
 
-async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event, watch: Watch | None) -> None:
+async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event, watch: Watchdog | None) -> None:
     ends = asyncio.Event()
     tasks = [asyncio.create_task(_work(options, ends, watch)) for options in several]
     stopped = asyncio.create_task(stop.wait())
@@ -148,7 +148,7 @@ async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event, wa
         await asyncio.wait(tasks)
 
 
-async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watch | None) -> None:
+async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | None) -> None:
     if options.push and not options.advertise and options.host in _ANY_ADDRESS:
         raise ValueError(f"{options.host} is no address to push to: say by which URL masters reach it (--advertise)")
     queues = queues_for(options.functions, options.queues)

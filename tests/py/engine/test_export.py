@@ -19,7 +19,7 @@ from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Conflict, Invalid, JQError, Version
 from keyspace import read_keys
-from rich import Space, fill, fill_newer
+from rich_namespace import Space, fill, fill_newer
 from servers import RedisServer
 from settable import SettableEngine
 

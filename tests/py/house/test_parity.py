@@ -7,7 +7,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -15,22 +15,19 @@ from typing import Any, get_args
 import pytest
 from fields import files
 from kinds import KINDS
-from operations_code import COMMANDS, needed
 
 from bad_inputs import CASES
-from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
+from cli_support import Said, call  # noqa: F401 (fixtures)
 from heads import HEADS, errors, unnamed
 from http_support import document
 from jqmaster import JQ, Handle
-from jqmaster.cli.options import parsers
-from jqmaster.cli.run import build
 from jqmaster.client import task
 from jqmaster.engine import options
-from jqmaster.engine.calls import Caller
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import JobOptions
+from jqmaster.manifest import manifest, parts
 from jqmaster.manifest import operation as table
-from jqmaster.manifest import parts
+from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.fields import FIELDS
 from jqmaster.manifest.operations import OPERATIONS as TABLE
 
@@ -39,51 +36,6 @@ PROTOCOL = (ROOT / "docs/protocol.md").read_text()
 OPERATIONS = {script.stem for script in (ROOT / "scripts").glob("*.lua")}
 BY_NAME = {field.name: field for field in FIELDS}
 OF_THE_CALL = {"durable"}  # told with a job, and not in its spec: how long its enqueueing waits
-
-NO_OPTION = {
-    "name": "the command's first argument",
-    "headers": "of tracers, which do not use a shell",
-}
-# How the command line is asked for each operation, but for what is made of the table and its examples. `{job}` waits,
-# `{running}` runs.
-REACHED = {
-    "audit": "audit", "cancel": "cancel {job}", "change": "change {job} --priority 1", "config": "config",
-    "constrain": "constraints set c {{\"name\":\"a\"}} --concurrency 1", "constraints": "constraints",
-    "discard": "discard {job}", "enqueue": "enqueue a", "explain": "explain {job}", "export": "export {file}",
-    "failures": "failures", "forget": "queues forget empty", "free": "free k",
-    "get": "get {job}", "grant": "keys create b --role viewer",
-    "history": "history {job}",
-    "hold": "constraints hold known 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
-    "keys": "keys", "mark": "mark v2", "marks": "marks",
-    "kick": "kick {running}", "queue": "queues pause a", "queues": "queues",
-    "retry": "retry --queue a --yes", "revoke": "keys revoke {key}",
-    "schedule": "schedules set s a --every 1h", "schedules": "schedules",
-    "stats": "stats", "subscribe": "webhooks set v http://h/ {{\"name\":\"a\"}}",
-    "unsubscribe": "webhooks delete known", "webhooks": "webhooks", "tags": "tags",
-    "bulk": "queues purge a --yes", "bulks": "bulks", "unconstrain": "constraints delete known",
-    "unschedule": "schedules delete known", "usage": "constraints show known", "watch": "result {done} --wait",
-    "worker": "workers quiet w", "workers": "workers",
-}  # fmt: skip
-REACHED |= {
-    one.script: " ".join([one.script, *(field.example for field in one.fields if needed(one, field))])
-    for one in COMMANDS
-}
-NOT_REACHED = {
-    "depend": "links are told when a job is enqueued; who changes them later is a program",
-    "result": "the command shows the document's, as reading starts the end of a result",
-    "finish": "of workers", "head": "of workers", "heartbeat": "of workers", "pick": "of workers",
-    "register": "of workers", "release": "of workers", "unregister": "of workers",
-    "setup": "`load` and whoever enqueues run it as a part of more",
-    "track": "of who watches live: a page, a program",
-}  # fmt: skip
-INSIDE = {"assign", "refuse", "tick", "touch"}  # of masters
-
-
-PARSERS = dict(parsers(build()))
-
-
-def options_of(command: str) -> set[str]:
-    return set(PARSERS[command,]._option_string_actions)
 
 
 def lua(path: str, name: str) -> list[str]:
@@ -122,59 +74,13 @@ class TestFields:
         schemas = document()["components"]["schemas"]
         assert schemas["NewJob"]["dependentRequired"] == schemas["ScheduledJob"]["dependentRequired"] == needs
 
-    def test_the_command_line_has_an_option_for_each(self) -> None:
-        for command, fields in (("enqueue", FIELDS), ("change", [one for one in FIELDS if one.changed])):
-            flags = options_of(command)
-            for field in fields:
-                assert field.option in flags or field.name in NO_OPTION, f"{command}: {field.name}"
-        assert {field.name for field in FIELDS if not field.option} == NO_OPTION.keys()
 
-
-async def made(engine: Operations) -> dict[str, str]:
-    """What the command lines of `REACHED` speak of."""
-    await engine.constrain("known", {"name": "x"}, concurrency=1)
-    await engine.schedule("known", {"name": "a"}, every=3600)
-    await engine.subscribe("known", "http://h/", {"name": "x"})
-    await engine.queue("empty", max_waiting=1)
-    specs = [
-        {"name": "unique", "unique": "k"},
-        *({"name": name, "keep_result": True} for name in ("a", "runs", "ends")),
-    ]
-    _, waits, runs, ends = await engine.enqueue([(spec, b"\xc0") for spec in specs])
-    await engine.pick("w", "runs")
-    [job] = (await engine.pick("w", "ends")).jobs
-    await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0")])
-    worker = await engine.register("w", ["a"])
-    key = await engine.grant("ann", ["admin"])
-    return {"job": waits.id, "worker": worker, "running": runs.id, "done": ends.id, "key": key["id"]}
-
-
-def test_each_operation_has_a_way_there_or_a_reason() -> None:
-    known = REACHED.keys() | NOT_REACHED.keys()
-    assert differences(known, OPERATIONS - INSIDE) == [], "its command line in REACHED, or why not in NOT_REACHED"
-    assert not REACHED.keys() & NOT_REACHED.keys()
-
-
-@pytest.mark.parametrize("operation", sorted(REACHED))
-def test_the_command_line_reaches(
-    operation: str, straight: Cli, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    there = {**straight.engine(made), "file": str(tmp_path / "copy.jq"), "copy": namespace.replace("}", ".copy}")}
-    if operation == "import":
-        straight.ok("export", there["file"])
-    called: list[str] = []
-    call = Caller._call
-
-    async def noted(caller: Caller, script: str, *given: Any) -> Any:
-        called.append(script)
-        return await call(caller, script, *given)
-
-    monkeypatch.setattr(Caller, "_call", noted)
-    said = straight.run(*REACHED[operation].format(**there).split())
-    assert said.code == 0, (
-        f"{said.err}: `example` of a field (manifest/operations.py), or REACHED, names what `made` makes"
-    )
-    assert operation in called
+def test_the_command_line_calls_each_operation(call: Callable[..., Said]) -> None:
+    """But for those that only servers call."""
+    said = call("call", "--help").out
+    commands = set(re.findall(r"^│ (\w+) ", said, re.MULTILINE))
+    of_servers = {name for name, one in manifest.operations().items() if SERVER in one.roles}
+    assert differences(commands, OPERATIONS - of_servers) == []
 
 
 def test_the_protocol_tells_each_operation() -> None:

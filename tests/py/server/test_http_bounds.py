@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from http_live import Live, live_server
-from jqmaster.server.http.entrance import SMALL, Bounds
+from jqmaster.server.http.entrance import SMALL, RequestBounds
 from jqmaster.server.http.http1 import MOST_HEAD_BYTES
 
 KEPT = b"GET /alive HTTP/1.1\r\nhost: x\r\n"
@@ -25,7 +25,7 @@ MOST = 300_000
 @pytest.fixture(params=["fast", "slow"])
 def live(request: pytest.FixtureRequest, redis_url: str) -> Iterator[Live]:
     namespace = "{t" + secrets.token_hex(6) + "}"
-    bounds = Bounds(most_bytes=MOST, body_s=2)
+    bounds = RequestBounds(most_bytes=MOST, body_s=2)
     with live_server(redis_url, namespace, fast=request.param == "fast", bounds=bounds) as live:
         yield live
 
@@ -81,7 +81,7 @@ def test_a_page_elsewhere_cannot_come_in_by_a_websocket(connect: Any) -> None:
 def test_nor_by_another_form_of_a_path(connect: Any, origin: bytes) -> None:
     for target, refused in (
         (b"//job/00000000000000/result", "no such path"),
-        (b"http://x/job/00000000000000/result", "pages of other sites" if origin else "no such job"),
+        (b"http://x/job/00000000000000/result", "cross-origin request" if origin else "no such job"),
     ):
         connection = connect()
         connection.sendall(b"GET %s HTTP/1.1\r\nhost: x\r\n%s\r\n" % (target, origin))

@@ -10,7 +10,7 @@ import requests
 
 from jqmaster import JQ
 from jqmaster.manifest.operation import name_of, segment
-from jqmaster.server.standing import hosts_of
+from jqmaster.server.info import hosts_of
 from processes import MasterProcess
 from servers import RedisServer
 

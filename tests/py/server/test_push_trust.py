@@ -16,10 +16,10 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
 from jqmaster.server import delivery, signing
-from jqmaster.server.answers import Accepted, Refused
-from jqmaster.server.delivery import Assigned
+from jqmaster.server.answers import Accepted, PushRefused
+from jqmaster.server.delivery import PushJob
 from jqmaster.server.dispatch import Dispatch
-from jqmaster.server.reach import Reach
+from jqmaster.server.egress import Egress
 from jqmaster.server.server import ServeOptions
 from jqmaster.server.signing import Verifier
 from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, listening, until, worker
@@ -164,21 +164,21 @@ async def test_what_a_worker_answers_is_told(engine: Engine, dispatch: Dispatch)
     ],
 )  # fmt: skip
 def test_where_a_master_may_push(address: str, near: bool, anywhere: bool) -> None:
-    assert Reach().may("w.example", address) == near
-    assert Reach.of("*").may("w.example", address) == anywhere
-    assert Reach.of("w.example").may("W.example.", address) == anywhere
-    assert not Reach.of("other.example, 203.0.113.0/24").may("w.example", address)
-    assert not Reach(()).may("w.example", address)
+    assert Egress().may("w.example", address) == near
+    assert Egress.of("*").may("w.example", address) == anywhere
+    assert Egress.of("w.example").may("W.example.", address) == anywhere
+    assert not Egress.of("other.example, 203.0.113.0/24").may("w.example", address)
+    assert not Egress(()).may("w.example", address)
 
 
 def test_link_local_stays_barred_though_it_is_listed() -> None:
-    assert not Reach.of("169.254.169.254,169.254.0.0/16,fe80::/10").may("169.254.169.254", "169.254.169.254")
+    assert not Egress.of("169.254.169.254,169.254.0.0/16,fe80::/10").may("169.254.169.254", "169.254.169.254")
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "10.0.0.0/33", "http://host", "a b", "host:80"])
 def test_what_is_no_network_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected networks"):
-        Reach.of(text)
+        Egress.of(text)
 
 
 @pytest.mark.parametrize(
@@ -186,22 +186,22 @@ def test_what_is_no_network_is_refused(text: str) -> None:
     [
         ({}, True), ({"host": "localhost"}, True), ({"host": "::1"}, True), ({"unix": "/s"}, True),
         ({"host": "0.0.0.0"}, False), ({"host": "10.0.0.1"}, False), ({"host": "::"}, False),
-        ({"host": "0.0.0.0", "push_to": Reach.of("10.0.0.0/8")}, True),
-        ({"push_to": Reach.of("192.168.0.0/16")}, False),
+        ({"host": "0.0.0.0", "push_to": Egress.of("10.0.0.0/8")}, True),
+        ({"push_to": Egress.of("192.168.0.0/16")}, False),
     ],
 )  # fmt: skip
 def test_a_master_on_the_network_pushes_where_it_is_told(options: dict[str, Any], may: bool) -> None:
-    assert ServeOptions(**options).reach().may("w", "10.9.8.7") == may
+    assert ServeOptions(**options).egress().may("w", "10.9.8.7") == may
 
 
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:{port}", "http://localhost:{port}", "http://[::ffff:127.0.0.1]:{port}"]
 )
 async def test_nobody_is_connected_to_who_may_not_be(engine: Engine, redis: Redis, url: str) -> None:
-    async with counting() as (port, connections), dispatching(engine, redis, reach=Reach.of("10.0.0.0/8")) as dispatch:
+    async with counting() as (port, connections), dispatching(engine, redis, egress=Egress.of("10.0.0.0/8")) as sends:
         await engine.register("inside", "*", url=url.format(port=port))
         job = await enqueue(engine, max_retry=0)
-        await eventually(lambda: came_to(dispatch, *REFUSED))
+        await eventually(lambda: came_to(sends, *REFUSED))
         await until(engine, job, "queued")
         events = (await engine.history(job))["events"]
     assert connections() == 0
@@ -209,7 +209,7 @@ async def test_nobody_is_connected_to_who_may_not_be(engine: Engine, redis: Redi
 
 
 async def test_a_name_that_is_listed_is_connected_to(engine: Engine, redis: Redis) -> None:
-    async with listening(ACCEPTED) as stub, dispatching(engine, redis, reach=Reach.of("localhost")):
+    async with listening(ACCEPTED) as stub, dispatching(engine, redis, egress=Egress.of("localhost")):
         await engine.register("named", "*", url=stub.url.replace("127.0.0.1", "localhost"))
         await enqueue(engine)
         await stub.delivered()
@@ -225,8 +225,8 @@ async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(monkeypatch: py
 
     monkeypatch.setattr(loop, "getaddrinfo", resolve)
     async with listening(answers(202, connection="close")) as stub, counting("127.0.0.2") as (port, connections):
-        session = delivery.make_session(Reach.of("127.0.0.1/32"))
-        job = Assigned("w", "", (), "", msgpack.packb({}), b"\xc0", "0" * 14, "1-", "a", 1, 10.0)
+        session = delivery.make_session(Egress.of("127.0.0.1/32"))
+        job = PushJob("w", "", (), "", msgpack.packb({}), b"\xc0", "0" * 14, "1-", "a", 1, 10.0)
         own = stub.url.rpartition(":")[2]
         assert await delivery.deliver(session, replace(job, url=f"http://turns.example:{own}")) == Accepted()
         address = "127.0.0.2"
@@ -234,7 +234,7 @@ async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(monkeypatch: py
         session.connector.clear_dns_cache()  # type: ignore[attr-defined]
         answer = await delivery.deliver(session, replace(job, url=f"http://turns.example:{port}"))
         await session.close()
-    assert isinstance(answer, Refused) and "--push-to" in answer.message
+    assert isinstance(answer, PushRefused) and "--push-to" in answer.message
     assert connections() == 0
 
 

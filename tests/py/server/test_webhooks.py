@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server import signing, webhooks
-from jqmaster.server.reach import Reach
+from jqmaster.server.egress import Egress
 from jqmaster.server.signing import Verifier
 from jqmaster.server.webhooks import QUEUE, Webhooks
 from parts import answers, enqueue, eventually, listening
@@ -34,7 +34,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def carrying(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Webhooks]:
     waiting = Waiting(engine, redis)
-    hooks = Webhooks(engine, waiting, master="test", **{"reach": Reach(), **options})
+    hooks = Webhooks(engine, waiting, master="test", **{"egress": Egress(), **options})
     hooks.start()
     yield hooks
     hooks.drain()
@@ -265,7 +265,7 @@ async def test_nothing_of_an_answer_is_read_or_told(engine: Engine, redis: Redis
 
 
 async def test_it_goes_only_where_the_master_may_push(engine: Engine, redis: Redis) -> None:
-    async with listening(DELIVERED) as receiver, carrying(engine, redis, reach=Reach(())):
+    async with listening(DELIVERED) as receiver, carrying(engine, redis, egress=Egress(())):
         await end(engine, notify=f"{receiver.url}/hook")
         [barred] = await ended(engine, "retrying")
     assert "this master may not push to 127.0.0.1" in barred["message"] and not receiver.jobs

@@ -42,7 +42,7 @@ def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
     who = identify(master, scope)
     wait_s = keyring.wait_s(who)
     if wait_s > 0:
-        message = "this key makes more requests than it may"
+        message = "rate limit exceeded for this key"
         raise HttpError(429, "RATE", message, more=((b"retry-after", b"%d" % math.ceil(wait_s)),))
     if not operation.is_for(who.roles):
         needed = " or ".join(operation.roles)
@@ -139,6 +139,6 @@ async def _told(master: Master, identity: Identity, *, asks: bool, has_session: 
             "queues": queues,
             "asks": asks,
             "session": has_session,
-            "master": await master.standing.told(master.engine),
+            "master": await master.info.told(master.engine),
         }
     )

@@ -10,7 +10,7 @@ from quart import Quart, request
 from quart import Response as QuartResponse
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from jqmaster.server.http.entrance import MAX_CONTENT_LENGTH, Bounds, Entrance
+from jqmaster.server.http.entrance import MAX_CONTENT_LENGTH, Entrance, RequestBounds
 from jqmaster.server.http.routes import ROUTE, ROUTES, Response, Scope, answered, refusal, respond
 from jqmaster.server.http.ui import add_ui
 from jqmaster.server.http_error import HttpError, internal
@@ -25,7 +25,7 @@ def create_app(
     max_content_length: int = MAX_CONTENT_LENGTH,
     fast: bool = True,
     hosts: Collection[str] | None = None,
-    bounds: Bounds | None = None,
+    bounds: RequestBounds | None = None,
 ) -> Quart:
     """The HTTP API over `master`, an ASGI application. It neither starts nor stops any of the master's parts.
 
@@ -53,7 +53,7 @@ def create_app(
     add_ui(app)
     app.after_request(_of_others(master))
     app.register_error_handler(Exception, _on_error(master))
-    entrance = Entrance(app.asgi_app, master, bounds or Bounds(), max_content_length, hosts, fast)
+    entrance = Entrance(app.asgi_app, master, bounds or RequestBounds(), max_content_length, hosts, fast)
     app.asgi_app = entrance  # type: ignore[method-assign, assignment]
     return app
 

@@ -28,7 +28,7 @@ _ORIGIN = re.compile(r"\A\w+://[^/]*")
 
 
 @dataclass
-class Bounds:
+class RequestBounds:
     """What all requests of one master together may take. Who comes when there is no more is told so at once.
     `most_bytes`: of all bodies, from their coming until their requests are answered. `body_s`: how long one may take
     to come."""
@@ -43,7 +43,7 @@ class Entrance:
     them."""
 
     def __init__(
-        self, app: Asgi, master: Master, bounds: Bounds, longest: int, hosts: Collection[str] | None, fast: bool
+        self, app: Asgi, master: Master, bounds: RequestBounds, longest: int, hosts: Collection[str] | None, fast: bool
     ) -> None:
         self._app = app
         self._master = master
@@ -63,7 +63,7 @@ class Entrance:
             scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         route, _ = scope[ROUTE] = routes.find(scope["method"], path)
-        body = _Body(self._bounds)
+        body = _RequestBody(self._bounds)
         try:
             message = await self._let_in(route, body, scope, receive, send)
             if message is None:
@@ -83,7 +83,7 @@ class Entrance:
             body.release()
             self._master.streams -= scope.get(STREAM, 0)
 
-    async def _let_in(self, route: Route | None, body: _Body, scope: Scope, receive: Receive, send: Send) -> Any:
+    async def _let_in(self, route: Route | None, body: _RequestBody, scope: Scope, receive: Receive, send: Send) -> Any:
         """The message with the whole body; None where the request was refused, or its client has left."""
         refused_at = None
         try:
@@ -107,7 +107,7 @@ class Entrance:
             why = f"this master does not answer to {name!a}: start it with --allowed-hosts for that"
             raise HttpError(403, "FORBIDDEN", why)
         if may_change(scope["method"], route) and origin.is_foreign(scope["headers"]):
-            raise HttpError(403, "FORBIDDEN", "pages of other sites may not change anything here")
+            raise HttpError(403, "FORBIDDEN", "cross-origin request refused")
 
     async def _respond(self, route: Route, scope: Scope, body: bytes, receive: Receive) -> Response | None:
         """None where the client has left meanwhile."""
@@ -129,10 +129,10 @@ def may_change(method: str, route: Route | None) -> bool:
     return origin.may_change(method) or (route is not None and not route.reads)
 
 
-class _Body:
+class _RequestBody:
     """One that comes, of `counted` bytes so far beside what is small."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: RequestBounds) -> None:
         self._bounds = bounds
         self._counted = 0
 

@@ -54,7 +54,7 @@ def poke(master: Master, worker: object) -> None:
 async def register(master: Master, request: Request) -> Reply:
     """`POST /worker`: `{name, queues, url?, max_jobs?, secrets?, …}`."""
     body = _body(request)
-    # The engine knows `key` too, which is the master's own business.
+    # The engine knows `key` too, which is set by the server only.
     refuse_unknown(body, _REGISTER_FIELDS)
     is_registered = body.get("announce") is not True
     if request.who.key_id and is_registered:
@@ -114,7 +114,7 @@ async def heartbeat(master: Master, request: Request) -> Reply:
     worker = worker_of(request, body)
     is_registered = isinstance(worker, str) and _REGISTERED.fullmatch(worker) is not None
     spec = {**body, "worker": worker, "jobs": jobs, **({"control": True} if is_registered else {})}
-    # The engine knows `control` too, which is the master's own business.
+    # The engine knows `control` too, which is set by the server only.
     refuse_unknown(body, ("jobs", "worker"))
     reply = await master.engine.call("heartbeat", pack_spec(spec), *blobs)
     answers, asked = (reply[0], reply[1].decode()) if is_registered else (reply, "")
@@ -198,7 +198,7 @@ async def pick(master: Master, request: Request) -> Reply:
     worker = worker_of(request, body)
     timeout_s = _PICK.wait_s(body)
     body.pop("timeout", None)
-    # The engine knows `wait` too, which is the master's own business: a client waits with `timeout`.
+    # The engine knows `wait` too, which is set by the server only: a client waits with `timeout`.
     refuse_unknown(body, _PICK_FIELDS)
     spec = {**body, "worker": worker}
     refuse_draining(master)

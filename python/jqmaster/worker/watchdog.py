@@ -45,7 +45,7 @@ class Watched(NamedTuple):
         await source.stop()
 
 
-class Watch:
+class Watchdog:
     """Of the process whose main thread runs `loop`. `stop()` is called in the loop at the first signal; a second one
     ends the process at once, and so does the end of `grace_s` and `LEAVE_S`."""
 

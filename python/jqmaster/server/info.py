@@ -19,7 +19,7 @@ _PATIENCE_S = 1.0
 
 
 @dataclass
-class Standing:
+class ServerInfo:
     """`environment` and its color are shown in the web UI, so that nobody takes one system for another."""
 
     redis: str = ""

@@ -1,7 +1,7 @@
-"""What each worker may take up of a master, and when one that fails is left alone for a while.
+"""What each worker may take up of a master, and when state that fails is left alone for a while.
 
 A worker that hangs keeps its deliveries until their leases lapse. So each may have as many under way as are free
-for all others: one has at most a half, of two that fill up together each a third, of n each one in n + 1. One that
+for all others: state has at most a half, of two that fill up together each a third, of n each state in n + 1. One that
 fails again and again is given nothing for a while (a breaker), then a single job, and after each that fails twice as
 long nothing.
 """
@@ -26,7 +26,7 @@ MOST_WITHOUT = 200  # that `assign` takes
 
 
 @dataclass(slots=True)
-class _Standing:
+class _WorkerState:
     url: str
     under_way: int = 0
     failures: int = 0  # in a row
@@ -36,7 +36,7 @@ class _Standing:
     said: float = -SAY_EVERY_S
 
 
-class Bounds:
+class Breakers:
     """`take` before each delivery and `done` after it; `without` says whom to pass over meanwhile. `again` is called
     when that may have changed."""
 
@@ -45,76 +45,76 @@ class Bounds:
         self._what = what
         self._meters = meters
         self._again = again
-        self._known: dict[str, _Standing] = {}
+        self._known: dict[str, _WorkerState] = {}
         self._under_way = 0
         self._is_bounded = False
 
     def without(self) -> list[str]:
         """Ids of workers that get nothing now."""
         now = time.monotonic()
-        for worker, one in list(self._known.items()):
-            if one.pause_s and not one.under_way and now > one.until + max(FORGET_S, one.pause_s):
+        for worker, state in list(self._known.items()):
+            if state.pause_s and not state.under_way and now > state.until + max(FORGET_S, state.pause_s):
                 self._forget(worker)
         self._is_bounded = False
-        return [worker for worker, one in self._known.items() if self._is_out(worker, one, now)][:MOST_WITHOUT]
+        return [worker for worker, state in self._known.items() if self._is_out(worker, state, now)][:MOST_WITHOUT]
 
     def out_s(self, worker: str) -> float | None:
         """For how many seconds more it gets nothing, 0 when that is not known; None: it may get something."""
-        one, now = self._known.get(worker), time.monotonic()
-        if one is None or not self._is_out(worker, one, now):
+        state, now = self._known.get(worker), time.monotonic()
+        if state is None or not self._is_out(worker, state, now):
             return None
-        return max(0.0, one.until - now)
+        return max(0.0, state.until - now)
 
     def take(self, worker: str, url: str) -> bool:
-        """Note a delivery. False: it must not be, as one that is to show whether the worker is well is under way."""
-        one = self._known.setdefault(worker, _Standing(url))
-        if one.pause_s and one.under_way:
+        """Note a delivery. False: it must not be, as state that is to show whether the worker is well is under way."""
+        state = self._known.setdefault(worker, _WorkerState(url))
+        if state.pause_s and state.under_way:
             return False
-        one.is_trial = one.pause_s > 0
-        one.under_way += 1
+        state.is_trial = state.pause_s > 0
+        state.under_way += 1
         self._under_way += 1
         return True
 
     def done(self, worker: str, trouble: str | None) -> None:
         """A delivery has ended. `trouble`: what was wrong with the worker; None, nothing that is its fault."""
-        one = self._known[worker]
-        one.under_way -= 1
+        state = self._known[worker]
+        state.under_way -= 1
         self._under_way -= 1
-        was_trial, one.is_trial = one.is_trial, False
+        was_trial, state.is_trial = state.is_trial, False
         if trouble is None:
-            if one.pause_s:
-                log.warning("%s %s at %s is well again, jobs are pushed to it", self._what, worker, one.url)
-            one.failures, one.pause_s = 0, 0.0
+            if state.pause_s:
+                log.warning("%s %s at %s recovered; pushing resumed", self._what, worker, state.url)
+            state.failures, state.pause_s = 0, 0.0
             self._meters.breakers.pop(worker, None)
-            if not one.under_way:
+            if not state.under_way:
                 self._forget(worker)
-        elif not one.pause_s or was_trial:
-            one.failures += 1
-            if one.failures >= FAILURES:
-                self._leave_alone(worker, one, trouble)
+        elif not state.pause_s or was_trial:
+            state.failures += 1
+            if state.failures >= FAILURES:
+                self._leave_alone(worker, state, trouble)
         if self._is_bounded:
             self._again()
 
-    def _leave_alone(self, worker: str, one: _Standing, trouble: str) -> None:
-        one.pause_s = min(one.pause_s * 2 or FIRST_PAUSE_S, MOST_PAUSE_S)
-        one.until = time.monotonic() + one.pause_s
-        self._meters.breakers[worker] = f"{one.failures} deliveries to {one.url} in a row failed: {trouble}"
+    def _leave_alone(self, worker: str, state: _WorkerState, trouble: str) -> None:
+        state.pause_s = min(state.pause_s * 2 or FIRST_PAUSE_S, MOST_PAUSE_S)
+        state.until = time.monotonic() + state.pause_s
+        self._meters.breakers[worker] = f"{state.failures} deliveries to {state.url} in a row failed: {trouble}"
         log.warning(
-            "%s %s is pushed nothing for %g s: %s", self._what, worker, one.pause_s, self._meters.breakers[worker]
+            "circuit open for %g s: %s %s: %s", state.pause_s, self._what, worker, self._meters.breakers[worker]
         )  # fmt: skip
-        asyncio.get_running_loop().call_later(one.pause_s, self._again)
+        asyncio.get_running_loop().call_later(state.pause_s, self._again)
 
-    def _is_out(self, worker: str, one: _Standing, now: float) -> bool:
-        if one.pause_s:
-            return one.under_way > 0 or now < one.until
-        if one.under_way < self._most - self._under_way or not one.under_way:
+    def _is_out(self, worker: str, state: _WorkerState, now: float) -> bool:
+        if state.pause_s:
+            return state.under_way > 0 or now < state.until
+        if state.under_way < self._most - self._under_way or not state.under_way:
             return False
         self._is_bounded = True
-        if now >= one.said + SAY_EVERY_S:
-            one.said = now
+        if now >= state.said + SAY_EVERY_S:
+            state.said = now
             log.warning(
                 "%s %s at %s has %d of %d deliveries under way; the rest is left to others",
-                self._what, worker, one.url, one.under_way, self._most,
+                self._what, worker, state.url, state.under_way, self._most,
             )  # fmt: skip
         return True
 

@@ -27,11 +27,11 @@ NEVER = _networks(
 _TRANSLATED = _networks("64:ff9b::/96", "64:ff9b:1::/48")  # NAT64: well known, and local
 
 
-class Barred(OSError):
+class EgressDenied(OSError):
     """There no connection is made."""
 
 
-class Reach:
+class Egress:
     """Networks and names to which connections may be made. `any_host`: to all but `NEVER`."""
 
     def __init__(self, networks: Iterable[Network] = NEAR, names: Collection[str] = (), any_host: bool = False) -> None:
@@ -40,7 +40,7 @@ class Reach:
         self._any_host = any_host
 
     @classmethod
-    def of(cls, text: str) -> Reach:
+    def of(cls, text: str) -> Egress:
         """Networks, addresses and names of hosts with commas between; `*` for any. Raises ValueError."""
         networks: list[Network] = []
         names = []
@@ -65,10 +65,10 @@ class Reach:
         return named or any(found in network for network in self._networks)
 
     def open(self, host: str, where: Any) -> socket.socket:
-        """A socket for a connection to `where`, as the name service told it. Raises Barred."""
+        """A socket for a connection to `where`, as the name service told it. Raises EgressDenied."""
         family, kind, protocol, _, address = where
         if not self.may(host, address[0]):
-            raise Barred(f"this master may not push to {host} at {address[0]}")
+            raise EgressDenied(f"this master may not push to {host} at {address[0]}")
         return socket.socket(family, kind, protocol)
 
 

@@ -16,8 +16,8 @@ from aiohttp import web
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
-from jqmaster.server import bounds
-from jqmaster.server.bounds import FAILURES, Bounds
+from jqmaster.server import breakers
+from jqmaster.server.breakers import FAILURES, Breakers
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.meters import Meters
 from jqmaster.server.overview import Overview
@@ -105,7 +105,7 @@ async def test_one_that_fails_is_left_alone_and_tried_again(
         assert failing.pauses[0] > 0.9 and failing.pauses[1] > 1.9
         assert failing.times[-1] - failing.times[-2] > 1.9  # a trial is one job
         assert stub.id in dispatch.meters.breakers and "401" in dispatch.meters.breakers[stub.id]
-        assert f"worker {stub.id} is pushed nothing for 2 s" in caplog.text
+        assert f"circuit open for 2 s: worker {stub.id}" in caplog.text
         overview = Overview(engine, meters=dispatch.meters)
         alerts = msgpack.unpackb(await overview.document())["alerts"]
         assert ("warning", stub.id) in [(one["level"], one["about"]) for one in alerts if one["check"] == "workers"]
@@ -114,7 +114,7 @@ async def test_one_that_fails_is_left_alone_and_tried_again(
         for job in jobs:
             await until(engine, job, "running")
         await eventually(lambda: not dispatch.meters.breakers)
-        assert "is well again" in caplog.text
+        assert "recovered; pushing resumed" in caplog.text
         stop.cancel()
 
 
@@ -128,7 +128,7 @@ async def keep_alive(engine: Engine, stub: StubWorker) -> None:
 # -- pieces ---------------------------------------------------------------------------------------
 
 
-async def failed(of: Bounds, times: int) -> None:
+async def failed(of: Breakers, times: int) -> None:
     for _ in range(times):
         assert of.take("w", "http://w")
         of.done("w", "boom")
@@ -136,9 +136,9 @@ async def failed(of: Bounds, times: int) -> None:
 
 async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(bounds.time, "monotonic", lambda: now)
+    monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
     meters = Meters()
-    of = Bounds(100, meters, lambda: None)
+    of = Breakers(100, meters, lambda: None)
     await failed(of, FAILURES - 1)
     assert of.without() == []
     pauses = []
@@ -152,7 +152,7 @@ async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing() -> None:
-    of = Bounds(100, Meters(), lambda: None)
+    of = Breakers(100, Meters(), lambda: None)
     for _ in range(20):
         of.take("w", "http://w")
     for _ in range(20):
@@ -165,17 +165,17 @@ async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing(
 
 async def test_who_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(bounds.time, "monotonic", lambda: now)
+    monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
     meters = Meters()
-    of = Bounds(100, meters, lambda: None)
+    of = Breakers(100, meters, lambda: None)
     await failed(of, FAILURES)
     assert list(meters.breakers) == ["w"]
-    now += 1 + bounds.FORGET_S + 1
+    now += 1 + breakers.FORGET_S + 1
     assert of.without() == [] and meters.breakers == {} and of._known == {}
 
 
 async def test_something_is_left_when_many_hang_together() -> None:
-    of = Bounds(100, Meters(), lambda: None)
+    of = Breakers(100, Meters(), lambda: None)
     ids = [str(number) for number in range(60)]
     while takers := [one for one in ids if one not in of.without()]:
         for one in takers:

@@ -10,14 +10,14 @@ from jqmaster.connection.wake import WINDOW_MS, Channel
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.server import delivery
-from jqmaster.server.delivery import Assigned
+from jqmaster.server.delivery import PushJob
 
 CHANNEL = "push"
 # The next due moment may be known to one master alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
 
 
-class Desk:
+class Assigner:
     """What dispatch needs of a namespace."""
 
     def __init__(self, engine: Engine, redis: redis_asyncio.Redis, master: str, secrets: Sequence[str]) -> None:
@@ -27,7 +27,7 @@ class Desk:
         self._secrets = secrets
         self._request = new_request()
 
-    async def take(self, limit: int, without: Callable[[], Sequence[str]]) -> tuple[int, list[Assigned]]:
+    async def take(self, limit: int, without: Callable[[], Sequence[str]]) -> tuple[int, list[PushJob]]:
         """Jobs that were started on registered workers, and when there are more, as `assign` tells. `without`: whom to
         pass over, asked for with each look."""
         wait = {"on": CHANNEL, "ms": WINDOW_MS}
