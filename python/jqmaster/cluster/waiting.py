@@ -39,20 +39,12 @@ class _Views:
     def __init__(self, count: int) -> None:
         self.looked_at = [-math.inf] * count
         self.quiet_until = [-math.inf] * count
-        self.ready_at = [math.inf] * count  # when something becomes ready by time alone
 
     def note(self, number: int, reply: Reply, quiet_s: float) -> None:
         """What a look there has found: jobs, and there may be more; or nothing for so long."""
-        now, next_ms = time.monotonic(), reply[0]
-        is_quiet = len(reply) == 1 and next_ms != 0
-        self.looked_at[number] = now
-        self.quiet_until[number] = now + quiet_s if is_quiet else -math.inf
-        self.ready_at[number] = now + next_ms / 1000 if is_quiet and next_ms > 0 else math.inf
-
-    def next_ms(self) -> int:
-        """When something becomes ready by time alone, from now; -1 for never."""
-        soonest = min(self.ready_at)
-        return -1 if soonest == math.inf else max(1, round((soonest - time.monotonic()) * 1000))
+        self.looked_at[number] = time.monotonic()
+        is_quiet = len(reply) == 1 and reply[0] != 0
+        self.quiet_until[number] = time.monotonic() + quiet_s if is_quiet else -math.inf
 
 
 class _Wish:
@@ -146,22 +138,20 @@ class ClusterWaiting:
         view, called = wish.view(worker), set[int]() if first is None else {first}
         try:
             while not self._stopping.is_set():
-                is_more, sleeps = False, time.monotonic() < deadline
+                moments, sleeps = [], time.monotonic() < deadline
                 for number in self._in_order(view, called, self._answered.get(spec["request"])):
                     called.discard(number)
                     reply = await self._look(wish, number, spec, sleeps=sleeps)
                     if len(reply) > 1:
                         wish.channels[number].wake_same(worker)
                         return [0, *reply[1:]]  # others may have more
-                    is_more = is_more or not reply[0]
+                    moments.append(reply[0])
                 if min(self._failures):
                     raise Unavailable("no partition of the cluster answers")
-                if is_more and not is_own:
-                    return [0]  # none of the jobs of this request runs any more, which it says for ever
-                if is_more:
+                if 0 in moments and is_own:
                     spec["request"] = new_request()
-                elif not sleeps:
-                    return [view.next_ms()]
+                elif 0 in moments or not sleeps:  # 0: none of the jobs of this request runs any more, also later
+                    return [min((next_ms for next_ms in moments if next_ms >= 0), default=-1)]
                 else:
                     await self._sleep(wish, view, worker, deadline, called)
             return list(NOTHING)

@@ -27,7 +27,7 @@ def test_commands(nodes: RedisCluster, name: str) -> None:
         run(nodes, name, "enqueue", "mail", json.dumps({"customer": customer}))
     queue = json.loads(run(nodes, name, "queues", "show", "mail", "--json"))
     assert (queue["queued"], queue["settings"]) == (3, {"route": "argument.customer"})
-    limit = ["constraints", "set", "c", '{"queue": "mail"}', "--concurrency", "1"]
+    limit = ["limits", "set", "c", '{"queue": "mail"}', "--concurrency", "1"]
     assert "c" in run(nodes, name, *limit, "--by", "argument.customer")
     run(nodes, name, *limit, code=2)
     assert run(nodes, name, "jobs", "--queue", "mail").count("queued") == 3
