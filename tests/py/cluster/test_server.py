@@ -88,7 +88,7 @@ async def _has_ended(http: aiohttp.ClientSession, bulk: str) -> bool:
 
 async def test_webhooks_are_told_of_ends_in_all_partitions(http: aiohttp.ClientSession, jq: Cluster) -> None:
     async with listening(answers(200)) as stub:
-        await jq.subscribe("w", f"{stub.url}/job", {"name": "a"}, on=["cancelled"])
+        await jq.subscribe("w", f"{stub.url}/hook", {"name": "a"}, on=["cancelled"])
         ids = [job for key in KEYS.values() for job in await add(jq, {"unique": key})]
         await jq.cancel(ids)
         await eventually(lambda: len(stub.raw) == 6)
