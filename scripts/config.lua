@@ -1,6 +1,6 @@
 -- Shows and changes a namespace's settings.
 --
--- @arg    set       Settings?          new values, all of them or none
+-- @arg    set       ConfigChange?        new values, all of them or none
 -- @arg    unset     list<text>?        settings that have their defaults again
 -- @arg    describe  flag?              what there is to set, instead of the values
 -- @arg    actor     actor?

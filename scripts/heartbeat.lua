@@ -3,7 +3,7 @@
 -- The reply has for each job the ms of the renewed lease, LOST, or CANCELLED.
 --
 -- @arg    worker     worker
--- @arg    jobs       list<Lease> 0..1000   [id, token], or with what the job says of itself [id, token, notes]
+-- @arg    jobs       NotedLeases 0..1000   [id, token], or with what the job says of itself [id, token, notes]
 -- @arg    control    flag?                 what is asked of the worker as well: quiet, stop or ""
 -- @arg    arguments  list<value>?          arguments for next attempts, which notes name by their place
 -- @argv   spec, arguments...
@@ -15,7 +15,7 @@
 -- @role   worker
 -- @bound  any
 -- @over   heartbeat
--- @http   POST /worker/heartbeat (worker, jobs) -> Beat
+-- @http   POST /worker/heartbeat (worker, jobs?) -> Beat
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

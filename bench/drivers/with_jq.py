@@ -35,9 +35,9 @@ async def serve() -> None:
 async def prepare() -> None:
     if jq.url.startswith("http"):
         return  # the server has loaded the scripts
-    from jqmaster.cluster.opening import opened
+    from jqmaster.cluster.opening import Opened
 
-    namespace = opened(jq.url, jq.namespace)
+    namespace = Opened(jq.url, jq.namespace)
     await namespace.load()
     await namespace.close()
 

@@ -27,7 +27,7 @@ Yes = Annotated[bool, option("do not ask", name=["--yes", "-y"])]
 
 @Parameter(name="*", group="Where to ask")
 @dataclass
-class Where:
+class Destination:
     """What the command line says of it, before the environment has its say."""
 
     url: Annotated[str | None, option("a master, http://…, or a Redis, as --redis; or JQ_URL")] = None
@@ -77,7 +77,7 @@ class Where:
         return Place(first, self.namespace or NAMESPACE, self.form, self.key_file)
 
 
-current: ContextVar[Where] = ContextVar("where")
+current: ContextVar[Destination] = ContextVar("where")
 
 
 def connect(*, creates: bool = False, into: bool = False) -> Client:

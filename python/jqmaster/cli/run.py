@@ -15,7 +15,7 @@ from cyclopts import App, CycloptsError, Group, Parameter, UnusedCliTokensError
 from cyclopts.config import Env
 
 from jqmaster.cli.place import LOCAL
-from jqmaster.cli.reach import Where, current, tell
+from jqmaster.cli.reach import Destination, current, tell
 from jqmaster.cli.status import CODES, EXIT_FAILED, EXIT_OK, Refused
 from jqmaster.connection.url import without_passwords
 from jqmaster.errors import JQError, Unauthorized
@@ -79,9 +79,9 @@ def build(only: str | None = None) -> App:
 
 def _runner(app: App):  # type: ignore[no-untyped-def]
     def run(
-        *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)], where: Where | None = None
+        *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)], where: Destination | None = None
     ) -> int:
-        where = where or Where()
+        where = where or Destination()
         token = current.set(where)
         try:
             with where.stack:

@@ -13,7 +13,7 @@ from jqmaster.cli.kinds import Duration, option
 from jqmaster.cli.place import NAMESPACE
 from jqmaster.cli.reach import as_json, connect, current
 from jqmaster.cli.status import Refused, Replies
-from jqmaster.manifest.operation import ROLES, Role
+from jqmaster.manifest.contract import ROLES, Role
 
 config = App(name="config")
 keys = App(name="keys")

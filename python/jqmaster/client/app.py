@@ -42,23 +42,23 @@ class JQ(Registry):
 
     # -- working ----------------------------------------------------------------------------------
 
-    def worker(self, queues: Sequence[str] | None = None, *, concurrency: int = 8, **given: Any) -> AppWorker:
+    def worker(self, queues: Sequence[str] | None = None, *, concurrency: int = 8, **options: Any) -> AppWorker:
         """A worker for this object's jobs: `.run()` until SIGTERM, or `await .serve(stop)`.
 
-        `queues`: default all those of its jobs. `given`: fields of `jqmaster.worker.run.WorkOptions`, such as
+        `queues`: default all those of its jobs. `options`: fields of `jqmaster.worker.run.WorkOptions`, such as
         `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; `threads` and `processes`, slots
         beside `concurrency` for plain functions and for those with `process=True`, whose queues are their own then;
         and when such a process makes room for a fresh one: after `process_jobs` jobs, above `process_memory` bytes.
         """
         from jqmaster.client.worker import AppWorker
 
-        return AppWorker(self, queues, concurrency=concurrency, **given)
+        return AppWorker(self, queues, concurrency=concurrency, **options)
 
-    def run(self, queues: Sequence[str] | None = None, **given: Any) -> int:
+    def run(self, queues: Sequence[str] | None = None, **options: Any) -> int:
         """Run a worker until SIGTERM or SIGINT; returns the process's exit code. As `worker`."""
-        return self.worker(queues, **given).run()
+        return self.worker(queues, **options).run()
 
-    def burst(self, queues: Sequence[str] | None = None, **given: Any) -> int:
+    def burst(self, queues: Sequence[str] | None = None, **options: Any) -> int:
         """Work until nothing is left to run, retries included, which come at once; returns the number of attempts.
         For tests: raises what made a job fail for good, several as an ExceptionGroup.
 
@@ -66,13 +66,13 @@ class JQ(Registry):
         """
         from jqmaster.client.burst import burst
 
-        return burst(self, queues, **given)
+        return burst(self, queues, **options)
 
-    async def aburst(self, queues: Sequence[str] | None = None, **given: Any) -> int:
+    async def aburst(self, queues: Sequence[str] | None = None, **options: Any) -> int:
         """As `burst`."""
         from jqmaster.client.burst import aburst
 
-        return await aburst(self, queues, **given)
+        return await aburst(self, queues, **options)
 
     @contextmanager
     def immediate(self, *, raises: bool = True) -> Iterator[None]:

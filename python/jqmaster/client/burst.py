@@ -23,9 +23,9 @@ LOOK_S = 0.2
 GONE_S = 5.0
 
 
-def burst(jq: Registry, queues: Sequence[str] | None = None, **given: Any) -> int:
+def burst(jq: Registry, queues: Sequence[str] | None = None, **options: Any) -> int:
     """See `JQ.burst`."""
-    return outside_of_loops(aburst(jq, queues, **given))
+    return outside_of_loops(aburst(jq, queues, **options))
 
 
 async def aburst(
@@ -155,8 +155,8 @@ class _Burst(EngineSource):
         """Make jobs that wait for their time ready; whether there were any."""
         moved = False
         for state in self._states:
-            found = [one["id"] async for one in self._jq.ajobs(brief=True, status=state) if self._serves(one["queue"])]
-            moved = "queued" in await self._jq.achange(found, delay=0) or moved
+            ids = [job["id"] async for job in self._jq.ajobs(brief=True, status=state) if self._serves(job["queue"])]
+            moved = "queued" in await self._jq.achange(ids, delay=0) or moved
         return moved
 
 

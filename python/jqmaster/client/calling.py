@@ -81,7 +81,7 @@ def _keyed(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
 def _key(key: Any) -> Any:
     if isinstance(key, dict):
         key = list(key.items())
-    return tuple(_key(one) for one in key) if isinstance(key, list | tuple) else key
+    return tuple(_key(part) for part in key) if isinstance(key, list | tuple) else key
 
 
 def _native(value: Any) -> Any:
@@ -129,14 +129,14 @@ class Signature:
         self._annotations = Annotations(function, self._signature)
         self._strict = strict
         parameters = self._signature.parameters.values()
-        self._by_name = all(one.kind in _NAMED or one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
-        self._plain = all(one.kind in _NAMED for one in parameters)
-        self._names = [one.name for one in parameters if one.kind is _NAMED[0]]
-        self._positional = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, _NAMED[0])]
-        self._known = {one.name for one in parameters}
-        self._required = {one.name for one in parameters if one.default is one.empty} if self._plain else set()
-        self._spread = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
-        self._rest = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), "")
+        self._by_name = all(param.kind in _NAMED or param.kind is inspect.Parameter.VAR_KEYWORD for param in parameters)
+        self._plain = all(param.kind in _NAMED for param in parameters)
+        self._names = [param.name for param in parameters if param.kind is _NAMED[0]]
+        self._positional = [param.name for param in parameters if param.kind in (param.POSITIONAL_ONLY, _NAMED[0])]
+        self._known = {param.name for param in parameters}
+        self._required = {param.name for param in parameters if param.default is param.empty} if self._plain else set()
+        self._spread = next((param.name for param in parameters if param.kind is param.VAR_KEYWORD), "")
+        self._rest = next((param.name for param in parameters if param.kind is param.VAR_POSITIONAL), "")
         self.is_settled = False
         """Whether all annotations could be evaluated."""
         with contextlib.suppress(NameError):  # its module may define it later
@@ -153,7 +153,7 @@ class Signature:
         if self._by_name:
             return frozenset(self._known)
         parameters = self._signature.parameters.values()
-        return frozenset(one.name for one in parameters if one.kind is one.KEYWORD_ONLY) | {POSITIONAL}
+        return frozenset(param.name for param in parameters if param.kind is param.KEYWORD_ONLY) | {POSITIONAL}
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -166,8 +166,8 @@ class Signature:
             return self._types
         except NameError as error:
             if not self._strict:
-                found: Types = _typed().types_of(self._annotations, strict=False, last=True)
-                return found
+                types: Types = _typed().types_of(self._annotations, strict=False, last=True)
+                return types
             advice = "have its module know it before the first job is made, not only type checkers"
             raise Unfit(f"{error}; {advice}") from None
 
@@ -207,26 +207,26 @@ class Signature:
         if not self.types.parameters:
             return args, kwargs
         names = [*self._positional, *[self._rest] * len(args)]
-        positional = tuple(self._made(name, one) for name, one in zip(names, args, strict=False))
-        return positional, {name: self._made(name, one) for name, one in kwargs.items()}
+        positional = tuple(self._made(name, argument) for name, argument in zip(names, args, strict=False))
+        return positional, {name: self._made(name, argument) for name, argument in kwargs.items()}
 
     @functools.cached_property
     def _types(self) -> Types:
         if self._annotations.are_plain:
             return Types()
         try:
-            found: Types = _typed().types_of(self._annotations, strict=self._strict)
+            types: Types = _typed().types_of(self._annotations, strict=self._strict)
         except NotInstalled:
             if self._strict:
                 raise
-            found = Types()  # the serializer may know them
+            types = Types()  # the serializer may know them
         self._annotations.forget()
-        return found
+        return types
 
     def _sent(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            name: tuple(self._send(name, one) for one in value) if name == self._rest
-            else {key: self._send(key, one) for key, one in value.items()} if name == self._spread
+            name: tuple(self._send(name, part) for part in value) if name == self._rest
+            else {key: self._send(key, part) for key, part in value.items()} if name == self._spread
             else self._send(name, value)
             for name, value in arguments.items()
         }  # fmt: skip

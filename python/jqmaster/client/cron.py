@@ -35,20 +35,20 @@ def check(text: str) -> None:
         fields.insert(0, "0")
     if len(fields) != len(_FIELDS):
         raise ValueError(f"cron {text!r}: expected five fields or six, or one of {', '.join(sorted(_NAMED))}")
-    *_, days, months, _ = (_values(said, field) for said, field in zip(fields, _FIELDS, strict=True))
+    *_, days, months, _ = (_values(part, field) for part, field in zip(fields, _FIELDS, strict=True))
     is_either = fields[3][0] != "*" and fields[5][0] != "*"
     if not is_either and min(days) > max(_LONGEST[month - 1] for month in months):
         raise ValueError(f"cron {text!r}: there is no such day")
 
 
-def _values(said: str, field: _CronField) -> set[int]:
-    found: set[int] = set()
-    for entry in said.split(","):
+def _values(text: str, field: _CronField) -> set[int]:
+    numbers: set[int] = set()
+    for entry in text.split(","):
         values = _span(entry, field)
         if not values:
-            raise ValueError(f"cron: {field.name} {said!r} is not understood")
-        found.update(values)
-    return found
+            raise ValueError(f"cron: {field.name} {text!r} is not understood")
+        numbers.update(values)
+    return numbers
 
 
 def _span(entry: str, field: _CronField) -> range:

@@ -40,8 +40,10 @@ async def bring_limits(jq: Registry) -> None:
 
 
 def _all(jq: Registry) -> dict[str, Callable[[], Awaitable[object]]]:
-    limits = {f"limit {name}": partial(_bring_limit, jq, name, one) for name, one in jq.limits.items()}
-    schedules = {f"schedule {name}": partial(_bring_schedule, jq, name, *one) for name, one in jq.recurring.items()}
+    limits = {f"limit {name}": partial(_bring_limit, jq, name, declared) for name, declared in jq.limits.items()}
+    schedules = {
+        f"schedule {name}": partial(_bring_schedule, jq, name, *declared) for name, declared in jq.recurring.items()
+    }
     return {**limits, **schedules}
 
 

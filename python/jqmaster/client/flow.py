@@ -81,24 +81,24 @@ class Flow(Generic[R_co]):
         Raises as `Handle.result`. When one of the jobs before failed or was cancelled, that is the one it tells.
         """
         try:
-            found: Any = await handles.gather(
+            results: Any = await handles.gather(
                 self._ends, timeout, return_errors=False, at_once=self.link.waits, in_job=in_job
             )
         except JobError as error:
             if error.reason != "dependency":
                 raise
             raise await self._cause() or error from None
-        return found if self._is_list else found[0]  # type: ignore[no-any-return]
+        return results if self._is_list else results[0]  # type: ignore[no-any-return]
 
     async def aprogress(self) -> Progress:
         """How many of its jobs have ended."""
-        states = [one["status"] if one else "done" for one in await self._documents()]
+        states = [document["status"] if document else "done" for document in await self._documents()]
         return Progress(len(states), *(states.count(state) for state in ("done", "error", "cancelled", "skipped")))
 
     async def acancel(self, *, force: bool = False) -> int:
         """Cancel all that has not ended, callbacks included; how many jobs that were. `force` as of `Handle.cancel`.
         Of more than 1000 jobs in steps, those behind others first."""
-        ids = [one.id for one in reversed((*self.jobs, *self.callbacks))]
+        ids = [job.id for job in reversed((*self.jobs, *self.callbacks))]
         transport = await self.link.open()
         states = await batched(partial(transport.engine.cancel, force=force or None), ids)
         return sum(state not in ENDED and not state.isupper() for state in states)
@@ -109,22 +109,27 @@ class Flow(Generic[R_co]):
     def ids(self) -> FlowIds:
         """What `JQ.flow` makes it of again, in another program, too; it can be JSON."""
         jobs, callbacks = (
-            [(one.id, one.task.name if one.task else "") for one in some] for some in (self.jobs, self.callbacks)
+            [(job.id, job.task.name if job.task else "") for job in some] for some in (self.jobs, self.callbacks)
         )
         return {"jobs": jobs, "callbacks": callbacks, "ends": len(self._ends), "is_list": self._is_list}
 
     async def _documents(self) -> list[Document | None]:
         engine = (await self.link.open()).engine
-        return await batched(lambda ids: engine.get(*ids), self.jobs)
+        return await batched(lambda ids: engine.get(list(ids)), self.jobs)
 
     async def _cause(self) -> Exception | None:
         """What the first job has to say that went wrong by itself."""
-        for one in await self._documents():
-            if one and one["status"] == "cancelled":
-                return JobCancelled(one["id"])
-            if one and one["status"] == "error" and one.get("reason") != "dependency":
-                found = handles.unpacked(one, self.link.serializer)
-                return JobError(one["id"], found.get("reason", "other"), found.get("message", ""), found.get("error"))
+        for document in await self._documents():
+            if document and document["status"] == "cancelled":
+                return JobCancelled(document["id"])
+            if document and document["status"] == "error" and document.get("reason") != "dependency":
+                shown = handles.unpacked(document, self.link.serializer)
+                return JobError(
+                    document["id"],
+                    shown.get("reason", "other"),
+                    shown.get("message", ""),
+                    shown.get("error"),
+                )
         return None
 
 
@@ -177,11 +182,11 @@ class FlowMethods:
     def flow(self: Program, ids: FlowIds) -> Flow[Any]:
         """A flow by its `ids`. Its results are of the types that the functions are annotated to return which this
         object has. Asks nobody. Raises TypeError or KeyError for what are none."""
-        found = [
-            [Handle[Any](self.link, one, task=self.tasks.get(name)) for one, name in some]
+        groups = [
+            [Handle[Any](self.link, job_id, task=self.tasks.get(name)) for job_id, name in some]
             for some in (ids["jobs"], ids["callbacks"])
         ]
-        return Flow(self.link, found[0], found[1], ids["ends"], ids["is_list"])
+        return Flow(self.link, groups[0], groups[1], ids["ends"], ids["is_list"])
 
 
 def _enqueued(
@@ -221,7 +226,7 @@ def _after(before: Sequence[Call[Any]], call: Call[Any], copies: dict[Call[Any],
     """The call, made dependent on those before. What was given stays as it is: it may be used again."""
     options: JobOptions = {**call.options}
     own = options.get("depends") or ()
-    depends = [*(copies.get(one, one) if isinstance(one, Call) else one for one in own), *before]
+    depends = [*(copies.get(job, job) if isinstance(job, Call) else job for job in own), *before]
     if depends:
         options["depends"] = depends
     if before and options.get("if_failed") is None:

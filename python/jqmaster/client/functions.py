@@ -29,7 +29,7 @@ def _problem(function: Callable[..., Any]) -> str | None:
     if inspect.isclass(function):
         return f"expected a function, got the class {function.__qualname__}; decorate a function that makes one"
     called = (function, type(function).__call__)
-    if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in called):
+    if any(inspect.isgeneratorfunction(part) or inspect.isasyncgenfunction(part) for part in called):
         return "a generator has no result; return a list, or enqueue a job for each value"
     if inspect.isfunction(function) and _is_in_class(function.__qualname__):
         first = next(iter(inspect.signature(function).parameters), "")

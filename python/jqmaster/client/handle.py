@@ -150,8 +150,8 @@ class Handle(Reference, Generic[R_co]):
         if state == "skipped":
             raise JobSkipped(self.id)
         if state == "error":
-            found = await document(transport, self.link.serializer, self.id)
-            raise JobError(self.id, found.get("reason", "other"), found.get("message", ""), found.get("error"))
+            job = await document(transport, self.link.serializer, self.id)
+            raise JobError(self.id, job.get("reason", "other"), job.get("message", ""), job.get("error"))
         try:
             packed = await transport.result(self.id)
         except Expired:
@@ -242,7 +242,7 @@ class Handle(Reference, Generic[R_co]):
         if_failed: Literal["wait", "fail", "run", "only"] | None = None,
     ) -> str:
         """Change what it waits for, if it was never started; its state. Raises NotFound, Conflict."""
-        more, less = (None if one is None else ids_of(one) for one in (add, remove))
+        more, less = (None if jobs is None else ids_of(jobs) for jobs in (add, remove))
         return await (await self.link.open()).engine.depend(self.id, add=more, remove=less, if_failed=if_failed)
 
     async def akick(self, *, delay: Seconds | None = None) -> str:
@@ -293,7 +293,7 @@ Ids = str | Handle[Any] | Iterable[str | Handle[Any]]
 def ids_of(ids: Ids) -> list[str]:
     """Ids, of one job or several."""
     several = [ids] if isinstance(ids, str | Handle) else ids
-    return [one.id if isinstance(one, Handle) else one for one in several]
+    return [job.id if isinstance(job, Handle) else job for job in several]
 
 
 @contextmanager
@@ -314,23 +314,23 @@ async def document(transport: Transport, serializer: Serializer, job_id: str) ->
 
 async def _known(transport: Transport, job_id: str) -> Document:
     with _about(job_id):
-        [found] = await transport.engine.get(job_id)
-    if found is None:
+        [document] = await transport.engine.get([job_id])
+    if document is None:
         raise NotFound(f"no such job: {job_id}")
-    return found
+    return document
 
 
-def unpacked(found: Document, serializer: Serializer) -> Document:
-    """`found` with values instead of bytes. What cannot be read stays bytes."""
+def unpacked(document: Document, serializer: Serializer) -> Document:
+    """`document` with values instead of bytes. What cannot be read stays bytes."""
     for name in ("argument", "result", "error"):
         # Errors are packed by workers of any kind, as what MessagePack has.
         for reads in (serializer, calling.MessagePack()) if name == "error" else (serializer,):
-            if isinstance(found.get(name), bytes):
+            if isinstance(document.get(name), bytes):
                 try:
-                    found[name] = reads.loads(found[name])
+                    document[name] = reads.loads(document[name])
                 except ValueError:
                     pass
-    return found
+    return document
 
 
 async def gather(
@@ -340,16 +340,16 @@ async def gather(
     if isinstance(handles, Handle):
         raise TypeError("gather takes several handles")  # one is iterable, too
     if not at_once:
-        return [await _outcome(one.aresult(in_job=in_job), return_errors) for one in handles]
+        return [await _outcome(job.aresult(in_job=in_job), return_errors) for job in handles]
     deadline = None if timeout is None else time.monotonic() + timeout
     places = asyncio.Semaphore(AT_A_TIME)
 
-    async def one(handle: Handle[Any]) -> Any:
+    async def job(handle: Handle[Any]) -> Any:
         async with places:
             left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
             return await _outcome(handle.aresult(left_s, in_job=in_job), return_errors)
 
-    tasks = [asyncio.ensure_future(one(handle)) for handle in handles]
+    tasks = [asyncio.ensure_future(job(handle)) for handle in handles]
     try:
         return await asyncio.gather(*tasks)
     finally:

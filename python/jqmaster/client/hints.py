@@ -70,9 +70,9 @@ def is_plain(hint: Any, within: frozenset[int] = frozenset()) -> bool:
         return is_plain(named, within | {id(hint)})
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return all(type(one) in SCALARS for one in args)
+        return all(type(part) in SCALARS for part in args)
     if origin is not None:
-        return origin in (*_CONTAINERS, *_UNIONS) and all(is_plain(one, within) for one in args)
+        return origin in (*_CONTAINERS, *_UNIONS) and all(is_plain(part, within) for part in args)
     return hint in (Any, Never, NoReturn, LiteralString, None) or (isinstance(hint, type) and hint in _PLAIN)
 
 
@@ -94,9 +94,9 @@ class Annotations:
         while frame is not None and frame.f_globals is not self._names:
             frame = frame.f_back
         self._local = {} if frame is None or frame.f_locals is self._names else dict(frame.f_locals)
-        self._local |= {one.__name__: one for one in getattr(inner, "__type_params__", ())}
+        self._local |= {param.__name__: param for param in getattr(inner, "__type_params__", ())}
         self._signature = signature
-        self.none_by_default = {one.name for one in signature.parameters.values() if one.default is None}
+        self.none_by_default = {param.name for param in signature.parameters.values() if param.default is None}
 
     @property
     def are_plain(self) -> bool:
@@ -112,13 +112,13 @@ class Annotations:
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         """Names of parameters, and of keywords that `**more: Unpack[…]` names, each with its annotation."""
-        for one in self._signature.parameters.values():
-            if one.kind is one.VAR_KEYWORD and "Unpack" in str(one.annotation):
-                hint = self.evaluated(one.annotation)
+        for param in self._signature.parameters.values():
+            if param.kind is param.VAR_KEYWORD and "Unpack" in str(param.annotation):
+                hint = self.evaluated(param.annotation)
                 if get_origin(hint) is Unpack:
                     yield from get_type_hints(get_args(hint)[0], include_extras=True).items()
                     continue
-            yield one.name, one.annotation
+            yield param.name, param.annotation
 
     @property
     def result(self) -> Any:
@@ -129,10 +129,10 @@ class Annotations:
         if not isinstance(hint, str) and is_plain(hint):
             return hint
         holder = types.SimpleNamespace(__annotations__={"it": hint})
-        found = get_type_hints(holder, self._names, self._local, include_extras=True)["it"]
-        while get_origin(found) in (Required, NotRequired):
-            [found] = get_args(found)
-        return found
+        type_ = get_type_hints(holder, self._names, self._local, include_extras=True)["it"]
+        while get_origin(type_) in (Required, NotRequired):
+            [type_] = get_args(type_)
+        return type_
 
 
 def _innermost(function: Any) -> Any:
@@ -152,7 +152,7 @@ def _innermost(function: Any) -> Any:
 def of_result(hint: Any, follows: tuple[type, ...]) -> Any:
     """What a result is, whose function says with it what `follows`, or is awaited."""
     if get_origin(hint) in _UNIONS:
-        parts = tuple(of_result(one, follows) for one in get_args(hint))
+        parts = tuple(of_result(part, follows) for part in get_args(hint))
         return hint if parts == get_args(hint) else Union[parts]  # noqa: UP007
     if get_origin(hint) in (Awaitable, Coroutine):
         return of_result(get_args(hint)[-1], follows)
@@ -184,8 +184,8 @@ def parts_of(hint: Any) -> Iterator[Any]:
 def variables_of(hint: Any) -> Iterator[Any]:
     """The arguments of an annotation, down to the last, without its classes' fields."""
     yield hint
-    for one in get_args(hint) if get_origin(hint) is not Literal else ():
-        yield from variables_of(one)
+    for part in get_args(hint) if get_origin(hint) is not Literal else ():
+        yield from variables_of(part)
 
 
 def has_fields(kind: type) -> bool:
@@ -200,11 +200,11 @@ def has_fields(kind: type) -> bool:
 def names_of(kind: Any) -> list[str]:
     """The names of the fields of a class that `has_fields`."""
     if dataclasses.is_dataclass(kind):
-        return [one.name for one in dataclasses.fields(kind)]
+        return [field.name for field in dataclasses.fields(kind)]
     for mark in ("__struct_fields__", "__pydantic_fields__", "_fields"):
         if (names := getattr(kind, mark, None)) is not None:
             return list(names)
-    return [one.name for one in kind.__attrs_attrs__]
+    return [field.name for field in kind.__attrs_attrs__]
 
 
 def is_of_pydantic(part: Any) -> bool:

@@ -11,7 +11,7 @@ from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call
 from jqmaster.client.transport import Prepared
 from jqmaster.client.worker import Runner
-from jqmaster.engine.calls import given
+from jqmaster.engine.calling import given
 from jqmaster.engine.replies import Document, Enqueued, Note, job_of
 from jqmaster.errors import NotFound, Unavailable
 from jqmaster.worker.ending import FollowUp, new_job
@@ -91,7 +91,10 @@ class Memory:
         document |= {**spec, "id": job_id, "argument": call.argument}
         self._jobs[job_id] = document
         depends, policy = spec.get("depends", ()), spec.get("if_failed")
-        failed = next((one for one in depends if self._jobs.get(one, {}).get("status") == "error"), None)
+        failed = next(
+            (parent for parent in depends if self._jobs.get(parent, {}).get("status") == "error"),
+            None,
+        )
         if policy == "only" and failed is None:
             document["status"] = "skipped"
             return job_id

@@ -30,10 +30,10 @@ class Declared(NamedTuple):
     limits: Limits
 
 
-def declare(declared: dict[str, Declared], match: Match, given: LimitOptions) -> None:
+def declare(declared: dict[str, Declared], match: Match, options: LimitOptions) -> None:
     """Put a limit among those that are known. Raises TypeError or ValueError for one that cannot be."""
     matcher_of(match)
-    own = {**given}
+    own = {**options}
     limit_id = own.pop("id", None) or (match.name if isinstance(match, Task) else None)
     if not isinstance(limit_id, str):
         raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
@@ -56,10 +56,10 @@ def matcher_of(match: Match) -> Mapping[str, Any]:
     return match
 
 
-def limits_of(match: Match, given: Mapping[str, Any]) -> Limits:
+def limits_of(match: Match, options: Mapping[str, Any]) -> Limits:
     """Limits as the engine takes them. Raises TypeError for an option that does not exist, ValueError for a path that
     leads to no parameter of the task."""
-    named = known(given, Limits, "option of a limit")
+    named = known(options, Limits, "option of a limit")
     limits = with_seconds({name: value for name, value in named.items() if value is not None})
     if isinstance(match, Task):
         for name, path in _paths(limits):
@@ -70,7 +70,7 @@ def limits_of(match: Match, given: Mapping[str, Any]) -> Limits:
 def with_seconds(value: Any) -> Any:
     """With seconds instead of every `timedelta`, also inside of maps: `rate={"period": timedelta(…)}`."""
     if isinstance(value, Mapping):
-        return {name: with_seconds(one) for name, one in value.items()}
+        return {name: with_seconds(part) for name, part in value.items()}
     return options.seconds(value) if isinstance(value, timedelta) else value
 
 

@@ -78,7 +78,7 @@ class Link:
             _of_the_parent.append(dict(self._made))
             self._made.clear()
             self._pid = os.getpid()
-        for other in [one for one in list(self._made) if one.is_closed()]:
+        for other in [open_loop for open_loop in list(self._made) if open_loop.is_closed()]:
             self._made.pop(other, None)
         transport = self._make()
         made = self._made[loop] = _OpenTransport(transport, _closing(self._made, loop, transport))
@@ -107,10 +107,10 @@ def _end_all(made: dict[asyncio.AbstractEventLoop, _OpenTransport], pid: int) ->
     if pid != os.getpid():
         _of_the_parent.append(made)
         return
-    for loop, one in list(made.items()):
+    for loop, opened in list(made.items()):
         if loop.is_running():
             with contextlib.suppress(RuntimeError):
-                asyncio.run_coroutine_threadsafe(_end(one), loop)
+                asyncio.run_coroutine_threadsafe(_end(opened), loop)
 
 
 class Linked(Protocol):
@@ -135,12 +135,12 @@ def plain_each(method: Callable[Concatenate[S, P], AsyncIterator[T]]) -> Callabl
 
     @wraps(method)
     def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        found = method(self, *args, **kwargs)
+        items = method(self, *args, **kwargs)
         try:
-            while (one := self.link.run(_next(found))) is not _END:
-                yield one
+            while (item := self.link.run(_next(items))) is not _END:
+                yield item
         finally:
-            self.link.run(_close(found))
+            self.link.run(_close(items))
 
     return _named(call, method)
 
@@ -152,10 +152,10 @@ def _named(call: T, method: Callable[..., Any]) -> T:
     return call
 
 
-async def _next(found: AsyncIterator[T]) -> T:
-    return await anext(found, _END)
+async def _next(items: AsyncIterator[T]) -> T:
+    return await anext(items, _END)
 
 
-async def _close(found: AsyncIterator[Any]) -> None:
-    if isinstance(found, AsyncGenerator):
-        await found.aclose()
+async def _close(items: AsyncIterator[Any]) -> None:
+    if isinstance(items, AsyncGenerator):
+        await items.aclose()

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from jqmaster.client.handle import Ids, ids_of
 from jqmaster.engine import options
-from jqmaster.engine.calls import given
+from jqmaster.engine.calling import given
 from jqmaster.engine.options import Seconds, Where, known
 from jqmaster.engine.replies import Document, Page
 
@@ -23,18 +23,18 @@ def in_seconds(duration: Seconds | None) -> float | None:
     return None if duration is None else options.seconds(duration)
 
 
-async def each(ask: Listing, count: int = PAGE) -> AsyncIterator[Document]:
+async def each(ask: Listing, count: int = PAGE) -> AsyncIterator[Any]:
     page = await ask(cursor=None, count=count)
     while True:
-        for one in page.documents:
-            yield one
+        for document in page.documents:
+            yield document
         if not page.cursor:
             return
         page = await ask(cursor=page.cursor, count=count)
 
 
-async def all_of(ask: Listing, count: int = PAGE) -> list[Document]:
-    return [one async for one in each(ask, count)]
+async def all_of(ask: Listing, count: int = PAGE) -> list[Any]:
+    return [row async for row in each(ask, count)]
 
 
 async def documents(page: Awaitable[Page]) -> list[Document]:
@@ -42,11 +42,11 @@ async def documents(page: Awaitable[Page]) -> list[Document]:
 
 
 async def batched(call: Callable[[list[str]], Awaitable[Sequence[Any]]], ids: Ids) -> list[Any]:
-    found: list[Any] = []
+    results: list[Any] = []
     wanted = ids_of(ids)
     for start in range(0, len(wanted), BATCH):
-        found += await call(wanted[start : start + BATCH])
-    return found
+        results += await call(wanted[start : start + BATCH])
+    return results
 
 
 async def kick_all(kick: Callable[..., Awaitable[tuple[int, bool]]], delay: Seconds | None) -> int:
@@ -60,7 +60,7 @@ async def kick_all(kick: Callable[..., Awaitable[tuple[int, bool]]], delay: Seco
 
 def conditions(where: Where) -> dict[str, Any]:
     """`where` as the engine takes it. Raises TypeError for a condition that does not exist."""
-    found = given(**known(where, Where, "condition"))
-    if not isinstance(found.get("status", ""), str):
-        found["status"] = list(found["status"])
-    return found
+    fields = given(**known(where, Where, "condition"))
+    if not isinstance(fields.get("status", ""), str):
+        fields["status"] = list(fields["status"])
+    return fields

@@ -57,11 +57,13 @@ async def _state(look: Callable[[], Awaitable[Document]], away_s: float) -> Stat
     failures, until = 0, time.monotonic() + away_s
     while True:
         try:
-            found = await look()
+            document = await look()
         except Unavailable:
             if time.monotonic() >= until:
                 raise
             await asyncio.sleep(backoff_s(failures))
             failures += 1
         else:
-            return State(found["status"], found["attempt"], found.get("progress"), found.get("progress_message"))
+            return State(
+                document["status"], document["attempt"], document.get("progress"), document.get("progress_message")
+            )

@@ -9,13 +9,13 @@ from typing import Any, Literal, Unpack
 from jqmaster.client.handle import Dependents, Ids, document, ids_of, unpacked
 from jqmaster.client.limits import Match, limits_of, matcher_of, with_seconds
 from jqmaster.client.link import plain, plain_each
-from jqmaster.client.listing import PAGE, all_of, batched, conditions, each, in_seconds, kick_all
+from jqmaster.client.listing import all_of, batched, conditions, each, in_seconds, kick_all
 from jqmaster.client.running import RunningMethods
 from jqmaster.engine import options
-from jqmaster.engine.calls import ABSENT, given
+from jqmaster.engine.calling import given
 from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where, known
 from jqmaster.engine.replies import Document, Event
-from jqmaster.manifest.operation import Role
+from jqmaster.manifest.contract import Role
 
 
 class OperationMethods(RunningMethods):
@@ -30,8 +30,8 @@ class OperationMethods(RunningMethods):
     async def aget_many(self, ids: Ids) -> list[Document | None]:
         """Per job what `get` gives, or None. `ids`: ids or handles."""
         engine = await self.aengine()
-        found = await batched(lambda some: engine.get(*some), ids)
-        return [None if one is None else unpacked(one, self.link.serializer) for one in found]
+        documents = await batched(lambda some: engine.get(list(some)), ids)
+        return [None if document is None else unpacked(document, self.link.serializer) for document in documents]
 
     async def acancel(
         self, ids: Ids, *, force: bool = False, dependents: Dependents | None = None, atomic: bool = False
@@ -42,9 +42,10 @@ class OperationMethods(RunningMethods):
         `atomic`: all of them (at most 1000) or none: raises NotFound, or Conflict where one has ended or is protected;
         the error's `path`, such as `ids[2]`, says which. One that was cancelled before is no obstacle.
         """
-        cancel = partial((await self.aengine()).cancel, force=force or None, dependents=dependents)
-        wanted = ids_of(ids)
-        return await cancel(wanted, atomic=True) if atomic and wanted else await batched(cancel, wanted)
+        engine, wanted = await self.aengine(), ids_of(ids)
+        if atomic and wanted:
+            return await engine.cancel(wanted, force=force or None, dependents=dependents, atomic=True)
+        return await batched(partial(engine.cancel, force=force or None, dependents=dependents), wanted)
 
     async def aretry(self, ids: Ids, *, queue: str | None = None) -> list[str]:
         """Have jobs run again that failed, were cancelled or wait for a retry; `queue`: in another queue. Per job
@@ -69,19 +70,19 @@ class OperationMethods(RunningMethods):
         `max_retry`, `timeout`, `tags`, `argument`. Per job its state, `NOTFOUND` or `CONFLICT`."""
         spec, argument = options.changes_of(changes, self.link.serializer.dumps)
         engine = await self.aengine()
-        return await batched(lambda some: engine.change([({"id": one, **spec}, argument) for one in some]), ids)
+        return await batched(lambda some: engine.change([({"id": job_id, **spec}, argument) for job_id in some]), ids)
 
     async def aretry_where(self, *, to: str | None = None, **where: Unpack[Where]) -> int:
         """As `retry`, of all jobs that match; how many. `to`: the queue in which they wait from now on."""
-        return await _steps(partial((await self.aengine()).retry_where, queue=to), where)
+        return await _steps(partial((await self.aengine()).call, "retry", queue=to), where)
 
     async def adiscard_where(self, **where: Unpack[Where]) -> int:
         """As `discard`, of all jobs that match; how many."""
-        return await _steps((await self.aengine()).discard_where, where)
+        return await _steps(partial((await self.aengine()).call, "discard"), where)
 
     async def acancel_where(self, *, force: bool = False, **where: Unpack[Where]) -> int:
         """As `cancel`, of all jobs that match; how many."""
-        return await _steps(partial((await self.aengine()).cancel_where, force=force or None), where)
+        return await _steps(partial((await self.aengine()).call, "cancel", force=force or None), where)
 
     async def ajobs(
         self, *, newest: bool = False, recent: bool = False, brief: bool = False, **where: Unpack[Where]
@@ -91,33 +92,29 @@ class OperationMethods(RunningMethods):
         waits."""
         jobs = (await self.aengine()).jobs
         ask = partial(jobs, conditions(where), newest=newest or None, recent=recent or None, brief=brief or None)
-        async for one in each(ask):
-            yield unpacked(one, self.link.serializer)
+        async for fields in each(ask):
+            yield unpacked(fields, self.link.serializer)
 
     async def asearch(self, text: str, count: int = 5) -> Document:
         """A few of each kind whose name contains `text`, and jobs that it describes: `{queues, names, workers,
         constraints, schedules, tags, groups, jobs, more, looked}`; `more` names the kinds that may have others."""
         return await (await self.aengine()).search(text, count=count)
 
-    async def afailures(self, group: str | None = None, **told: Unpack[Groups]) -> list[Document]:
+    async def afailures(self, group: str | None = None, **groups: Unpack[Groups]) -> list[Document]:
         """The jobs that failed for good by group, or those of one: `group, count, first_ms, last_ms, id, message` of
         each. With `steps`, `from_ms`, `to_ms`: how many failed in each part of that time, `counts`. With `sample`:
         `names, queues, values` of so many of the newest, and how many that were, `looked`."""
-        engine, told = await self.aengine(), known(told, Groups)
+        engine, groups = await self.aengine(), known(groups, Groups)
         if group is not None:
-            return (await engine.failures(group, **told)).documents
-        return await all_of(partial(engine.failures, **told))
+            return (await engine.failures(group, **groups)).documents
+        return await all_of(partial(engine.failures, **groups))
 
     async def atags(self, top: int | None = None) -> list[tuple[str, int]]:
         """All tags in order, with how many jobs have each; or the `top` most used."""
         engine = await self.aengine()
         if top is not None:
-            return (await engine.tags(top=top))[1]
-        cursor, found = await engine.tags(count=PAGE)
-        while cursor:
-            cursor, more = await engine.tags(cursor=cursor, count=PAGE)
-            found += more
-        return found
+            return (await engine.tags(top=top)).documents
+        return await all_of(engine.tags)
 
     async def aevents(self, *, after: str | None = None) -> AsyncIterator[Event]:
         """Every transition of every job from now on, or behind the event `after`, as far as they are kept.
@@ -154,7 +151,7 @@ class OperationMethods(RunningMethods):
 
         Raises NotFound.
         """
-        return await kick_all(partial((await self.aengine()).kick_queue, name), delay)
+        return await kick_all(partial((await self.aengine()).kick, queue=name), delay)
 
     # -- limits -----------------------------------------------------------------------------------
 
@@ -171,13 +168,14 @@ class OperationMethods(RunningMethods):
         have `by`, and so many (0 to 100) of the fullest: `looked, held, full, busiest, queues`."""
         return await all_of(partial((await self.aengine()).constraints, busiest=busiest))
 
-    async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ABSENT) -> int:
+    async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ...) -> int:
         """Start nothing under a constraint for so long; 0 opens it. The moment it opens, in ms since 1970.
 
         `by`: which key, where the constraint has `by`: the value, or the list of values; None is one, too.
         Raises NotFound, Invalid.
         """
-        return await (await self.aengine()).hold(constraint_id, options.seconds(seconds), by=by)
+        key = {} if by is ... else {"by": by}
+        return await (await self.aengine()).hold(constraint_id, seconds, **key)
 
     # -- webhooks ---------------------------------------------------------------------------------
 
@@ -224,8 +222,8 @@ class OperationMethods(RunningMethods):
 
     async def atrail(self) -> AsyncIterator[Document]:
         """What operators changed, newest first: `time_ms, actor, what, on?, change?, count?` of each."""
-        async for one in each((await self.aengine()).trail):
-            yield one
+        async for entry in each((await self.aengine()).trail):
+            yield entry
 
     # -- the whole --------------------------------------------------------------------------------
 
@@ -235,7 +233,7 @@ class OperationMethods(RunningMethods):
 
     async def aseries(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
         """Sums over a whole time, one for each pair of queue and name."""
-        return await all_of(partial((await self.aengine()).series, by, **known(period, Period)))
+        return await all_of(partial((await self.aengine()).stats, by=by, series=True, **known(period, Period)))
 
     async def aconfig(self) -> Document:
         """All settings of the namespace."""
@@ -248,7 +246,7 @@ class OperationMethods(RunningMethods):
 
     async def adescribe_config(self) -> list[Document]:
         """What there is to set: name, value, default, type, unit, least, most, queues, meaning of each."""
-        return await (await self.aengine()).describe()
+        return await (await self.aengine()).config(describe=True)
 
     async def aexport(self) -> AsyncIterator[bytes]:
         """Everything the namespace has, as records for `import_records`. Raises Unavailable if cut off."""
@@ -281,8 +279,8 @@ class OperationMethods(RunningMethods):
 
 
 async def _steps(ask: Callable[..., Awaitable[tuple[str, int]]], where: Where) -> int:
-    cursor, total = await ask(conditions(where))
+    cursor, total = await ask(where=conditions(where))
     while cursor:
-        cursor, changed = await ask(conditions(where), cursor=cursor)
+        cursor, changed = await ask(where=conditions(where), cursor=cursor)
         total += changed
     return total

@@ -22,9 +22,9 @@ _LONGEST_S = 1e9
 _LAST = 1e10
 
 
-def check(task: Task[..., Any], said: ScheduleOptions) -> None:
+def check(task: Task[..., Any], options: ScheduleOptions) -> None:
     """Raise TypeError for what is of another kind, ValueError for what cannot be; both name the field."""
-    when: dict[str, Any] = {**said}
+    when: dict[str, Any] = {**options}
     args, kwargs, chosen = when.pop("args", ()), when.pop("kwargs", {}), when.pop("options", {})
     for name, value, kind in (("args", args, list | tuple), ("kwargs", kwargs, Mapping), ("options", chosen, Mapping)):
         if not isinstance(value, kind):
@@ -40,29 +40,29 @@ def check(task: Task[..., Any], said: ScheduleOptions) -> None:
 def _check_when(when: Mapping[str, Any]) -> None:
     if unknown := sorted(when.keys() - _NAMES):
         raise TypeError(f"no such option: {', '.join(unknown)}; there are: {', '.join(sorted(_NAMES))}")
-    given = {name: value for name, value in when.items() if value is not None}
-    if ("every" in given) == ("cron" in given):
-        raise ValueError(f"expected either every or cron, got {'both' if 'cron' in given else 'neither'}")
-    others = _WITH_CRON if "every" in given else ("offset",)
+    fields = {name: value for name, value in when.items() if value is not None}
+    if ("every" in fields) == ("cron" in fields):
+        raise ValueError(f"expected either every or cron, got {'both' if 'cron' in fields else 'neither'}")
+    others = _WITH_CRON if "every" in fields else ("offset",)
     for name in others:
-        if name in given:
-            raise ValueError(f"{name}: only valid with {'cron' if 'every' in given else 'every'}")
-    if "every" in given:
-        _check_between("every", seconds(given["every"], "every"), 0.1, _LONGEST_S)
-        _check_between("offset", seconds(given.get("offset", 0), "offset"), 0, seconds(given["every"]))
+        if name in fields:
+            raise ValueError(f"{name}: only valid with {'cron' if 'every' in fields else 'every'}")
+    if "every" in fields:
+        _check_between("every", seconds(fields["every"], "every"), 0.1, _LONGEST_S)
+        _check_between("offset", seconds(fields.get("offset", 0), "offset"), 0, seconds(fields["every"]))
     else:
-        _check_cron(given)
-    _check_limits(given)
+        _check_cron(fields)
+    _check_limits(fields)
 
 
-def _check_cron(given: Mapping[str, Any]) -> None:
+def _check_cron(fields: Mapping[str, Any]) -> None:
     for name in ("cron", "timezone", "tz"):
-        if not isinstance(given.get(name, ""), str):
-            raise TypeError(f"{name}: expected text, got {given[name]!r}")
-    cron.check(given["cron"])
-    if "utc_offset" in given and ("timezone" in given or "tz" in given):
+        if not isinstance(fields.get(name, ""), str):
+            raise TypeError(f"{name}: expected text, got {fields[name]!r}")
+    cron.check(fields["cron"])
+    if "utc_offset" in fields and ("timezone" in fields or "tz" in fields):
         raise ValueError("utc_offset: expected either utc_offset or timezone, got both")
-    if "timezone" in given and "tz" not in given and (problem := _problem_of_zone(given["timezone"])):
+    if "timezone" in fields and "tz" not in fields and (problem := _problem_of_zone(fields["timezone"])):
         raise ValueError(f"timezone: {problem}")
 
 
@@ -76,25 +76,25 @@ def _problem_of_zone(name: str) -> str | None:
     return None
 
 
-def _check_limits(given: Mapping[str, Any]) -> None:
+def _check_limits(fields: Mapping[str, Any]) -> None:
     for name, (least, most) in _INTEGERS.items():
-        if name in given:
-            if not isinstance(given[name], int) or isinstance(given[name], bool):
-                raise TypeError(f"{name}: expected an integer, got {given[name]!r}")
-            _check_between(name, given[name], least, most)
+        if name in fields:
+            if not isinstance(fields[name], int) or isinstance(fields[name], bool):
+                raise TypeError(f"{name}: expected an integer, got {fields[name]!r}")
+            _check_between(name, fields[name], least, most)
     moments: dict[str, float] = {}
     for name in ("start", "end"):
-        if name in given:
-            if not isinstance(given[name], datetime):
-                seconds(given[name], name, "a datetime with a time zone, or Unix seconds")
-            moments[name] = unix(given[name], name)
+        if name in fields:
+            if not isinstance(fields[name], datetime):
+                seconds(fields[name], name, "a datetime with a time zone, or Unix seconds")
+            moments[name] = unix(fields[name], name)
             _check_between(name, moments[name], 0, _LAST)
     if moments.get("end", _LAST) < moments.get("start", 0):
-        raise ValueError(f"end: expected a moment not before start ({given['start']}), got {given['end']}")
-    if given.get("catch_up", "one") not in _CATCH_UP:
-        raise ValueError(f"catch_up: expected one of {', '.join(_CATCH_UP)}, got {given['catch_up']!r}")
-    if not isinstance(given.get("paused", False), bool):
-        raise TypeError(f"paused: expected true or false, got {given['paused']!r}")
+        raise ValueError(f"end: expected a moment not before start ({fields['start']}), got {fields['end']}")
+    if fields.get("catch_up", "one") not in _CATCH_UP:
+        raise ValueError(f"catch_up: expected one of {', '.join(_CATCH_UP)}, got {fields['catch_up']!r}")
+    if not isinstance(fields.get("paused", False), bool):
+        raise TypeError(f"paused: expected true or false, got {fields['paused']!r}")
 
 
 def _check_between(name: str, value: float, least: float, most: float) -> None:

@@ -308,9 +308,9 @@ class Registry(OperationMethods, FlowMethods):
 
     # -- parts ------------------------------------------------------------------------------------
 
-    def _define(self, function: Callable[..., Any], given: TaskOptions) -> Task[..., Any]:
+    def _define(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
         functions.check_callable(function)
-        own = given.copy()
+        own = options.copy()
         name = own.pop("name", None) or getattr(function, "__name__", None)
         if not isinstance(name, str):
             raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
@@ -327,8 +327,10 @@ class Registry(OperationMethods, FlowMethods):
         if not made:
             return {}
         engine = (await self.link.open()).engine
-        found = await batched(lambda some: engine.get(*some), ids)
-        return {one["id"]: made[one["name"]] for one in found if one and one["name"] in made}
+        documents = await batched(lambda some: engine.get(list(some)), ids)
+        return {
+            document["id"]: made[document["name"]] for document in documents if document and document["name"] in made
+        }
 
     async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
         transport = await self.link.open()
@@ -339,7 +341,7 @@ class Registry(OperationMethods, FlowMethods):
             token = request if request is None or not start else _token(request, start)
             added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
             pairs = zip(part, added, strict=True)
-            done += [Handle(self.link, one.id, created=one.created, task=call.task) for call, one in pairs]
+            done += [Handle(self.link, job.id, created=job.created, task=call.task) for call, job in pairs]
         return done
 
     def _prepared(
@@ -350,13 +352,13 @@ class Registry(OperationMethods, FlowMethods):
             if isinstance(spec["depends"], Handle):
                 raise TypeError("depends takes a list")  # a handle is iterable, too
             ids: list[str | int] = []
-            for one in spec["depends"]:
-                if not isinstance(one, Call):
-                    ids.append(one.id if isinstance(one, Handle) else one)
-                elif one not in index:
-                    raise ValueError(f"{one!r} is not enqueued; depends takes calls of the same enqueue_many")
+            for dependency in spec["depends"]:
+                if not isinstance(dependency, Call):
+                    ids.append(dependency.id if isinstance(dependency, Handle) else dependency)
+                elif dependency not in index:
+                    raise ValueError(f"{dependency!r} is not enqueued; depends takes calls of the same enqueue_many")
                 else:
-                    number = index[one]
+                    number = index[dependency]
                     ids.append(done[number].id if number < start else number - start)
             spec["depends"] = ids
         return spec, call.argument
@@ -367,9 +369,9 @@ class Registry(OperationMethods, FlowMethods):
 
 
 async def _called(hook: Callable[[], Any]) -> None:
-    found = hook()
-    if inspect.isawaitable(found):
-        await found
+    result = hook()
+    if inspect.isawaitable(result):
+        await result
 
 
 def _token(request: str, start: int) -> str:

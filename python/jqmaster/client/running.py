@@ -34,8 +34,8 @@ class RunningMethods(MadeMethods):
         """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
         Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
         fields = options.when_of(options.known(when, When))
-        found = await (await self.aengine()).schedule(schedule_id, call.spec(), call.argument, **fields)
-        return unpacked(found, self.link.serializer)
+        document = await (await self.aengine()).schedule(schedule_id, call.spec(), argument=call.argument, **fields)
+        return unpacked(document, self.link.serializer)
 
     async def aschedules(
         self, ids: Iterable[str] | None = None, *, next: int | None = None, runs: int | None = None
@@ -45,15 +45,15 @@ class RunningMethods(MadeMethods):
         engine = await self.aengine()
         ask = partial(engine.schedules, next=next, runs=runs)
         if ids is not None:
-            found = await batched(lambda some: documents(ask(some)), ids)
+            schedules = await batched(lambda some: documents(ask(some)), ids)
         else:
-            found = await all_of(ask, PAGE_OF_PLANS if next or runs else PAGE)
-        return [unpacked(one, self.link.serializer) for one in found]
+            schedules = await all_of(ask, PAGE_OF_PLANS if next or runs else PAGE)
+        return [unpacked(document, self.link.serializer) for document in schedules]
 
     async def arun_schedule(self, schedule_id: str) -> str:
         """Make the job of a schedule at once, beside those of its moments; its id, or that of the job that has
         its unique key. Raises NotFound, Full."""
-        job_id, _ = await (await self.aengine()).run_schedule(schedule_id)
+        job_id, _ = await (await self.aengine()).schedule(schedule_id, run=True)
         return job_id
 
     # -- bulks ------------------------------------------------------------------------------------
@@ -71,28 +71,28 @@ class RunningMethods(MadeMethods):
         """Have something done to all jobs that fit, however many: masters do it in steps, also when this program has
         ended. Its document: `id, what, where, changed, …`. `total`: how many there may be. `force` and `dependents`
         are of `cancel`, `queue` of `retry`. Raises Conflict while one is under way with jobs of that queue."""
-        return await (await self.aengine()).begin_bulk(
+        return await (await self.aengine()).bulk(
             what, conditions(where), total=total, queue=queue, force=force, dependents=dependents
         )
 
     async def astop_bulk(self, bulk_id: str) -> Document:
         """Stop one; its document. Raises NotFound."""
-        return await (await self.aengine()).stop_bulk(bulk_id)
+        return await (await self.aengine()).bulk(stop=True, id=bulk_id)
 
-    async def afollow_bulk(self, bulk: Document, said: Callable[[Document], object] | None = None) -> Document:
-        """Wait until it is over; its document then. `said` is told how far it is. Straight on Redis it is carried on
-        from here, as no master may be there. Raises NotFound when nobody knows it any more."""
+    async def afollow_bulk(self, bulk: Document, on_progress: Callable[[Document], object] | None = None) -> Document:
+        """Wait until it is over; its document then. `on_progress` is called with it. Straight on Redis it is carried
+        on from here, as no master may be there. Raises NotFound when nobody knows it any more."""
         engine = await self.aengine()
         if isinstance(engine, StraightEngine):
-            bulk = await engine.carry_on(bulk, f"jq:{secrets.token_hex(6)}", said) or bulk
+            bulk = await engine.carry_on(bulk, f"jq:{secrets.token_hex(6)}", on_progress) or bulk
         while not bulk.get("ended_ms"):
             await asyncio.sleep(FOLLOW_EVERY_S)
-            found = [one for one in await engine.bulks() if one["id"] == bulk["id"]]
-            if not found:
+            bulks = [document for document in await engine.bulks() if document["id"] == bulk["id"]]
+            if not bulks:
                 raise NotFound(f"no such bulk operation: {bulk['id']}")
-            [bulk] = found
-            if said is not None:
-                said(bulk)
+            [bulk] = bulks
+            if on_progress is not None:
+                on_progress(bulk)
         return bulk
 
     # -- workers ----------------------------------------------------------------------------------
@@ -102,12 +102,12 @@ class RunningMethods(MadeMethods):
         and for an hour those that died (`state` is `gone`); or those named, by id or, not registered, by name."""
         engine = await self.aengine()
         if ids is not None:
-            return [one for worker in ids for one in await documents(engine.workers([worker]))]
+            return [document for worker in ids for document in await documents(engine.workers([worker]))]
         return await all_of(partial(engine.workers, others=others or None))
 
     async def akick_worker(self, worker_id: str, *, delay: Seconds | None = None) -> int:
         """Take all its jobs from a worker; how many. They wait again, and no retry is spent. Raises NotFound."""
-        return await kick_all(partial((await self.aengine()).kick_worker, worker_id), delay)
+        return await kick_all(partial((await self.aengine()).kick, worker=worker_id), delay)
 
     async def atell_worker(self, worker_id: str, request: Literal["quiet", "stop", "resume"]) -> None:
         """Ask a registered worker to finish what it has and take no more, to stop as if it got SIGTERM, or to

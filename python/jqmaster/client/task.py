@@ -47,10 +47,10 @@ class Rules:
     @classmethod
     def of(cls, name: str, process: bool, retry_on: Any, give_up_on: Any) -> Rules:
         """Raises TypeError for what are no exceptions: nobody would see that before a job fails."""
-        for option, given in (("retry_on", retry_on), ("give_up_on", give_up_on)):
-            several = given if isinstance(given, tuple) else () if given is None else (given,)
-            if not all(isinstance(one, type) and issubclass(one, BaseException) for one in several):
-                raise TypeError(f"job {name}: {option}: expected exceptions' classes, one or a tuple, got {given!r}")
+        for option, kinds in (("retry_on", retry_on), ("give_up_on", give_up_on)):
+            several = kinds if isinstance(kinds, tuple) else () if kinds is None else (kinds,)
+            if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in several):
+                raise TypeError(f"job {name}: {option}: expected exceptions' classes, one or a tuple, got {kinds!r}")
         if not isinstance(process, bool):
             raise TypeError(f"job {name}: process: expected true or false, got {process!r}")
         return cls(process, retry_on, give_up_on)
@@ -82,20 +82,20 @@ class Call(Reference, Generic[R_co]):
         calls."""
         spec = tracing.injected(self.spec())
         if "depends" in spec:
-            spec["depends"] = [_reference(one, siblings) for one in spec["depends"]]
+            spec["depends"] = [_reference(dependency, siblings) for dependency in spec["depends"]]
         return NewJob(spec, self.argument)
 
     def __repr__(self) -> str:
         return f"<call of {self.task.name}>"
 
 
-def _reference(one: Any, siblings: Sequence[Any]) -> str | int:
-    if not isinstance(one, Call):
-        return one if isinstance(one, str | int) else str(one.id)
+def _reference(dependency: Any, siblings: Sequence[Any]) -> str | int:
+    if not isinstance(dependency, Call):
+        return dependency if isinstance(dependency, str | int) else str(dependency.id)
     for index, sibling in enumerate(siblings):
-        if sibling is one:
+        if sibling is dependency:
             return index
-    raise ValueError(f"{one!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
+    raise ValueError(f"{dependency!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
 
 
 class Program(Protocol):
@@ -135,7 +135,11 @@ class Enqueuer(Generic[P, R]):
         anything else is the one argument."""
         task, chosen = self._task, self.chosen
         return task.jq.aenqueue_many(
-            Call(task, *task.prepare(one if isinstance(one, tuple) else (one,), {}, chosen)) for one in arguments
+            Call(
+                task,
+                *task.prepare(args if isinstance(args, tuple) else (args,), {}, chosen),
+            )
+            for args in arguments
         )
 
     enqueue, map = plain(aenqueue), plain(amap)
@@ -255,9 +259,9 @@ class Task(Enqueuer[P, R]):
         try:
             return dumps(value)
         except unique.UNPACKABLE as error:
-            for name, one in value.items() if isinstance(value, dict) else ():
+            for name, part in value.items() if isinstance(value, dict) else ():
                 try:
-                    dumps(one)
+                    dumps(part)
                 except unique.UNPACKABLE as problem:
                     kind = next(kind for kind in unique.UNPACKABLE if isinstance(problem, kind))
                     raise kind(f"{self.name}: {name}: {problem}") from error

@@ -121,4 +121,4 @@ async def within(timeout_s: float, waiting: Awaitable[object]) -> None:
 
 def _stands_alone(spec: Mapping[str, Any]) -> bool:
     """Whether it can go with strangers: an index in `depends` would point among them."""
-    return all(isinstance(one, str) for one in spec.get("depends", ()))
+    return all(isinstance(dependency, str) for dependency in spec.get("depends", ()))

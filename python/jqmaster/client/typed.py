@@ -57,10 +57,10 @@ def types_of(annotations: hints.Annotations, *, strict: bool, last: bool = False
     def adapter(about: str, hint: Any, *, or_none: bool = False) -> Adapter | None:
         nonlocal unknown
         try:
-            found = annotations.evaluated(hint)
+            type_ = annotations.evaluated(hint)
             if or_none:
-                found = Optional[found]  # noqa: UP045
-            return adapter_of(hints.of_result(found, _FOLLOWS) if about == _RESULT else found)
+                type_ = Optional[type_]  # noqa: UP045
+            return adapter_of(hints.of_result(type_, _FOLLOWS) if about == _RESULT else type_)
         except NameError as error:
             unknown = NameError(f"{about}: {error}")
         except (TypeError, SyntaxError) as error:
@@ -68,14 +68,14 @@ def types_of(annotations: hints.Annotations, *, strict: bool, last: bool = False
                 raise TypeError(f"{about}: {error}") from None
         return None
 
-    found = {
+    adapters = {
         name: adapter(f"parameter {name}", hint, or_none=name in annotations.none_by_default)
         for name, hint in annotations
     }
     result = adapter(_RESULT, annotations.result)
     if unknown is not None and (strict or not last):
         raise unknown
-    return Types({name: one for name, one in found.items() if one is not None}, result)
+    return Types({name: known for name, known in adapters.items() if known is not None}, result)
 
 
 def adapter_of(hint: Any) -> Adapter | None:
@@ -86,7 +86,7 @@ def adapter_of(hint: Any) -> Adapter | None:
     if get_origin(hint) is Iterable:
         hint = Sequence[get_args(hint)]  # type: ignore[misc]
     try:
-        if any(isinstance(one, TypeVar) for one in hints.variables_of(hint)):
+        if any(isinstance(variable, TypeVar) for variable in hints.variables_of(hint)):
             raise TypeError("a type variable stands for any type")
         parts = list(hints.parts_of(hint))
         for part in parts:
@@ -127,9 +127,9 @@ class _Converter:
 class _ByMsgspec(_Converter):
     def __init__(self, hint: Any) -> None:
         self._hint = hint
-        for one in _described(msgspec.inspect.type_info(hint), set()):
-            if isinstance(one, msgspec.inspect.CustomType) and not _is_hooked(one.cls):
-                raise TypeError(f"nothing is known of {hints.shown(one.cls)}")
+        for info in _described(msgspec.inspect.type_info(hint), set()):
+            if isinstance(info, msgspec.inspect.CustomType) and not _is_hooked(info.cls):
+                raise TypeError(f"nothing is known of {hints.shown(info.cls)}")
         msgspec.msgpack.Decoder(hint)
 
     def make(self, value: Any) -> Any:
@@ -180,7 +180,7 @@ def _refuse(part: Any) -> None:
     if isinstance(part, enum.Enum) and not isinstance(part, str | int):
         raise TypeError(f"Literal of {part}; annotate {type(part).__qualname__}")
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        others = {type(one.value).__qualname__ for one in kind if not isinstance(one.value, hints.SCALARS)}
+        others = {type(member.value).__qualname__ for member in kind if not isinstance(member.value, hints.SCALARS)}
         if others or not len(kind):
             about = f"values of {', '.join(sorted(others))}" if others else "no values"
             raise TypeError(f"{kind.__qualname__} has {about}; expected text, numbers, bytes, booleans or None")
@@ -194,7 +194,7 @@ def _refuse(part: Any) -> None:
 def _needs_pydantic(part: Any) -> bool:
     kind = get_origin(part) or part
     if isinstance(kind, type) and issubclass(kind, enum.Enum):  # msgspec has those of text, and those of integers
-        return issubclass(kind, enum.Flag) or {type(one.value) for one in kind} not in ({str}, {int})
+        return issubclass(kind, enum.Flag) or {type(member.value) for member in kind} not in ({str}, {int})
     if hints.is_of_pydantic(kind) or kind in _PYDANTIC_MAKES or isinstance(kind, enum.Enum):
         return True
     if not isinstance(kind, type) or not issubclass(kind, Mapping) or not get_args(part):
@@ -206,8 +206,8 @@ def _needs_pydantic(part: Any) -> bool:
 def _described(info: Any, seen: set[int]) -> Iterator[Any]:
     """What msgspec has found a type to be made of."""
     if isinstance(info, tuple):
-        for one in info:
-            yield from _described(one, seen)
+        for part in info:
+            yield from _described(part, seen)
     elif isinstance(info, msgspec.inspect.Type | msgspec.inspect.Field) and id(info) not in seen:
         seen.add(id(info))
         yield info
@@ -245,29 +245,31 @@ def _said(error: Exception) -> str:
     """What is wrong, in a line, without what was given: that may be secret."""
     errors = getattr(error, "errors", None)
     if isinstance(error, ValueError) and callable(errors):
-        found = errors(include_url=False, include_context=False, include_input=False)
-        return "; ".join(": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in found)
+        problems = errors(include_url=False, include_context=False, include_input=False)
+        return "; ".join(
+            ": ".join(filter(None, (".".join(map(str, problem["loc"])), problem["msg"]))) for problem in problems
+        )
     is_plain = isinstance(error, msgspec.MsgspecError | ValueError | TypeError)
     return str(error) if is_plain else f"{type(error).__name__}: {error}"
 
 
-def _changed(given: Any, made: Any) -> str | None:
+def _changed(sent: Any, made: Any) -> str | None:
     """What is not as it was given, if that was of a class with fields, or an enum. None where it is, and for what was
     given as it travels."""
-    kind = type(given)
+    kind = type(sent)
     pairs: Iterable[tuple[Any, Any]] = ()
-    if hints.has_fields(kind) or isinstance(given, enum.Enum) or (isinstance(made, str) and not isinstance(given, str)):
+    if hints.has_fields(kind) or isinstance(sent, enum.Enum) or (isinstance(made, str) and not isinstance(sent, str)):
         if not isinstance(made, kind):
             return f"{kind.__qualname__} would arrive as {type(made).__qualname__}"
         names = hints.names_of(kind) if hints.has_fields(kind) else ()
-        pairs = ((getattr(given, name, None), getattr(made, name, None)) for name in names)
-    elif isinstance(given, Mapping) and isinstance(made, Mapping):
-        if lost := [str(name) for name in given if len(made) < len(given) and name not in made]:
+        pairs = ((getattr(sent, name, None), getattr(made, name, None)) for name in names)
+    elif isinstance(sent, Mapping) and isinstance(made, Mapping):
+        if lost := [str(name) for name in sent if len(made) < len(sent) and name not in made]:
             return f"there is no {', '.join(lost)}"
-        pairs = ((one, made[key]) for key, one in given.items() if key in made)
-    elif isinstance(given, Set) and isinstance(made, Set):
-        whole = [one for one in given if hints.has_fields(type(one))]
-        pairs = ((one, next(iter(made))) for one in whole if not any(isinstance(other, type(one)) for other in made))
-    elif isinstance(given, list | tuple | collections.deque) and isinstance(made, list | tuple | collections.deque):
-        pairs = zip(given, made, strict=False)
+        pairs = ((part, made[key]) for key, part in sent.items() if key in made)
+    elif isinstance(sent, Set) and isinstance(made, Set):
+        whole = [part for part in sent if hints.has_fields(type(part))]
+        pairs = ((part, next(iter(made))) for part in whole if not any(isinstance(other, type(part)) for other in made))
+    elif isinstance(sent, list | tuple | collections.deque) and isinstance(made, list | tuple | collections.deque):
+        pairs = zip(sent, made, strict=False)
     return next(filter(None, (_changed(*pair) for pair in pairs)), None)

@@ -46,12 +46,14 @@ def check(unique: Any, name: str, signature: Signature | None) -> None:
         taken = inspect.signature(unique)
     except ValueError:
         return
-    if _takes_names(taken, signature) or any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters):
+    if _takes_names(taken, signature) or any(
+        param.kind in (param.VAR_POSITIONAL, param.VAR_KEYWORD) for param in parameters
+    ):
         return
     try:
         taken.bind(
-            *(one.name for one in parameters if one.kind is not one.KEYWORD_ONLY),
-            **{one.name: None for one in parameters if one.kind is one.KEYWORD_ONLY},
+            *(param.name for param in parameters if param.kind is not param.KEYWORD_ONLY),
+            **{param.name: None for param in parameters if param.kind is param.KEYWORD_ONLY},
         )
     except TypeError:
         number, has = len(taken.parameters), ", ".join(signature.parameters)
@@ -71,12 +73,12 @@ def canonical(value: Any, serializer: Serializer = _USUAL) -> str:
     if isinstance(value, hints.SCALARS):  # of a class of its own, which nobody sees on arrival
         return canonical(_USUAL.loads(_USUAL.dumps(value)), serializer)
     if isinstance(value, Mapping):
-        pairs = (f"{canonical(key, serializer)}:{canonical(one, serializer)}" for key, one in value.items())
+        pairs = (f"{canonical(key, serializer)}:{canonical(part, serializer)}" for key, part in value.items())
         return f"{{{','.join(sorted(pairs))}}}"
     if isinstance(value, Set):
-        return f"<{','.join(sorted(canonical(one, serializer) for one in value))}>"
+        return f"<{','.join(sorted(canonical(part, serializer) for part in value))}>"
     if isinstance(value, list | tuple):
-        return f"[{','.join(canonical(one, serializer) for one in value)}]"
+        return f"[{','.join(canonical(part, serializer) for part in value)}]"
     if hints.has_fields(type(value)):
         return canonical(_fields_of(value), serializer)
     try:
@@ -90,14 +92,14 @@ def _canonical_of(arguments: Arguments, signature: Signature | None, serializer:
     if signature is None:
         return canonical(join(*arguments), serializer)
     bound = signature.bind(*arguments)
-    given = frozenset(bound.arguments)
+    named = frozenset(bound.arguments)
     bound.apply_defaults()
     parts = []
     for name, value in bound.arguments.items():
         try:
             parts.append(f"{name}:{canonical(value, serializer)}")
         except Exception:
-            if name in given:
+            if name in named:
                 adapter = signature.types.parameters.get(name)
                 if adapter is None:
                     raise
@@ -119,7 +121,7 @@ def _given_to(
         return bound.args, bound.kwargs
     if not _takes_names(taken, signature):
         return bound.args, bound.kwargs
-    takes_all = any(one.kind is one.VAR_KEYWORD for one in taken.parameters.values())
+    takes_all = any(param.kind is param.VAR_KEYWORD for param in taken.parameters.values())
     return (), {name: value for name, value in bound.arguments.items() if takes_all or name in taken.parameters}
 
 
@@ -127,8 +129,8 @@ def _takes_names(taken: inspect.Signature, signature: Signature) -> bool:
     """Whether it can be given the arguments that it names."""
     parameters = taken.parameters.values()
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
-    required = {one.name for one in parameters if one.default is one.empty and one.kind in by_name[:2]}
-    return all(one.kind in by_name for one in parameters) and required <= signature.parameters.keys()
+    required = {param.name for param in parameters if param.default is param.empty and param.kind in by_name[:2]}
+    return all(param.kind in by_name for param in parameters) and required <= signature.parameters.keys()
 
 
 def _fields_of(value: Any) -> Mapping[str, Any]:

@@ -140,10 +140,10 @@ class Runner:
 class AppWorker:
     """See `JQ.worker`."""
 
-    def __init__(self, jq: Registry, queues: Sequence[str] | None, **given: Any) -> None:
+    def __init__(self, jq: Registry, queues: Sequence[str] | None, **options: Any) -> None:
         self._jq = jq
         self._queues = None if queues is None else list(several(queues, "queues"))
-        self._given = given
+        self._given = options
 
     def options(self) -> WorkOptions:
         """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, or one has an annotation that
@@ -156,41 +156,41 @@ class AppWorker:
             raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
         for task in self._jq.tasks.values():
             task.check_types()
-        given = {**self._given}
-        renewal = Renewal(given.pop("process_jobs", None), given.pop("process_memory", None))
-        apart = {kind: most for kind in APART if (most := given.pop(kind, None)) is not None}
-        most = [apart.get(kind, given.get("concurrency", 8)) for kind in APART]
-        named, key = given.get("namespace"), given.get("key")
-        given["namespace"] = named or self._jq.namespace
-        if given.get("form", "auto") == "auto":
-            given["form"] = self._jq.target.form
-        given["recreate"] = given.get("recreate") or self._jq.target.recreate
-        if not given.get("masters") and given.get("redis_url") is None:
+        options = {**self._given}
+        renewal = Renewal(options.pop("process_jobs", None), options.pop("process_memory", None))
+        apart = {kind: most for kind in APART if (most := options.pop(kind, None)) is not None}
+        most = [apart.get(kind, options.get("concurrency", 8)) for kind in APART]
+        named, key = options.get("namespace"), options.get("key")
+        options["namespace"] = named or self._jq.namespace
+        if options.get("form", "auto") == "auto":
+            options["form"] = self._jq.target.form
+        options["recreate"] = options.get("recreate") or self._jq.target.recreate
+        if not options.get("masters") and options.get("redis_url") is None:
             if self._jq.target.is_redis:
-                given["redis_url"] = self._jq.url
+                options["redis_url"] = self._jq.url
             else:
-                given["masters"] = self._jq.target.masters
-        if given.get("masters"):
-            masters_of(",".join(given["masters"]), named)
-            given["key"] = given.get("key") or self._jq.target.key_of_master()
-        runner = Runner(self._jq, *most, renewal=renewal, target=self._target(given, named, key))
+                options["masters"] = self._jq.target.masters
+        if options.get("masters"):
+            masters_of(",".join(options["masters"]), named)
+            options["key"] = options.get("key") or self._jq.target.key_of_master()
+        runner = Runner(self._jq, *most, renewal=renewal, target=self._target(options, named, key))
         queues = _queues_apart(self._jq, self._queues, apart)
-        if len(queues) > 1 and given.get("push"):
+        if len(queues) > 1 and options.get("push"):
             raise ValueError("slots apart for threads or processes are for workers that pull")
-        name = given.pop("name", None) or default_name()
+        name = options.pop("name", None) or default_name()
         made = []
         for kind, own in queues.items():
             slots = {"queues": own, "name": f"{name}.{kind}" if kind else name}
             if kind:
                 slots["concurrency"] = apart[kind]
             threads = runner.threads if kind == ("threads" if "threads" in apart else "") else None
-            made.append(WorkOptions(runner.functions(), threads, **given | slots))
+            made.append(WorkOptions(runner.functions(), threads, **options | slots))
         return replace(made[0], around=runner.alive, beside=made[1:])
 
-    def _target(self, given: Mapping[str, Any], named: str | None, key: str | None) -> Target:
+    def _target(self, options: Mapping[str, Any], named: str | None, key: str | None) -> Target:
         """Where the object's own calls go while the worker works: to where its jobs come from."""
-        own, url = self._jq.target, given.get("redis_url") or ",".join(given["masters"])
-        changed: dict[str, Any] = {name: given[name] for name in ("namespace", "form", "recreate")}
+        own, url = self._jq.target, options.get("redis_url") or ",".join(options["masters"])
+        changed: dict[str, Any] = {name: options[name] for name in ("namespace", "form", "recreate")}
         if url != own.url:
             changed["names_namespace"] = named is not None
         if key is not None:
@@ -216,7 +216,7 @@ def plain(result: Any, serializer: Serializer) -> Any:
     """A result, or what follows, as MessagePack's own types. Raises what `serializer` raises."""
     if isinstance(result, FollowUp):
         jobs = list(result.jobs)
-        followers = [one.follower(jobs) if isinstance(one, Call) else one for one in jobs]
+        followers = [job.follower(jobs) if isinstance(job, Call) else job for job in jobs]
         return FollowUp(plain(result.result, serializer), followers)
     if isinstance(result, Move):
         return replace(result, argument=plain(result.argument, serializer))
@@ -226,15 +226,15 @@ def plain(result: Any, serializer: Serializer) -> Any:
 def _queues_apart(jq: Registry, wanted: Sequence[str] | None, apart: Collection[str]) -> dict[str, list[str]]:
     """The queues whose jobs run in slots of a kind of their own, and under "" those of all others. Raises ValueError
     for a queue with jobs of several: who asks it for one that can start may get another."""
-    found: dict[str, list[str]] = {}
+    by_kind: dict[str, list[str]] = {}
     for queue in wanted or queues_of(jq):
         tasks = [task for task in jq.tasks.values() if fnmatchcase(task.queue, queue)]
         kinds = sorted({kind if (kind := _kind(task)) in apart else "" for task in tasks}) or [""]
         if len(kinds) > 1:
             names = ", ".join(kind or "others" for kind in kinds)
             raise ValueError(f"queue {queue} has jobs for several kinds of slots ({names}): give each its queues")
-        found.setdefault(kinds[0], []).append(queue)
-    return found
+        by_kind.setdefault(kinds[0], []).append(queue)
+    return by_kind
 
 
 def _kind(task: Task[..., Any]) -> str:

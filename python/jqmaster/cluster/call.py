@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any
 
 from jqmaster.cluster.routes import unpacked
-from jqmaster.engine.calls import Argument, pack
+from jqmaster.engine.calling import Argument, pack
 
 
 class Call:

@@ -8,7 +8,7 @@ from typing import Any
 from jqmaster.cluster.call import Call, all_of
 from jqmaster.cluster.partitions import Partitions
 from jqmaster.cluster.ways import WAYS, enqueue
-from jqmaster.engine.calls import Argument
+from jqmaster.engine.calling import Argument
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
@@ -41,7 +41,7 @@ class Cluster(Engine):
         lacking: list[str | None] = []
 
         async def at(number: int, call: Call) -> Any:
-            reply, missing = await self.engines[number].call_durably(script, call.arguments, durable)
+            reply, missing = await self.engines[number].raw_durably(script, call.arguments, durable)
             lacking.append(missing)
             return reply
 

@@ -60,7 +60,7 @@ async def by_name(cluster: Partitions, call: Call) -> Any:
     merge = partial(merging.statistics, is_brief=True) if is_brief else merge
     return [
         _bytes(cursor),
-        *(merging.packed(merge([replies.plain_document(blob) for blob in found[name]]))
+        *(merging.packed(merge([replies.plain_value(blob) for blob in found[name]]))
           if len(found[name]) > 1 or is_brief else found[name][0] for name in shown),
     ]  # fmt: skip
 
@@ -113,7 +113,7 @@ async def interleaved(cluster: Partitions, call: Call) -> Any:
 
 
 def _is_of_all(call: Call, entry: bytes) -> bool:
-    return call.operation == "trail" and replies.plain_document(entry)["what"] in _IN_ALL
+    return call.operation == "trail" and replies.plain_value(entry)["what"] in _IN_ALL
 
 
 def _place(call: Call, document: Document) -> Any:

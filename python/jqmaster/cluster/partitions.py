@@ -38,7 +38,7 @@ class Partitions:
     async def at(self, number: int, call: Call) -> Any:
         """The answer of one partition."""
         try:
-            return await self.engines[number].call(call.operation, *call.arguments)
+            return await self.engines[number].raw(call.operation, *call.arguments)
         except Unavailable as problem:
             text = f"partition {number}, {self.namespaces[number]}: {problem.message}"
             raise Unavailable(text, problem) from problem

@@ -13,7 +13,7 @@ from typing import Any
 import msgpack
 
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.engine.calls import Argument
+from jqmaster.engine.calling import Argument
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Invalid, Unavailable
 
@@ -37,7 +37,7 @@ class Routes:
         if time.monotonic() < asked_at + KNOWN_S:
             return route
         try:
-            page = await self._engines[home_of(queue, len(self._engines))].queues([queue])
+            page = await self._engines[home_of(queue, len(self._engines))].queues(names=[queue])
         except Unavailable:
             if queue not in self._known:
                 raise

@@ -13,7 +13,7 @@ from jqmaster.cluster.names import home_of, is_registered
 from jqmaster.cluster.partitions import Partitions
 from jqmaster.cluster.routes import split, unpacked
 from jqmaster.engine import replies
-from jqmaster.engine.calls import new_request, pack
+from jqmaster.engine.calling import new_request, pack
 from jqmaster.errors import Invalid, JQError
 
 Ask = Callable[[int, list[int]], Awaitable[Sequence[Any]]]
@@ -202,7 +202,7 @@ async def _all(cluster: Partitions, call: Call) -> Any:
     answers = await cluster.in_order(call)
     if call.operation == "queue":
         cluster.routes.forget(call.spec.get("name"))
-        return merging.packed(merging.queue([replies.plain_document(answer) for answer in answers]))
+        return merging.packed(merging.queue([replies.plain_value(answer) for answer in answers]))
     return sum(answers) if call.operation == "unregister" else answers[0]
 
 
@@ -211,7 +211,7 @@ async def _constrain(cluster: Partitions, call: Call) -> Any:
     match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
     is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
     answers = await cluster.in_order(call.but(shared=None if is_exact else True))
-    return merging.packed(merging.constraint([replies.plain_document(answer) for answer in answers]))
+    return merging.packed(merging.constraint([replies.plain_value(answer) for answer in answers]))
 
 
 async def _tick(cluster: Partitions, call: Call) -> Any:
@@ -231,7 +231,7 @@ async def _stats(cluster: Partitions, call: Call) -> Any:
         return await pages.by_name(cluster, call)
     found: dict[int, list[Any]] = {}
     for answer in await cluster.everywhere(call.but(brief=None)):
-        for document in map(replies.plain_document, answer):
+        for document in map(replies.plain_value, answer):
             found.setdefault(document["begin_ms"], []).append(document)
     is_brief = call.spec.get("brief") is True
     return [merging.packed(merging.statistics(found[begin_ms], is_brief=is_brief)) for begin_ms in sorted(found)]

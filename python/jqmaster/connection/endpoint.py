@@ -233,15 +233,15 @@ class Endpoint:
             return  # of a pool that is not ours only the lines would follow; a unix socket leads nowhere else
         host, port = connection.host, connection.port
         target = RedisUrl("cluster", "", ((host, port),))
-        found = topology.make(target, self.kind, self._pool.connection_kwargs)
+        cluster = topology.make(target, self.kind, self._pool.connection_kwargs)
         try:
             for namespace in self._served:
-                found.serve(namespace)
+                cluster.serve(namespace)
         except JQError as problem:
             log.error("%s:%s is a node of a cluster: %s", host, port, problem)
             return
         log.warning("%s:%s is a node of a cluster: better name several, redis+cluster://a,b,c", host, port)
-        self.topology = found
+        self.topology = cluster
 
     def _leave(self, connection: Any, problem: object, address: Address | None) -> None:
         if connection.generation != self.generation:
@@ -260,7 +260,7 @@ class Endpoint:
         if not self._awaiting:
             return
         loop = asyncio.get_running_loop()
-        if any(one.is_late(time.monotonic()) for one in self._awaiting):
+        if any(connection.is_late(time.monotonic()) for connection in self._awaiting):
             task = loop.create_task(self._probe(), name="probe")
             self._probes.add(task)
             task.add_done_callback(self._probes.discard)
@@ -270,7 +270,7 @@ class Endpoint:
 
     async def _probe(self) -> None:
         since, generation = time.monotonic(), self.generation
-        waits = {one: one.to_send() for one in self._awaiting if one.is_late(since)}
+        waits = {connection: connection.to_send() for connection in self._awaiting if connection.is_late(since)}
         before = self._address
         try:
             async with asyncio.timeout(self.connect_s), self.line(math.inf) as fresh:
@@ -289,14 +289,18 @@ class Endpoint:
                 if await self.address() == before:
                     return
             log.info("%s does not answer (%s): leaving it", before, problem)
-        silent = [one for one, size in waits.items() if one.heard_at < since and one.to_send() == size]
-        silent = [one for one in silent if one in self._awaiting]
+        silent = [
+            connection
+            for connection, size in waits.items()
+            if connection.heard_at < since and connection.to_send() == size
+        ]
+        silent = [connection for connection in silent if connection in self._awaiting]
         if silent:
             log.info("%d connections are dead: cutting them", len(silent))
             self.generation += 1
-            for one in list(self._awaiting):
-                if one in silent or (one.is_line and one.generation != self.generation):
-                    one.cut()
+            for connection in list(self._awaiting):
+                if connection in silent or (connection.is_line and connection.generation != self.generation):
+                    connection.cut()
 
 
 def endpoint_of(redis: redis_asyncio.Redis) -> Endpoint:
@@ -310,9 +314,9 @@ def endpoint_of(redis: redis_asyncio.Redis) -> Endpoint:
 def pool_at(target: RedisUrl, **settings: Any) -> redis_asyncio.BlockingConnectionPool:
     """The pool of a client whose connections ask an endpoint. Raises ValueError for a URL that cannot be."""
     endpoint = Endpoint()
-    told: dict[str, Any] = {**parse_url(target.url)}
-    options = {**settings, **told}
-    endpoint.told_connect_s = told.get("socket_connect_timeout")
+    from_url: dict[str, Any] = {**parse_url(target.url)}
+    options = {**settings, **from_url}
+    endpoint.told_connect_s = from_url.get("socket_connect_timeout")
     kind = options.pop("connection_class", Connection)
     endpoint.kind = kind
     pool = redis_asyncio.BlockingConnectionPool(connection_class=probed(kind), endpoint=endpoint, **options)

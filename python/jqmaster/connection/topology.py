@@ -37,14 +37,14 @@ class Sentinels:
     async def find(self) -> Address:
         """Where it is now. Raises RedisError when nobody says."""
         commands = [("SENTINEL", what, self._service) for what in ("GET-MASTER-ADDR-BY-NAME", "MASTER")]
-        said: list[tuple[int, Address]] = []
+        answers: list[tuple[int, Address]] = []
         for _, (address, facts) in await _ask(self._hosts, self._connection, self._settings, commands):
             if isinstance(address, list) and isinstance(facts, list):
                 known = dict(zip(facts[::2], facts[1::2], strict=False))
-                said.append((int(known.get(b"config-epoch", 0)), (_text(address[0]), int(address[1]))))
-        if not said:
+                answers.append((int(known.get(b"config-epoch", 0)), (_text(address[0]), int(address[1]))))
+        if not answers:
             raise RedisConnectionError(f"no Sentinel of {_listed(self._hosts)} knows {self._service}")
-        return max(said)[1]
+        return max(answers)[1]
 
 
 class ClusterNodes:
@@ -68,10 +68,10 @@ class ClusterNodes:
         for asked, [ranges] in answers:
             for first, last, *servers in ranges if isinstance(ranges, list) else ():
                 # A node that does not know its own name says nothing: it is the one that was asked.
-                found = [(_text(one[0] or b"") or asked[0], int(one[1])) for one in servers]
-                nodes |= dict.fromkeys(found)
+                addresses = [(_text(server[0] or b"") or asked[0], int(server[1])) for server in servers]
+                nodes |= dict.fromkeys(addresses)
                 if first <= (self._slot or 0) <= last:
-                    owners[found[0]] += 1
+                    owners[addresses[0]] += 1
         if not owners:
             raise RedisConnectionError(f"nobody of {_listed(self._known)} knows who has slot {self._slot or 0}")
         self._known = tuple(nodes)[:MOST_NODES]
@@ -104,13 +104,13 @@ async def _ask(
     try:
         while pending and (wait_s := (all_by if answered else first_by) - loop.time()) > 0:
             _, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
-            answered = sum(one.done() and one.exception() is None for one in asked)
+            answered = sum(task.done() and task.exception() is None for task in asked)
             if answered * 2 > len(asked):
                 all_by = min(all_by, loop.time() + REST_S)
     finally:
-        for one in pending:
-            one.cancel()
-    return [(host, one.result()) for one, host in asked.items() if one.done() and one.exception() is None]
+        for task in pending:
+            task.cancel()
+    return [(host, task.result()) for task, host in asked.items() if task.done() and task.exception() is None]
 
 
 async def _ask_one(host: Address, kind: Any, settings: Mapping[str, Any], commands: Any) -> list[Any]:

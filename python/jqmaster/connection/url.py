@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, u
 
 SCHEMES = (
     "unix://",
-    *(f"{one}{kind}://" for one in ("redis", "rediss") for kind in ("", "+sentinel", "+cluster")),
+    *(f"{base}{kind}://" for base in ("redis", "rediss") for kind in ("", "+sentinel", "+cluster")),
 )
 FORMS = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 
@@ -53,7 +53,7 @@ def parse(url: str) -> RedisUrl:
         _check_database("" if parts.scheme == "unix" else parts.path.strip("/"), parts.query)
         return RedisUrl("server", url)
     user, at, listed = parts.netloc.rpartition("@")
-    hosts = tuple(_address(one, _PORTS[kind]) for one in listed.split(","))
+    hosts = tuple(_address(host, _PORTS[kind]) for host in listed.split(","))
     path = parts.path.strip("/")
     service, _, database = path.partition("/") if kind == "sentinel" else ("", "", path)
     if kind == "sentinel" and not service:
@@ -97,11 +97,11 @@ def without_password(url: str) -> str:
 
 def without_passwords(text: str) -> str:
     """A message in which URLs may stand, or secrets of ours."""
-    return re.sub(r"\S*(?:://|@)\S*", lambda found: without_password(found[0]), _SECRET.sub(r"\1***", text))
+    return re.sub(r"\S*(?:://|@)\S*", lambda match: without_password(match[0]), _SECRET.sub(r"\1***", text))
 
 
 def _hidden(url: str) -> str:
-    url = _OPTION.sub(lambda one: f"{one[1]}=***" if "password" in unquote(one[1]).lower() else one[0], url)
+    url = _OPTION.sub(lambda match: f"{match[1]}=***" if "password" in unquote(match[1]).lower() else match[0], url)
     before, mark, rest = url.partition("://")
     if not mark:
         before, rest = "", url

@@ -59,11 +59,13 @@ class Alerts:
         """What holds now; None before the first look. `known`: the queues, which may be looked at more often."""
         if self._found is None:
             return None
-        found = self._own(now_ms) + [one for one in self._found if not _is_over(one, known, now_ms)]
+        findings = self._own(now_ms) + [finding for finding in self._found if not _is_over(finding, known, now_ms)]
         # Within a level, what keeps queues from their work comes first.
-        found.sort(key=lambda one: (ORDER.index(one["level"]), one["check"] not in _OF_QUEUES))
-        self._seen = {_key(one): self._seen.get(_key(one)) or one["as_of_ms"] or now_ms for one in found}
-        return [{**one, "seen_ms": self._seen[_key(one)]} for one in found]
+        findings.sort(key=lambda finding: (ORDER.index(finding["level"]), finding["check"] not in _OF_QUEUES))
+        self._seen = {
+            _key(finding): self._seen.get(_key(finding)) or finding["as_of_ms"] or now_ms for finding in findings
+        }
+        return [{**finding, "seen_ms": self._seen[_key(finding)]} for finding in findings]
 
     def _own(self, now_ms: int) -> list[Document]:
         """What this master alone knows."""
@@ -103,7 +105,7 @@ def verdict(alerts: list[Document] | None, *, is_least: bool = False) -> Documen
             causes[alert["about"]] = min(cause, causes.get(alert["about"], cause), key=order.index)
         else:
             others += alert["level"] in ("problem", "warning")
-    counts = {cause: sum(one == cause for one in causes.values()) for cause in CAUSES}
+    counts = {cause: sum(reason == cause for reason in causes.values()) for cause in CAUSES}
     return {"behind": len(causes), **counts, "others": others, "text": _say(alerts, counts, others, is_least)}
 
 

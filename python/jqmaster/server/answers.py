@@ -131,8 +131,8 @@ async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
         except HttpError as error:
             return failure(f"the worker's answer is no outcome: {error.message}")
     if response.status == 400:
-        said = _said(response, body or b"")
-        return failure(said or f"the worker refused job {name} as bad (400)", should_retry=False)
+        text = _said(response, body or b"")
+        return failure(text or f"the worker refused job {name} as bad (400)", should_retry=False)
     return failure(f"the worker answered {response.status}")
 
 

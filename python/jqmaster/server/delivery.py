@@ -59,7 +59,7 @@ class PushJob:
 
 def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[PushJob]:
     """What `assign` replies behind `next_ms`. `own_secrets` are for workers that registered none."""
-    found = []
+    jobs = []
     for worker, url, secrets, key, document, argument in zip(*(parts[at::6] for at in range(6)), strict=True):
         fields = msgpack.unpackb(document)
         job = PushJob(
@@ -67,8 +67,8 @@ def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[PushJob]
             bytes(key).decode(), document, argument,
             fields["id"], fields["token"], fields["name"], fields["attempt"], fields["timeout"],
         )  # fmt: skip
-        found.append(job)
-    return found
+        jobs.append(job)
+    return jobs
 
 
 @dataclass(slots=True)

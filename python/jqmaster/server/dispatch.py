@@ -113,8 +113,8 @@ class Dispatch(Deliverer):
             case PushFinished():
                 await self._finish(job, answer)
             case PushRefused():
-                said = f", {answer.message[:200]}" if answer.message else ""
-                log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
+                suffix = f", {answer.message[:200]}" if answer.message else ""
+                log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, suffix)
                 await self._insist(job, lambda: self._refuse(job, answer))
             case NoRoom():
                 self._rest()
@@ -164,7 +164,7 @@ class Dispatch(Deliverer):
                 answer = answers.failure(f"the worker's answer was refused: {error.message}")
         outcome = {**answer.spec, "id": job.id, "token": job.token}
         spec = pack({"worker": job.worker})
-        await self._engine.call("finish", spec, pack(outcome), answer.blob, *answer.follow)
+        await self._engine.raw("finish", spec, pack(outcome), answer.blob, *answer.follow)
 
     async def _refuse(self, job: PushJob, answer: PushRefused) -> None:
         await self._engine.refuse(

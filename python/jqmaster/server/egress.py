@@ -56,13 +56,13 @@ class Egress:
     def may(self, host: str, address: str) -> bool:
         """Whether to connect to the address, which is the host's at this moment."""
         try:
-            found = _innermost(ipaddress.ip_address(address.partition("%")[0]))
+            ip = _innermost(ipaddress.ip_address(address.partition("%")[0]))
         except ValueError:
             return False
-        if any(found in network for network in NEVER):
+        if any(ip in network for network in NEVER):
             return False
         named = self._any_host or host.lower().removesuffix(".") in self._names
-        return named or any(found in network for network in self._networks)
+        return named or any(ip in network for network in self._networks)
 
     def open(self, host: str, where: Any) -> socket.socket:
         """A socket for a connection to `where`, as the name service told it. Raises EgressDenied."""

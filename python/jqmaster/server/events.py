@@ -55,7 +55,7 @@ class _Latest:
 
     def behind(self, event_id: str) -> int:
         """The number of the first event behind this one."""
-        return self.first + bisect.bisect_right(self._events, order(event_id), key=lambda one: order(one[0]))
+        return self.first + bisect.bisect_right(self._events, order(event_id), key=lambda event: order(event[0]))
 
     def read(self, number: int) -> list[Event] | None:
         """A page of events from this one on; None if it is gone."""
@@ -85,17 +85,17 @@ class EventFeed:
 
     async def last_id(self) -> str:
         """The id of the last event."""
-        found = await self._ask("XREVRANGE", self._key, "+", "-", "COUNT", 1)
-        return found[0][0] if found else "0-0"
+        entries = await self._ask("XREVRANGE", self._key, "+", "-", "COUNT", 1)
+        return entries[0][0] if entries else "0-0"
 
     async def resume(self, event_id: str) -> tuple[str, bool]:
         """Behind which event to go on for who has seen this one, and whether something between may be
         missing: trimmed away, or gone with a primary that knew more. Behind 0-0 is all there is."""
         if order(event_id) == (0, 0):
             return event_id, False
-        found = await self._ask("XRANGE", self._key, "-", "+", "COUNT", 1)
-        if not found or order(found[0][0]) > order(event_id):
-            return event_id, bool(found)
+        entries = await self._ask("XRANGE", self._key, "-", "+", "COUNT", 1)
+        if not entries or order(entries[0][0]) > order(event_id):
+            return event_id, bool(entries)
         last = await self.last_id()
         return (last, True) if order(last) < order(event_id) else (event_id, False)
 

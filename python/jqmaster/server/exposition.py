@@ -86,21 +86,21 @@ def _of_master(meters: Meters, under_way: int) -> Iterator[Metric]:
     )  # fmt: skip
     yield _histograms(
         "http_request_seconds", "Time to answer; long polls wait on purpose.", ("method", "path"),
-        ((values, *_steps(one)) for values, one in sorted(meters.request_seconds.items())),
+        ((values, *_steps(histogram)) for values, histogram in sorted(meters.request_seconds.items())),
     )  # fmt: skip
     yield _family(
         _COUNTER, "script_calls", "Calls of scripts by this master.", ("script", "code"), sorted(meters.calls.items())
     )
     yield _histograms(
         "script_seconds", "Time until a script's reply was there, the way to Redis included.", ("script",),
-        (((script,), *_steps(one)) for script, one in sorted(meters.call_seconds.items())),
+        (((script,), *_steps(histogram)) for script, histogram in sorted(meters.call_seconds.items())),
     )  # fmt: skip
     yield _family(
         _COUNTER, "deliveries", "Jobs this master offered to workers, by what came of it.", ("outcome",),
         (((outcome,), count) for outcome, count in sorted(meters.deliveries.items())),
     )  # fmt: skip
-    told = [((), *_steps(meters.delivery_seconds))]
-    yield _histograms("delivery_seconds", "Time until a worker answered an offer.", (), told)
+    deliveries = [((), *_steps(meters.delivery_seconds))]
+    yield _histograms("delivery_seconds", "Time until a worker answered an offer.", (), deliveries)
     breakers = len(meters.breakers)
     yield GaugeMetricFamily("jq_breakers_open", "Workers that this master pushes nothing for a while.", breakers)
     yield GaugeMetricFamily("jq_deliveries_under_way", "Deliveries that are not answered yet.", under_way)
@@ -111,25 +111,30 @@ def _of_namespace(look: Look) -> Iterator[Metric]:
         _GAUGE, "queue_jobs", "Jobs by state; of those that ended, the records kept. Queue * is all the others.",
         ("queue", "state"), (((queue["name"], state), queue[state]) for queue in look.queues for state in STATES),
     )  # fmt: skip
-    limits = {one["name"]: one["max_waiting"] or None for one in look.queues}
-    yield from _of_each("queue", {one["name"]: {**one, "max_waiting": limits[one["name"]]} for one in look.queues})
+    limits = {document["name"]: document["max_waiting"] or None for document in look.queues}
+    yield from _of_each(
+        "queue", {document["name"]: {**document, "max_waiting": limits[document["name"]]} for document in look.queues}
+    )
     yield GaugeMetricFamily("jq_queues", "How many queues there are.", look.known_queues)
     yield GaugeMetricFamily(
         "jq_queues_round_age_seconds", "How long ago all queues were last looked through.", look.round_s
     )
     yield from _of_counters(look)
-    rates = {one["id"]: (one.get("rate") or {}).get("limit") for one in look.constraints}
-    yield from _of_each("constraint", {one["id"]: {**one, "rate_limit": rates[one["id"]]} for one in look.constraints})
-    made = (((one["id"],), one["made"]) for one in look.schedules)
+    rates = {document["id"]: (document.get("rate") or {}).get("limit") for document in look.constraints}
+    yield from _of_each(
+        "constraint",
+        {document["id"]: {**document, "rate_limit": rates[document["id"]]} for document in look.constraints},
+    )
+    made = (((document["id"],), document["made"]) for document in look.schedules)
     yield _family(_COUNTER, "schedule_jobs", "Jobs made, ever.", ("schedule",), made)
-    yield from _of_each("schedule", {one["id"]: {"paused": False, **one} for one in look.schedules})
+    yield from _of_each("schedule", {document["id"]: {"paused": False, **document} for document in look.schedules})
     yield from _of_workers(look.workers)
     yield from _of_commands(look.commands)
-    found: Counter[tuple[str, str]] = Counter((one.check, one.level) for one in look.findings)
-    checks = sorted({check for check, _ in found})
+    counts: Counter[tuple[str, str]] = Counter((document.check, document.level) for document in look.findings)
+    checks = sorted({check for check, _ in counts})
     yield _family(
         _GAUGE, "doctor_findings", "What `jqmaster doctor` finds, at most a minute old.", ("check", "level"),
-        (((check, level), found[check, level]) for check in checks for level in _LEVELS),
+        (((check, level), counts[check, level]) for check in checks for level in _LEVELS),
     )  # fmt: skip
 
 
@@ -137,12 +142,12 @@ def _of_counters(look: Look) -> Iterator[Metric]:
     yield _family(
         _COUNTER, "jobs", "What happened in the namespace, whoever did it, since this master was first asked.",
         ("queue", "event"),
-        (((queue, event), one.totals.get(event, 0)) for queue, one in look.tallies.items() for event in EVENTS),
+        (((queue, event), counted.totals.get(event, 0)) for queue, counted in look.tallies.items() for event in EVENTS),
     )  # fmt: skip
     texts = {"wait": "From when a job was ready to its first start.", "run": "How long attempts took that were done."}
     for kind in TIMES:
-        told = (((queue,), *cumulative(tally.totals, kind)) for queue, tally in look.tallies.items())
-        yield _histograms(f"job_{kind}_seconds", texts[kind], ("queue",), told)
+        samples = (((queue,), *cumulative(tally.totals, kind)) for queue, tally in look.tallies.items())
+        yield _histograms(f"job_{kind}_seconds", texts[kind], ("queue",), samples)
 
 
 def _of_workers(workers: Sequence[Document]) -> Iterator[Metric]:
@@ -157,21 +162,21 @@ def _of_workers(workers: Sequence[Document]) -> Iterator[Metric]:
 
 
 def _of_commands(commands: dict[str, dict[str, Any]]) -> Iterator[Metric]:
-    told = sorted(commands.items())
+    by_command = sorted(commands.items())
     yield _family(
         _COUNTER, "redis_commands", "Commands Redis carried out.", ("command",),
-        (((name,), values["calls"]) for name, values in told),
+        (((name,), values["calls"]) for name, values in by_command),
     )  # fmt: skip
     yield _family(
         _COUNTER, "redis_command_seconds",
         "Time Redis spent on them; fcall and evalsha have all of the engine.", ("command",),
-        (((name,), values["usec"] / 1e6) for name, values in told),
+        (((name,), values["usec"] / 1e6) for name, values in by_command),
     )  # fmt: skip
 
 
 def _of_each(thing: str, documents: Mapping[str, Document]) -> Iterator[Metric]:
     for name, field, text in _OF_EACH[thing]:
-        samples = (((label,), _number(field, one.get(field))) for label, one in documents.items())
+        samples = (((label,), _number(field, document.get(field))) for label, document in documents.items())
         yield _family(_GAUGE, f"{thing}_{name}", text, (thing,), samples)
 
 

@@ -21,15 +21,15 @@ class Fanout:
     async def wait(self, most_s: float) -> bool:
         """Until the next `tell`: true. False when none came for about so long: somewhat less, by chance, as
         many who began together should not end together."""
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[told] = None
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[woken] = None
         try:
             async with asyncio.timeout(most_s * random.uniform(0.7, 1.0)):
-                await told
+                await woken
         except TimeoutError:
             return False
         finally:
-            self._waiting.pop(told, None)
+            self._waiting.pop(woken, None)
         return True
 
     def tell(self) -> None:
@@ -44,9 +44,9 @@ class Fanout:
     def _wake_some(self) -> None:
         woken = 0
         while self._due and woken < AT_ONCE:
-            told = self._due.popleft()
-            if not told.done():
-                told.set_result(None)
+            waiter = self._due.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
                 woken += 1
 
     async def _run(self) -> None:

@@ -82,7 +82,7 @@ class _Round:
 
     def rest(self) -> dict[str, int]:
         """By state, the jobs of those that are not among the best."""
-        return {state: self.sums[state] - sum(one[state] for one in self._best) for state in STATES}
+        return {state: self.sums[state] - sum(queue[state] for queue in self._best) for state in STATES}
 
     def _score(self, document: Document) -> tuple[int, str]:
         jobs = sum(document[state] for state in STATES)
@@ -148,7 +148,7 @@ class Figures:
                 break
         if not self._chosen and self._known == 0:
             # The first time round has not ended yet.
-            self._chosen = [str(one["name"]) for one in self._round.best()]
+            self._chosen = [str(queue["name"]) for queue in self._round.best()]
         if not self._chosen:
             return []
         return (await self._engine.queues(self._chosen)).documents
@@ -197,12 +197,12 @@ class Figures:
     # -- the rest ---------------------------------------------------------------------------------
 
     async def _first(self, ask: Callable[..., Awaitable[Page]], most: int) -> list[Document]:
-        found: list[Document] = []
+        documents: list[Document] = []
         cursor: str | None = None
-        while cursor != "" and len(found) < most:
+        while cursor != "" and len(documents) < most:
             page = await ask(cursor=cursor, count=_PAGE)
-            found, cursor = found + page.documents, page.cursor
-        return found
+            documents, cursor = documents + page.documents, page.cursor
+        return documents
 
     async def _now_ms(self) -> int:
         return await now_ms(self._engine)
@@ -211,12 +211,12 @@ class Figures:
         """What Redis says of commands; nothing where this user may not ask."""
         try:
             async with asyncio.timeout(_MOST_REPLY_S):
-                found = await self._engine.redis.info("commandstats")
+                stats = await self._engine.redis.info("commandstats")
         except Exception:
             return {}
         return {
             name.removeprefix("cmdstat_"): values
-            for name, values in found.items()
+            for name, values in stats.items()
             if name.startswith("cmdstat_") and isinstance(values, dict)
         }
 

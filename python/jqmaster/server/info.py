@@ -43,10 +43,10 @@ class ServerInfo:
         if time.monotonic() - self._asked > _FOR_S:
             try:
                 async with asyncio.timeout(_PATIENCE_S):
-                    found = await engine.redis.info("server")
+                    info = await engine.redis.info("server")
             except (RedisError, OSError, TimeoutError):
                 return None  # whoever may not ask is told nothing, and nothing old
-            self._version, self._asked = str(found.get("valkey_version") or found["redis_version"]), time.monotonic()
+            self._version, self._asked = str(info.get("valkey_version") or info["redis_version"]), time.monotonic()
         return self._version
 
 

@@ -260,7 +260,7 @@ def _plain(value: Any) -> Any:
 
 def _render_parts(raw: bytes, kind: str, descend: int) -> bytes:
     if kind == "array":
-        return b"[" + b",".join([_render(one, descend - 1) for one in packform.items(raw)]) + b"]"
+        return b"[" + b",".join([_render(item, descend - 1) for item in packform.items(raw)]) + b"]"
     unpacker = packform.reader(raw)
     members: dict[bytes, bytes] = {}
     for _ in range(unpacker.read_map_header()):

@@ -164,13 +164,13 @@ class Keyring:
 
     async def _look(self) -> None:
         cursor: str | None = None
-        found: list[Document] = []
+        documents: list[Document] = []
         while cursor != "":
             page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
-            cursor, found = page.cursor, found + page.documents
-        if found:
+            cursor, documents = page.cursor, documents + page.documents
+        if documents:
             await self._look_for_seal()
-        self._take(found)
+        self._take(documents)
 
     async def _look_for_seal(self) -> None:
         try:

@@ -48,10 +48,10 @@ def _shown(value: Any) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-def request_id(given: bytes | None) -> bytes:
+def request_id(header: bytes | None) -> bytes:
     """The request's `x-request-id`, or a new one where it has none, or one that is not fit for a log."""
-    if given is not None and _ID.fullmatch(given):
-        return given
+    if header is not None and _ID.fullmatch(header):
+        return header
     return b"%s-%x" % (_prefix.encode(), next(_numbers))
 
 

@@ -59,14 +59,14 @@ def may_change(method: str) -> bool:
 
 def is_foreign(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Whether a browser says so. Only browsers send these headers; over plain HTTP, `origin` alone."""
-    found = {name: value for name, value in headers if name in _ASKED}
-    site, origin = found.get(b"sec-fetch-site"), found.get(b"origin")
+    wanted = {name: value for name, value in headers if name in _ASKED}
+    site, origin = wanted.get(b"sec-fetch-site"), wanted.get(b"origin")
     if site is not None:
         return site not in (b"same-origin", b"none")
     if origin is None:
         return False
     host = urlsplit(origin.decode("latin-1")).netloc.encode("latin-1")
-    return host not in (found.get(b"host"), found.get(b"x-forwarded-host"))
+    return host not in (wanted.get(b"host"), wanted.get(b"x-forwarded-host"))
 
 
 def is_loopback(host: str) -> bool:

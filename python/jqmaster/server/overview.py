@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from jqmaster.connection.together import Shared
 from jqmaster.connection.wake import end
 from jqmaster.doctor.facts import MOST_QUEUES
-from jqmaster.engine.calls import pack
+from jqmaster.engine.calling import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable
@@ -207,10 +207,10 @@ class Overview:
         ends = time.monotonic() + self._first_round_s
         if self._top and len(self._known) > _PAGE and not is_first:
             page = await self._engine.queues(self._top)
-            found = {str(document["name"]): document for document in page.documents}
+            queues = {str(document["name"]): document for document in page.documents}
             for name in self._top:
                 self._known.pop(name, None)
-            self._known.update(found)
+            self._known.update(queues)
         while True:
             if not self._cursor:
                 self._round, self._round_began_ms = set(), self._now_ms
@@ -232,8 +232,8 @@ class Overview:
 
     async def _look_at_minutes(self) -> None:
         from_ms = (self._now_ms // _MINUTE_MS - MINUTES) * _MINUTE_MS
-        found = await self._engine.stats("minute", from_ms=from_ms, brief=True)
-        self._minutes = [[minute["begin_ms"], *(minute[kind] for kind in EVENTS)] for minute in found]
+        minutes = await self._engine.stats("minute", from_ms=from_ms, brief=True)
+        self._minutes = [[minute["begin_ms"], *(minute[kind] for kind in EVENTS)] for minute in minutes]
 
     async def _look_at_trends(self) -> None:
         """Some of the queues shown, in turn."""
@@ -241,8 +241,8 @@ class Overview:
             self._turn = (self._turn + 1) % len(self._top)
             name = self._top[self._turn]
             from_ms = (self._now_ms // _MINUTE_MS - _TREND_MINUTES) * _MINUTE_MS
-            found = await self._engine.stats("minute", queue=name, from_ms=from_ms, brief=True)
-            self._trends[name] = _trend(found, from_ms, self._now_ms) | (await self._latest(name) or {})
+            minutes = await self._engine.stats("minute", queue=name, from_ms=from_ms, brief=True)
+            self._trends[name] = _trend(minutes, from_ms, self._now_ms) | (await self._latest(name) or {})
         for name in [name for name in self._trends if name not in self._top]:
             del self._trends[name]
 
@@ -262,27 +262,27 @@ class Overview:
         """The registered ones, and those that pull and announce themselves."""
         pages = [await self._engine.workers(count=_MOST_WORKERS, others=others) for others in (None, True)]
         workers = [worker for page in pages for worker in page.documents if worker["state"] != "gone"]
-        found: Document = {
+        summary: Document = {
             "count": len(workers),
             "more": any(page.cursor for page in pages),
             **dict.fromkeys((*WORKER_STATES, "held", "slots", "slots_held", "asked"), 0),
         }
         for worker in workers:
-            found[worker["state"]] = found.get(worker["state"], 0) + 1
-            found["held"] += worker["held"]
-            found["asked"] += worker.get("request") == "stop"
+            summary[worker["state"]] = summary.get(worker["state"], 0) + 1
+            summary["held"] += worker["held"]
+            summary["asked"] += worker.get("request") == "stop"
             # Who never said where it runs did not say either how many it takes: one is not the number then.
             if worker.get("url") or worker.get("host"):
-                found["slots"] += worker["max_jobs"] or 0
-                found["slots_held"] += worker["held"]
-        self._workers = found
+                summary["slots"] += worker["max_jobs"] or 0
+                summary["slots_held"] += worker["held"]
+        self._workers = summary
 
     async def _look_at_constraints(self) -> None:
         """The fullest of the first hundred, by their fullest key."""
         page = await self._engine.constraints(count=_MOST_CONSTRAINTS, busiest=1)
-        found = [_fullness(one) for one in page.documents]
-        found.sort(key=lambda one: (-one["share"], -one["held"], one["id"]))
-        self._constraints = {"fullest": found[:_FULLEST], "count": len(page.documents), "more": page.cursor != ""}
+        fullest = [_fullness(constraint) for constraint in page.documents]
+        fullest.sort(key=lambda constraint: (-constraint["share"], -constraint["held"], constraint["id"]))
+        self._constraints = {"fullest": fullest[:_FULLEST], "count": len(page.documents), "more": page.cursor != ""}
 
     # -- the document -----------------------------------------------------------------------------
 
@@ -320,8 +320,8 @@ class Overview:
 
     def _oldest(self) -> Document | None:
         """The queue whose oldest ready job waits longest, paused ones aside; None where nothing waits."""
-        waiting = [one for one in self._known.values() if one.get("oldest_ready_ms") and not one["paused"]]
-        oldest = min(waiting, key=lambda one: (one["oldest_ready_ms"], one["name"]), default=None)
+        waiting = [queue for queue in self._known.values() if queue.get("oldest_ready_ms") and not queue["paused"]]
+        oldest = min(waiting, key=lambda queue: (queue["oldest_ready_ms"], queue["name"]), default=None)
         return oldest and {"queue": oldest["name"], "ready_ms": oldest["oldest_ready_ms"]}
 
     def _rates(self) -> dict[str, float]:
@@ -343,27 +343,31 @@ def _short(queue: Document) -> Document:
     return {field: queue[field] for field in (*_SHOWN, *(field for field in _MAY_BE if field in queue))}
 
 
-def _fullness(one: Document) -> Document:
+def _fullness(constraint: Document) -> Document:
     """How full a constraint is, of one with keys its fullest: of what may run at once, or start in its time, whichever
     is fuller."""
-    key = next(iter(one.get("busiest") or []), {}) if one.get("by") else one
+    key = next(iter(constraint.get("busiest") or []), {}) if constraint.get("by") else constraint
     uses = [
         (round(key.get(used, 0) / limit, 4), key.get(used, 0), limit, used)
-        for used, limit in (("running", one.get("concurrency")), ("starts", one.get("rate", {}).get("limit")))
+        for used, limit in (
+            ("running", constraint.get("concurrency")),
+            ("starts", constraint.get("rate", {}).get("limit")),
+        )
         if limit
     ]
     share, used, limit, of = max(uses, default=(0.0, 0, None, "running"))
     return {
-        "id": one["id"], "by": key.get("by") if one.get("by") else None, "share": share, "used": used, "limit": limit,
-        "of": of, "held": one.get("held") or 0, "keys": one["keys"] if one.get("by") else None,
+        "id": constraint["id"], "by": key.get("by") if constraint.get("by") else None, "share": share, "used": used,
+        "limit": limit, "of": of, "held": constraint.get("held") or 0,
+        "keys": constraint["keys"] if constraint.get("by") else None,
     }  # fmt: skip
 
 
-def _trend(found: list[Document], from_ms: int, now_ms: int) -> Document:
+def _trend(minutes: list[Document], from_ms: int, now_ms: int) -> Document:
     """What was done by the minute, and rates per second of the last five minutes."""
-    by_minute = {minute["begin_ms"]: minute for minute in found}
+    by_minute = {minute["begin_ms"]: minute for minute in minutes}
     recent_ms = (now_ms // _MINUTE_MS - 4) * _MINUTE_MS
-    recent = [minute for minute in found if minute["begin_ms"] >= recent_ms]
+    recent = [minute for minute in minutes if minute["begin_ms"] >= recent_ms]
     seconds = (now_ms - recent_ms) / 1000
     starts = range(from_ms, now_ms, _MINUTE_MS)
     return {

@@ -79,9 +79,9 @@ class Rankings:
         known.fresh_due = began + _FRESH_REST_S  # for others who ask meanwhile
         page = await self._ask(known, names=[queue["name"] for queue in shown], minutes=minutes)
         known.fresh_due = _rested(began, _FRESH_REST_S)
-        found = {str(queue["name"]): queue for queue in page.documents}
-        known.queues.update(found)
-        return [found.get(queue["name"], queue) for queue in shown]
+        queues = {str(queue["name"]): queue for queue in page.documents}
+        known.queues.update(queues)
+        return [queues.get(queue["name"], queue) for queue in shown]
 
     async def _wait(self, known: _Known) -> None:
         """For the look under way, or until there is something to tell."""

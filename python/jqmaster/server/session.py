@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 
-from jqmaster.manifest.operation import ROLES
+from jqmaster.manifest.contract import ROLES
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import Identity
 
@@ -53,8 +53,8 @@ class Proxies(NamedTuple):
         user = _name_of(_header(scope, self.user_header) or "")
         if not user:
             return None
-        said = _header(scope, self.roles_header)
-        wanted = {one.strip().lower() for one in (said or "viewer").split(",")}
+        roles = _header(scope, self.roles_header)
+        wanted = {role_name.strip().lower() for role_name in (roles or "viewer").split(",")}
         return Identity(user, frozenset(role for role in ROLES if role in wanted))
 
 
@@ -111,5 +111,5 @@ def _cookie(scope: Scope) -> str:
 
 def _header(scope: Scope, name: str) -> str | None:
     wanted = name.encode("latin-1")
-    found = [value.decode("latin-1") for one, value in scope["headers"] if one == wanted]
-    return found[-1] if found else None
+    values = [value.decode("latin-1") for key, value in scope["headers"] if key == wanted]
+    return values[-1] if values else None

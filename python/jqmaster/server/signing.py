@@ -39,12 +39,12 @@ def key_of(secret: str) -> bytes:
 
 def secrets_of(text: str) -> tuple[str, ...]:
     """One or two secrets with a comma between. Raises ValueError, which does not show them."""
-    found = tuple(part.strip() for part in text.split(","))
-    if len(found) > MOST_SECRETS:
+    parts = tuple(part.strip() for part in text.split(","))
+    if len(parts) > MOST_SECRETS:
         raise ValueError(f"at most {MOST_SECRETS} secrets")
-    for secret in found:
+    for secret in parts:
         key_of(secret)
-    return found
+    return parts
 
 
 def signature(secret: str, push_id: bytes, timestamp: bytes, body: bytes) -> bytes:
@@ -58,8 +58,8 @@ def signed(secrets: Iterable[str], push_id: str, body: bytes, now_s: float | Non
     """The headers of a push. Raises ValueError for what is no secret."""
     timestamp = str(int(time.time() if now_s is None else now_s))
     headers = {"webhook-id": push_id, "webhook-timestamp": timestamp}
-    told = [signature(secret, push_id.encode(), timestamp.encode(), body).decode() for secret in secrets]
-    return {**headers, "webhook-signature": " ".join(told)} if told else headers
+    signatures = [signature(secret, push_id.encode(), timestamp.encode(), body).decode() for secret in secrets]
+    return {**headers, "webhook-signature": " ".join(signatures)} if signatures else headers
 
 
 class Verifier:
@@ -73,13 +73,13 @@ class Verifier:
 
     def refusal(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> str | None:
         """Why this is not taken; None when it is, and from then on no more."""
-        found = dict(headers)
-        push_id, timestamp = found.get(b"webhook-id", b""), found.get(b"webhook-timestamp", b"")
+        fields = dict(headers)
+        push_id, timestamp = fields.get(b"webhook-id", b""), fields.get(b"webhook-timestamp", b"")
         # With a full stop the id could reach into the body, which others than the master write.
         if not _ID.match(push_id) or b"." in push_id or not _TIME.match(timestamp):
             return "it has no webhook-id or no webhook-timestamp"
-        given = found.get(b"webhook-signature", b"").split(b" ")[:_MOST_SIGNATURES]
-        if not self._is_ours(push_id, timestamp, body, given):
+        signatures = fields.get(b"webhook-signature", b"").split(b" ")[:_MOST_SIGNATURES]
+        if not self._is_ours(push_id, timestamp, body, signatures):
             return "no signature is right"
         now = self._clock()
         if abs(now - int(timestamp)) > TOLERANCE_S:
@@ -90,13 +90,13 @@ class Verifier:
         self._seen[push_id] = now
         return None
 
-    def _is_ours(self, push_id: bytes, timestamp: bytes, body: bytes, given: Sequence[bytes]) -> bool:
-        found = False
+    def _is_ours(self, push_id: bytes, timestamp: bytes, body: bytes, candidates: Sequence[bytes]) -> bool:
+        is_right = False
         for secret in self._secrets:
             right = signature(secret, push_id, timestamp, body)
-            for one in given:
-                found |= hmac.compare_digest(right, one)
-        return found
+            for candidate in candidates:
+                is_right |= hmac.compare_digest(right, candidate)
+        return is_right
 
     def _forget(self, now: float) -> None:
         while self._seen:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Any
 
 from jqmaster.connection.together import Shared
-from jqmaster.engine.calls import pack
+from jqmaster.engine.calling import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.engine.trends import level_of
@@ -62,14 +62,14 @@ class Trends:
         async def ask() -> Document:
             started, is_whole = await self._running()
             open_now = await self._open()
-            told = await self._engine.trends(split, from_ms=from_ms, to_ms=to_ms, top=top)
-            open_then = None if open_now is None else [max(0, open_now - more) for more in told["grown"]]
+            reply = await self._engine.trends(split, from_ms=from_ms, to_ms=to_ms, top=top)
+            open_then = None if open_now is None else [max(0, open_now - more) for more in reply["grown"]]
             running = [
-                ran_on + sum(one < begin for one in started)
-                for begin, ran_on in zip(told["begins"], told["ran_on"], strict=True)
+                ran_on + sum(started_ms < begin for started_ms in started)
+                for begin, ran_on in zip(reply["begins"], reply["ran_on"], strict=True)
             ]
             now = {"running": len(started), "open": open_now}
-            return {**told, "running": running, "running_is_exact": is_whole, "open": open_then, "now": now}
+            return {**reply, "running": running, "running_is_exact": is_whole, "open": open_then, "now": now}
 
         return await self._ask(key, ask)
 

@@ -93,7 +93,7 @@ class Webhooks(delivery.Deliverer):
         wish = {"worker": self._master, "queues": QUEUE, "count": min(room, BATCH)}
         reply = await self._waiting.pick(wish, WAIT_S)
         for packed in reply[1::2]:
-            document = replies.plain_document(packed)
+            document = replies.plain_value(packed)
             self.begin(self._carry(document), f"notify {document['id']}")
 
     async def _has_begun(self) -> bool:
@@ -108,8 +108,8 @@ class Webhooks(delivery.Deliverer):
 
     async def _carry(self, document: Mapping[str, Any]) -> None:
         try:
-            found = await self._read(document)
-            answer = found if isinstance(found, WebhookAnswer) else await self._bounded(found)
+            notification = await self._read(document)
+            answer = notification if isinstance(notification, WebhookAnswer) else await self._bounded(notification)
             await self._tell(document, answer)
         except Unavailable as error:  # its lease runs out
             log.warning("notification %s is left: %s", document["id"], error)
@@ -118,16 +118,16 @@ class Webhooks(delivery.Deliverer):
 
     async def _read(self, document: Mapping[str, Any]) -> Notification | WebhookAnswer:
         """Where it goes, as its webhook is now."""
-        told = document.get("webhook")
-        if not isinstance(told, dict):
+        webhook = document.get("webhook")
+        if not isinstance(webhook, dict):
             return WebhookAnswer(f"only the engine makes jobs of {QUEUE}", should_retry=False)
         hooks = {hook["id"]: hook for hook in await self._engine.webhooks(secrets=True)}
-        hook = hooks.get(told.get("id", OWN), {})
-        url = told.get("url") or hook.get("url")
+        hook = hooks.get(webhook.get("id", OWN), {})
+        url = webhook.get("url") or hook.get("url")
         if url is None:
             return WebhookAnswer("there is no such webhook any more", should_retry=False)
         return Notification(
-            document["id"], document["token"], document["attempt"], url, hook.get("secrets") or [], told["event"]
+            document["id"], document["token"], document["attempt"], url, hook.get("secrets") or [], webhook["event"]
         )  # fmt: skip
 
     async def _bounded(self, job: Notification) -> WebhookAnswer:
@@ -191,8 +191,8 @@ def answer_of(status: int, retry_after: str | None, attempt: int) -> WebhookAnsw
 def body_of(event: Mapping[str, Any]) -> bytes:
     """What is posted, as Standard Webhooks has it."""
     ended = datetime.fromtimestamp(event["ended_ms"] / 1000, UTC).isoformat(timespec="milliseconds")
-    told = {"type": f"job.{event['status']}", "timestamp": ended.replace("+00:00", "Z"), "data": event}
-    return json.dumps(told, ensure_ascii=False).encode()
+    document = {"type": f"job.{event['status']}", "timestamp": ended.replace("+00:00", "Z"), "data": event}
+    return json.dumps(document, ensure_ascii=False).encode()
 
 
 def _host_of(url: str) -> str:

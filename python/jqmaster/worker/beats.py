@@ -46,8 +46,8 @@ class Source(Protocol):
         """Renew leases, and pass on what some jobs say: remaining milliseconds, LOST or CANCELLED each; and
         what is asked of the worker. Raises NotFound for a dropped worker."""
 
-    async def listen(self, told: Callable[[str], None]) -> None:
-        """Call `told` with what the worker is told at once (protocol.md, section 13), as far as it can be
+    async def listen(self, on_message: Callable[[str], None]) -> None:
+        """Call `on_message` with what the worker is told at once (protocol.md, section 13), as far as it can be
         heard, and with "" when something may have been missed. Runs until it is cancelled, or returns."""
 
     async def release(

@@ -46,7 +46,7 @@ class JobReleased(Exception):
     def __init__(self, message: str = "", *, delay: Seconds = 0, hold: Mapping[str, Seconds] | None = None) -> None:
         super().__init__(message)
         self.delay = seconds_of(delay)
-        self.hold = {name: seconds_of(given) for name, given in (hold or {}).items()}
+        self.hold = {name: seconds_of(duration) for name, duration in (hold or {}).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +133,10 @@ class ResumeAfter(Exception):
         """Those of the jobs that are to be enqueued, and what it depends on: ids, and indexes among these."""
         new: list[Any] = []
         depends: list[str | int] = []
-        for one in self.jobs:
-            there = one if isinstance(one, str) else getattr(one, "id", None)
+        for job in self.jobs:
+            there = job if isinstance(job, str) else getattr(job, "id", None)
             depends.append(len(new) if there is None else there)
-            new += [one] if there is None else []
+            new += [job] if there is None else []
         return new, depends
 
 
@@ -227,11 +227,11 @@ def succeeded(job: Job, result: Any) -> Outcome:
     try:
         outcome = _succeeded(job, result)
     except (TypeError, ValueError, OverflowError) as error:
-        said = f"the result cannot be packed as MessagePack: {text_of(error)}"
-        raise JobFailed(said, retry=False) from error
+        message = f"the result cannot be packed as MessagePack: {text_of(error)}"
+        raise JobFailed(message, retry=False) from error
     if len(outcome.blob) > MOST_BYTES:
-        said = f"the result has {len(outcome.blob)} bytes, and at most {MOST_BYTES} can be kept"
-        raise JobFailed(said, retry=False)
+        message = f"the result has {len(outcome.blob)} bytes, and at most {MOST_BYTES} can be kept"
+        raise JobFailed(message, retry=False)
     return outcome
 
 
@@ -243,7 +243,7 @@ def _succeeded(job: Job, result: Any) -> Outcome:
     spec: dict[str, Any] = {"type": "success"}
     follow: tuple[NewJob, ...] = ()
     if isinstance(result, FollowUp):
-        follow = tuple(new_job(one, result.jobs) for one in result.jobs)
+        follow = tuple(new_job(follower, result.jobs) for follower in result.jobs)
         result = result.result
     if isinstance(result, Move):
         spec["move"] = result.spec()
@@ -251,26 +251,26 @@ def _succeeded(job: Job, result: Any) -> Outcome:
     return Outcome(job, spec, msgpack.packb(result), follow)
 
 
-def _resumed(job: Job, said: ResumeAfter) -> Outcome:
-    new, depends = said.parts()
-    resume = {"depends": depends, "checkpoint": said.checkpoint is not None}
-    if said.if_failed is not None:
-        resume["if_failed"] = said.if_failed
-    follow = tuple(new_job(one, new) for one in new)
-    return Outcome(job, {"type": "success", "resume": resume}, said.checkpoint or NIL, follow)
+def _resumed(job: Job, error: ResumeAfter) -> Outcome:
+    new, depends = error.parts()
+    resume = {"depends": depends, "checkpoint": error.checkpoint is not None}
+    if error.if_failed is not None:
+        resume["if_failed"] = error.if_failed
+    follow = tuple(new_job(follower, new) for follower in new)
+    return Outcome(job, {"type": "success", "resume": resume}, error.checkpoint or NIL, follow)
 
 
-def new_job(one: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any]) -> NewJob:
+def new_job(job: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any]) -> NewJob:
     """One of the jobs of a `FollowUp` or `ResumeAfter`, ready to be sent. Raises what packing its argument raises."""
-    if isinstance(one, NewJob):
-        return one
-    if not isinstance(one, Mapping):
-        if not hasattr(one, "follower"):
+    if isinstance(job, NewJob):
+        return job
+    if not isinstance(job, Mapping):
+        if not hasattr(job, "follower"):
             raise TypeError(
-                f"expected calls that are not enqueued yet, as task.job(...) makes, got {type(one).__name__}"
+                f"expected calls that are not enqueued yet, as task.job(...) makes, got {type(job).__name__}"
             )
-        return one.follower(siblings)
-    spec = dict(one)
+        return job.follower(siblings)
+    spec = dict(job)
     return NewJob(spec, msgpack.packb(spec.pop("argument", None)))
 
 
@@ -279,11 +279,11 @@ def failed(job: Job, message: str, *, retry: bool = True) -> Outcome:
     return Outcome(job, {"type": "failure", "should_retry": retry, "message": text_of(message)})
 
 
-def released(job: Job, said: JobReleased) -> Release:
-    """How an attempt ends whose function raised `said`."""
-    message = text_of(said)
+def released(job: Job, release: JobReleased) -> Release:
+    """How an attempt ends whose function raised `release`."""
+    message = text_of(release)
     log.info("job %s (%s) is given back%s", job.id, job.name, f": {message}" if message else "")
-    return Release(job, said.delay, dict(said.hold) if isinstance(said.hold, Mapping) else {}, message)
+    return Release(job, release.delay, dict(release.hold) if isinstance(release.hold, Mapping) else {}, message)
 
 
 def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Outcome:
@@ -308,9 +308,15 @@ def _log(job: Job, error: BaseException, failure: Failure) -> None:
     # Who raises JobFailed has said all there is to say.
     shows = not issubclass(type(error), JobFailed) or log.isEnabledFor(logging.INFO)
     text = "job %s (%s) failed in attempt %d: %s"
-    said = (job.id, job.name, job.attempt, failure.message)
+    subject = (job.id, job.name, job.attempt, failure.message)
     record = log.makeRecord(
-        log.name, logging.WARNING, __file__, 0, text, said, (type(error), error, error.__traceback__) if shows else None
+        log.name,
+        logging.WARNING,
+        __file__,
+        0,
+        text,
+        subject,
+        (type(error), error, error.__traceback__) if shows else None,
     )
     if shows:
         record.exc_text = failure.trace.rstrip()  # which formatters take: their own might raise, and has no bounds

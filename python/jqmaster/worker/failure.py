@@ -79,12 +79,12 @@ class Failure(NamedTuple):
     trace: str
 
 
-def seconds_of(given: Seconds) -> float:
+def seconds_of(duration: Seconds) -> float:
     """What is no duration is left as it is: whoever is told of it refuses it."""
     try:
-        return given.total_seconds() if isinstance(given, timedelta) else float(given)
+        return duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
     except (TypeError, ValueError, OverflowError):
-        return given  # type: ignore[return-value]
+        return duration  # type: ignore[return-value]
 
 
 def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Failure:
@@ -94,8 +94,8 @@ def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | 
         return _failure_of(_meant(error), retries)
     except BaseException as problem:  # of a class with odd attributes
         name = _name(type(error))
-        said = f"{name} (which cannot be described: {_name(type(problem))})"
-        return Failure(said, cut_group(name), True, None, packed(None), said)
+        message = f"{name} (which cannot be described: {_name(type(problem))})"
+        return Failure(message, cut_group(name), True, None, packed(None), message)
 
 
 def remember(error: BaseException, failure: Failure) -> None:
@@ -103,12 +103,12 @@ def remember(error: BaseException, failure: Failure) -> None:
     error.__dict__[_KNOWN] = failure
 
 
-def text_of(said: object, most: int = MESSAGE_CHARACTERS) -> str:
+def text_of(value: object, most: int = MESSAGE_CHARACTERS) -> str:
     """`str(said)`, at most `most` characters, such that UTF-8 can hold them."""
     try:
-        text = str.__getitem__(str(said), slice(most))
+        text = str.__getitem__(str(value), slice(most))
     except BaseException as problem:
-        text = f"({_name(type(said))}, whose text raises {_name(type(problem))})"
+        text = f"({_name(type(value))}, whose text raises {_name(type(problem))})"
     return clean(text)
 
 
@@ -133,7 +133,7 @@ def cut_group(group: object) -> str:
     """As the engine takes it; "" for none."""
     if group is None:
         return ""
-    text = "".join(one if one.isprintable() else " " for one in text_of(group))
+    text = "".join(character if character.isprintable() else " " for character in text_of(group))
     return text.encode()[:GROUP_BYTES].decode(errors="ignore")
 
 
@@ -144,8 +144,8 @@ def packed(value: Any) -> bytes:
     except BaseException:
         blob = msgpack.packb(_representation(value))
     if len(blob) > ERROR_BYTES:
-        said = f"(left out: {len(blob)} bytes, and at most {ERROR_BYTES} are kept; it begins: {_representation(value)})"
-        blob = msgpack.packb(said)
+        note = f"(left out: {len(blob)} bytes, and at most {ERROR_BYTES} are kept; it begins: {_representation(value)})"
+        blob = msgpack.packb(note)
     return blob
 
 
@@ -236,8 +236,8 @@ def _chained(error: BaseException) -> list[str]:
         at = cause
     lines: list[str] = []
     budget = [TRACE_ERRORS]
-    for one, follows in reversed(chain):
-        lines += [*_alone(one, budget), follows]
+    for link, follows in reversed(chain):
+        lines += [*_alone(link, budget), follows]
     return lines
 
 

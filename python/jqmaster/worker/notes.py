@@ -63,13 +63,13 @@ def progress(number: SupportsFloat, message: str | None = None) -> None:
     notebook.write(Note(progress=_number(number), message=text))
 
 
-def _number(given: SupportsFloat) -> float:
-    if isinstance(given, int) and not isinstance(given, bool) and abs(given) <= 2**53:
-        return int(given)  # of an IntEnum, say, which another process may not know
-    if isinstance(given, bool | str | bytes) or not hasattr(given, "__float__"):
-        raise TypeError(f"progress: expected a number, got {type(given).__name__}")
+def _number(value: SupportsFloat) -> float:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53:
+        return int(value)  # of an IntEnum, say, which another process may not know
+    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
+        raise TypeError(f"progress: expected a number, got {type(value).__name__}")
     try:
-        number = float(given)
+        number = float(value)
     except OverflowError as error:
         raise ValueError(f"progress: {error}") from None
     if not abs(number) <= MOST:

@@ -91,11 +91,11 @@ def serve(pipe: Any, log_levels: Mapping[str, int]) -> None:
 
 def levels() -> dict[str, int]:
     """The levels of this process's loggers, for `serve`."""
-    found = {"": logging.getLogger().level}
+    by_logger = {"": logging.getLogger().level}
     for name, logger in list(logging.Logger.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger) and logger.level:
-            found[name] = logger.level
-    return found
+            by_logger[name] = logger.level
+    return by_logger
 
 
 def relog(fields: Mapping[str, Any]) -> None:
@@ -154,8 +154,8 @@ class _Saying:
             return bool(self._pipe.poll(0))
         return True
 
-    def __call__(self, said: Any) -> None:
-        packed = pickle.dumps(said)
+    def __call__(self, item: Any) -> None:
+        packed = pickle.dumps(item)
         if not self._is_child:
             with self._lock:
                 self._pipe.send_bytes(packed)
@@ -178,8 +178,8 @@ class _LogToWorker(logging.handlers.QueueHandler):
             return super().prepare(record)
         except Exception as problem:
             plain = {name: getattr(record, name) for name in ("name", "levelno", "levelname", "pathname", "lineno")}
-            said = f"{text_of(record.msg)} (its arguments do not fit: {summary(problem)})"
-            return logging.makeLogRecord(plain | {"msg": said, "args": None})
+            text = f"{text_of(record.msg)} (its arguments do not fit: {summary(problem)})"
+            return logging.makeLogRecord(plain | {"msg": text, "args": None})
 
     def enqueue(self, record: logging.LogRecord) -> None:
         job = current_job.get(None)
@@ -222,22 +222,22 @@ class _Surroundings:
 def _answer(packed: bytes, say: _Saying, runner: asyncio.Runner, surroundings: _Surroundings) -> ProcessReply:
     try:
         call: ProcessCall = pickle.loads(packed)
-        found = _found(call.where, call.job.name)
-        if (jq := getattr(found, "jq", None)) is not None:
+        function = _found(call.where, call.job.name)
+        if (jq := getattr(function, "jq", None)) is not None:
             jq.connect(call.target)
             runner.run(surroundings.enter(jq))
     except BaseException as error:
         failure = failure_of(error)
-        said = f"its process could not start: {failure.message}"
-        return _failed(error, failure._replace(message=said))._replace(is_last=True)
-    reply = _run(found, call, say, runner)
+        message = f"its process could not start: {failure.message}"
+        return _failed(error, failure._replace(message=message))._replace(is_last=True)
+    reply = _run(function, call, say, runner)
     return reply._replace(memory=_memory(), is_last=not _has_streams())
 
 
-def _run(found: Any, call: ProcessCall, say: _Saying, runner: asyncio.Runner) -> ProcessReply:
-    function = getattr(found, "function", None) or found
+def _run(target: Any, call: ProcessCall, say: _Saying, runner: asyncio.Runner) -> ProcessReply:
+    function = getattr(target, "function", None) or target
     notebook, pid = _PipeNotebook(say, call.job), os.getpid()
-    if (jq := getattr(found, "jq", None)) is not None:
+    if (jq := getattr(target, "jq", None)) is not None:
         notebook.dumps = jq.serializer.dumps
     notebook.open(call.job)
     try:
@@ -248,7 +248,7 @@ def _run(found: Any, call: ProcessCall, say: _Saying, runner: asyncio.Runner) ->
         end_if_forked(pid, error)
         if issubclass(type(error), JobStopped) and say.is_over:  # isinstance would ask the error for its class
             return ProcessReply()  # which nobody reads
-        if (rules := getattr(found, "rules", None)) is not None:
+        if (rules := getattr(target, "rules", None)) is not None:
             return _failed(error, failure_of(error, rules.retries))
         failure = failure_of(error)
         return _failed(error, failure if issubclass(type(error), JobFailed) else failure._replace(should_retry=None))
@@ -257,7 +257,7 @@ def _run(found: Any, call: ProcessCall, say: _Saying, runner: asyncio.Runner) ->
 def _pickled(result: Any) -> bytes:
     if isinstance(result, FollowUp):
         jobs = list(result.jobs)
-        result = replace(result, jobs=[new_job(one, jobs) for one in jobs])
+        result = replace(result, jobs=[new_job(job, jobs) for job in jobs])
     try:
         return pickle.dumps(result)
     except BaseException as error:
@@ -284,8 +284,8 @@ def _base(error: BaseException) -> BaseException:
         return JobReleased(text_of(error), delay=error.delay, hold=error.hold)
     assert isinstance(error, ResumeAfter)
     new, depends = error.parts()
-    made = [new_job(one, new) for one in new]
-    base = ResumeAfter([made[one] if isinstance(one, int) else one for one in depends])
+    made = [new_job(job, new) for job in new]
+    base = ResumeAfter([made[job] if isinstance(job, int) else job for job in depends])
     base.if_failed, base.checkpoint = error.if_failed, error.checkpoint
     return base
 
@@ -302,15 +302,15 @@ def _plain(value: Any) -> Any:
 def _found(where: tuple[str, str], name: str) -> Any:
     """The task; or the function, where the task has another name and cannot be seen."""
     module = importlib.import_module(where[0])
-    found: Any = module
+    attribute: Any = module
     for part in where[1].split("."):
-        found = getattr(found, part)
-    if not hasattr(found, "jq"):
-        for one in list(vars(module).values()):
-            tasks = getattr(one, "tasks", None)
-            if isinstance(tasks, dict) and getattr(tasks.get(name), "function", None) is found:
+        attribute = getattr(attribute, part)
+    if not hasattr(attribute, "jq"):
+        for value in list(vars(module).values()):
+            tasks = getattr(value, "tasks", None)
+            if isinstance(tasks, dict) and getattr(tasks.get(name), "function", None) is attribute:
                 return tasks[name]
-    return found
+    return attribute
 
 
 def _has_streams() -> bool:

@@ -80,60 +80,60 @@ class ProcessPool:
             call = pickle.dumps(process.ProcessCall(where, job, args, dict(kwargs), target))
         except Exception as error:
             raise JobFailed(f"the argument cannot be sent to a process: {summary(error)}", retry=False) from error
-        self._idle = [one for one in self._idle if one.is_alive]
-        one = self._idle.pop() if self._idle else _Process()
-        self._busy.add(one)
+        self._idle = [worker_process for worker_process in self._idle if worker_process.is_alive]
+        worker_process = self._idle.pop() if self._idle else _Process()
+        self._busy.add(worker_process)
         # What it says while it runs is of this job: its log lines, its notebook.
         context, loop = copy_context(), asyncio.get_running_loop()
 
-        def told(held: tuple[str, str] | None, said: Any) -> None:
+        def told(held: tuple[str, str] | None, item: Any) -> None:
             if held == job.held:
-                context.run(_told, said)
+                context.run(_told, item)
             elif held is None:
-                _told(said)
+                _told(item)
             # else a thread that the job before left behind goes on talking
 
         try:
-            reply, result, raised = await loop.run_in_executor(self._threads, one.call, call, told)
+            reply, result, raised = await loop.run_in_executor(self._threads, worker_process.call, call, told)
         except asyncio.CancelledError:
             with contextlib.suppress(RuntimeError):  # the pool has stopped
-                self._threads.submit(one.give_up)
-            loop.call_later(GRACE_S, self._kill, one)
+                self._threads.submit(worker_process.give_up)
+            loop.call_later(GRACE_S, self._kill, worker_process)
             raise
         except BaseException:
-            self._kill(one)  # it is dead, or as good as that
+            self._kill(worker_process)  # it is dead, or as good as that
             raise
-        self._busy.discard(one)
-        if self._is_worn(one, reply) or len(self._idle) >= self._keeps:
-            one.end()
-            self._leaving.add(one)
-            loop.call_later(END_S, self._kill, one)
+        self._busy.discard(worker_process)
+        if self._is_worn(worker_process, reply) or len(self._idle) >= self._keeps:
+            worker_process.end()
+            self._leaving.add(worker_process)
+            loop.call_later(END_S, self._kill, worker_process)
         else:
-            self._idle.append(one)
+            self._idle.append(worker_process)
         if raised is not None:
             raise raised
         return result
 
     def stop(self) -> None:
         """End the processes, whatever they do; those that are idle have a moment for their shutdown hooks."""
-        for one in self._busy:
-            one.kill()
-        for one in self._idle:
-            one.end()
+        for worker_process in self._busy:
+            worker_process.kill()
+        for worker_process in self._idle:
+            worker_process.end()
         deadline = time.monotonic() + END_S
-        for one in (*self._idle, *self._leaving):
-            one.gone(deadline)
+        for worker_process in (*self._idle, *self._leaving):
+            worker_process.gone(deadline)
         self._idle.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _kill(self, one: _Process) -> None:
-        self._busy.discard(one)
-        self._leaving.discard(one)
-        one.kill()
+    def _kill(self, worker_process: _Process) -> None:
+        self._busy.discard(worker_process)
+        self._leaving.discard(worker_process)
+        worker_process.kill()
 
-    def _is_worn(self, one: _Process, reply: process.ProcessReply) -> bool:
+    def _is_worn(self, worker_process: _Process, reply: process.ProcessReply) -> bool:
         jobs, memory = self._renewal
-        is_full = (jobs is not None and one.calls >= jobs) or (memory is not None and reply.memory > memory)
+        is_full = (jobs is not None and worker_process.calls >= jobs) or (memory is not None and reply.memory > memory)
         return is_full or reply.is_last
 
 
@@ -152,9 +152,9 @@ class _Process:
         self._pipe: Any = None
 
     def call(
-        self, call: bytes, told: Callable[[tuple[str, str] | None, Any], None]
+        self, call: bytes, on_item: Callable[[tuple[str, str] | None, Any], None]
     ) -> tuple[process.ProcessReply, Any, BaseException | None]:
-        """Run one job; the reply with its result, or what was raised. `told` gets the notes and log records until it
+        """Run one job; the reply with its result, or what was raised. `on_item` gets the notes and log records until it
         has ended, with the job that they are of. Raises ProcessDied."""
         self.calls += 1
         if self._process is None:
@@ -162,16 +162,16 @@ class _Process:
         try:
             self._pipe.send_bytes(call)
             self._tell_over(has_call=True)
-            while not isinstance(said := pickle.loads(self._heard()), process.ProcessReply):
-                if said is None:
+            while not isinstance(item := pickle.loads(self._heard()), process.ProcessReply):
+                if item is None:
                     self._has_begun = True
                 else:
-                    told(*said)
+                    on_item(*item)
         except (EOFError, OSError):
             raise self._died() from None
         if self._is_over:
             self.kill()
-        return said, *process.opened(said)
+        return item, *process.opened(item)
 
     def _heard(self) -> Any:
         # Not `recv` alone: with a child of its own the pipe stays open when the process has died.
@@ -259,13 +259,13 @@ class _Process:
             self._process.kill()
 
 
-def _told(said: Any) -> None:
-    if isinstance(said, Note):
+def _told(item: Any) -> None:
+    if isinstance(item, Note):
         notebook = notebook_of()
         if notebook is not None:
-            notebook.write(said)
+            notebook.write(item)
     else:
-        process.relog(said)
+        process.relog(item)
 
 
 def _death(exit_code: int) -> str:

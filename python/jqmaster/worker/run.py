@@ -94,7 +94,7 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
         stop = asyncio.Event()
         watch = Watchdog(runner.get_loop(), stop.set, options.drain_timeout_s)
         code = watch.run(_run(options, stop, watch))
-        if options.until is None and any(one.worker.outlived for one in watch.workers):
+        if options.until is None and any(watched.worker.outlived for watched in watch.workers):
             logging.shutdown()
             sys.stdout.flush()
             os._exit(code)
@@ -240,7 +240,7 @@ async def _announce(source: EngineSource, worker: Worker, options: WorkOptions) 
     about = _about(options)
     while True:
         try:
-            running = [one.job.id for one in worker.running[:_MOST_NAMES]]
+            running = [attempt.job.id for attempt in worker.running[:_MOST_NAMES]]
             await source.announce(options.concurrency, running, **about)
         except JQError as error:
             log.debug("not listed: %s", error)

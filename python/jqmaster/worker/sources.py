@@ -15,13 +15,11 @@ from jqmaster.cluster.opening import Opened
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import end
 from jqmaster.engine import replies
-from jqmaster.engine.calls import new_request
+from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.http import Answer, HttpEngine
+from jqmaster.engine.http import Answer, HttpEngine, checked
 from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.engine.request import checked
-from jqmaster.engine.work import Outcomes
 from jqmaster.errors import JQError, TooFast, Unavailable
 from jqmaster.worker.beats import Key
 from jqmaster.worker.ending import Outcome
@@ -94,7 +92,7 @@ class EngineSource:
     async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
         return await self._engine.beat(self.worker, held, notes=notes)
 
-    async def listen(self, told: Callable[[str], None]) -> None:
+    async def listen(self, on_message: Callable[[str], None]) -> None:
         """Unless there is more to hear the answers to heartbeats tell all there is."""
 
     async def release(
@@ -171,12 +169,12 @@ class RedisSource(EngineSource):
         self._subscriptions: list[Subscriptions] = []
         self._renamed = asyncio.Event()
 
-    async def listen(self, told: Callable[[str], None]) -> None:
+    async def listen(self, on_message: Callable[[str], None]) -> None:
         while True:
             self._renamed.clear()
             places = self._opened.channels(f"worker:{self.worker}")
             self._subscriptions = [subscriptions for subscriptions, _ in places]
-            listening = asyncio.ensure_future(_hear_all(places, told))
+            listening = asyncio.ensure_future(_hear_all(places, on_message))
             renamed = asyncio.ensure_future(self._renamed.wait())
             try:
                 await asyncio.wait((listening, renamed), return_when=asyncio.FIRST_COMPLETED)
@@ -221,7 +219,7 @@ class HttpSource(EngineSource):
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
         try:
-            return (await self._http.pick(**spec, wait_s=POLL_S)).jobs
+            return (await self._http.pick_waiting(POLL_S, **spec)).jobs
         except asyncio.CancelledError:
             task = asyncio.create_task(self._take_back(spec), name="give back")
             self._background.add(task)
@@ -252,18 +250,21 @@ class _Insisting(HttpEngine):
         return answer
 
 
-def said(outcomes: Sequence[Outcome]) -> Outcomes:
+def said(outcomes: Sequence[Outcome]) -> list[tuple[Any, ...]]:
     """As `finish` takes them."""
-    return [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
+    return [
+        ({**outcome.spec, "id": outcome.job.id, "token": outcome.job.token}, outcome.blob, outcome.follow)
+        for outcome in outcomes
+    ]
 
 
-async def _hear_all(places: Sequence[tuple[Subscriptions, str]], told: Callable[[str], None]) -> None:
-    await asyncio.gather(*(hear(*place, told) for place in places))
+async def _hear_all(places: Sequence[tuple[Subscriptions, str]], on_message: Callable[[str], None]) -> None:
+    await asyncio.gather(*(hear(*place, on_message) for place in places))
 
 
-async def hear(subscriptions: Subscriptions, channel: str, told: Callable[[str], None]) -> None:
+async def hear(subscriptions: Subscriptions, channel: str, on_message: Callable[[str], None]) -> None:
     """Pass on what is said on a worker's channel, "" for a gap, until cancelled."""
     async with subscriptions.listen(channel) as messages:
         while True:
             message = await messages.get()
-            told("" if message is None else message.decode(errors="replace"))
+            on_message("" if message is None else message.decode(errors="replace"))

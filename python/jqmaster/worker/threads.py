@@ -64,11 +64,11 @@ class Threads:
         return future
 
     def _work(self) -> None:
-        while (one := self._calls.get()) is not None:
-            future, call = one
+        while (work := self._calls.get()) is not None:
+            future, call = work
             if future.set_running_or_notify_cancel():
                 future.set_result(call())
-            del one, future, call  # or what the function returned stays until the next one comes
+            del work, future, call  # or what the function returned stays until the next one comes
             self._idle.release()
 
     def _leave(self, running: Future[Ended]) -> None:

@@ -41,7 +41,7 @@ class Watched(NamedTuple):
     async def give_back(self, running: Iterable[Running]) -> None:
         source = self.another()
         source.stands_for(self.source)
-        await source.release([one.job.held for one in running], delay=HANDOVER_S, hold={"*": HANDOVER_S})
+        await source.release([attempt.job.held for attempt in running], delay=HANDOVER_S, hold={"*": HANDOVER_S})
         await source.stop()
 
 
@@ -134,7 +134,7 @@ class Watchdog:
             try:
                 if readable:
                     self._hear(self._reads.recv(4096))
-                if any(one.worker.draining.is_set() for one in self.workers):
+                if any(watched.worker.draining.is_set() for watched in self.workers):
                     self._arm()
                 if time.monotonic() >= self._ends_at:
                     self._end()
@@ -143,22 +143,26 @@ class Watchdog:
                 log.exception("watching the worker failed")
 
     def _end(self) -> None:
-        held = [(one, running) for one in self.workers if (running := one.worker.running)]
+        held = [(watched, running) for watched in self.workers if (running := watched.worker.running)]
         jobs = ", ".join(_named(running) for _, several in held for running in several)
         log.error("the worker could not stop in time, and ends now%s", jobs and f"; given back: {jobs}")
         try:
-            asyncio.run(_within(SAY_S, [one.give_back(running) for one, running in held]))
+            asyncio.run(_within(SAY_S, [watched.give_back(running) for watched, running in held]))
         except Exception as error:
             log.error("giving back failed, leases will run out: %r", error)
         os._exit(self._code)
 
     def _look(self) -> None:
         """Whether the loop turns, as long as there are leases to renew."""
-        running = [one for watched in self.workers for one in watched.worker.running if one.renews]
+        running = [attempt for watched in self.workers for attempt in watched.worker.running if attempt.renews]
         if not running or not self._has_asked:
             self._turned_at = time.monotonic()
         stands_s = time.monotonic() - self._turned_at
-        if running and stands_s > min(one.job.timeout for one in running) / 2 and self._said_of != self._turned_at:
+        if (
+            running
+            and stands_s > min(attempt.job.timeout for attempt in running) / 2
+            and self._said_of != self._turned_at
+        ):
             self._said_of = self._turned_at
             self._tell(running, stands_s)
         if running and not self._has_asked:
@@ -170,7 +174,7 @@ class Watchdog:
 
     def _tell(self, running: list[Running], stands_s: float) -> None:
         task = asyncio.current_task(self._loop)
-        at_fault = [one for one in running if one.task is task] or running
+        at_fault = [attempt for attempt in running if attempt.task is task] or running
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
         stack = "".join(traceback.format_stack(frame)[-STACK_FRAMES:]) if frame is not None else ""
         log.error(

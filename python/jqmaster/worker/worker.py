@@ -199,8 +199,8 @@ class Worker:
                 result = await self._called(function, job)
                 await _uncancelled(running)
                 return endings.succeeded(job, result)
-            except JobReleased as said:
-                return endings.released(job, said)
+            except JobReleased as release:
+                return endings.released(job, release)
         except BaseException as error:
             if _is_stopped(running, error):
                 raise asyncio.CancelledError from error
@@ -214,8 +214,8 @@ class Worker:
         pid = os.getpid()
         try:
             result = await self._result_of(function, job)
-        except ResumeAfter as said:
-            result = said
+        except ResumeAfter as resume:
+            result = resume
         except BaseException as error:
             end_if_forked(pid, error)
             raise

@@ -11,7 +11,7 @@ from redis.exceptions import NoPermissionError
 
 from cli_support import Said, call
 from jqmaster.bundle.built import builtin
-from jqmaster.manifest.operation import ROLES
+from jqmaster.manifest.contract import ROLES
 from servers import RedisServer
 
 __all__ = ["call"]

@@ -50,7 +50,7 @@ async def test_a_worker_gets_the_jobs_of_all_partitions_and_has_its_slots_divide
         for job in ids:
             await until(jq, job, "done")
         assert places(ids) == set(range(6))
-        assert await jq.heartbeat(stub.id) == []
+        assert await jq.heartbeat(stub.id, []) == []
         assert await jq.unregister(stub.id) == 0
         assert (await jq.workers()).documents == []
 

@@ -1,39 +1,26 @@
-"""Each surface has what the engine has: the fields of a job, and the operations.
+"""Each surface has the fields of a job, which are described once, in jqmaster.manifest.fields. What is not made from
+that is held against it here."""
 
-Fields are described once, in jqmaster.manifest.fields. What is not made from that is held against it here.
-"""
-
-import ast
-import inspect
 import re
-import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from fields import files
 from kinds import KINDS
 
-from bad_inputs import CASES
-from cli_support import Said, call  # noqa: F401 (fixtures)
-from heads import HEADS, errors, unnamed
 from http_support import document
-from jqmaster import JQ, Handle
+from jqmaster import JQ
 from jqmaster.client import task
 from jqmaster.engine import options
-from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import JobOptions
-from jqmaster.manifest import manifest, parts
-from jqmaster.manifest import operation as table
-from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.fields import FIELDS
-from jqmaster.manifest.operations import OPERATIONS as TABLE
+from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.types import CONDITIONS
 
 ROOT = Path(__file__).resolve().parents[3]
-PROTOCOL = (ROOT / "docs/protocol.md").read_text()
-OPERATIONS = {script.stem for script in (ROOT / "scripts").glob("*.lua")}
 BY_NAME = {field.name: field for field in FIELDS}
 OF_THE_CALL = {"durable"}  # told with a job, and not in its spec: how long its enqueueing waits
 
@@ -75,109 +62,6 @@ class TestFields:
         assert schemas["NewJob"]["dependentRequired"] == schemas["ScheduledJob"]["dependentRequired"] == needs
 
 
-def test_the_command_line_calls_each_operation(call: Callable[..., Said]) -> None:
-    """But for those that only servers call."""
-    said = call("call", "--help").out
-    commands = set(re.findall(r"^│ (\w+) ", said, re.MULTILINE))
-    of_servers = {name for name, one in manifest.operations().items() if SERVER in one.roles}
-    assert differences(commands, OPERATIONS - of_servers) == []
-
-
-def test_the_protocol_tells_each_operation() -> None:
-    told = set(re.findall(r"`([a-z]+)(?: [^`]*)?`(?:\*\*)? ?(?:→|spec)", PROTOCOL))
-    told |= set(re.findall(r"\*\*`(\w+)`", PROTOCOL))
-    assert sorted(OPERATIONS - told) == [], "a paragraph of docs/protocol.md tells each"
-
-
-def test_heads_of_scripts_name_the_errors_that_the_protocol_names() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (?:write|drain|read) \|.*\|([^|]*)\|$", PROTOCOL, re.MULTILINE)
-    told = {name: errors(re.sub(r"per \w+ [^;]*;?|`", "", said)) for name, said in rows}
-    assert told == HEADS, "section 19 as `Errors` in the script's head says"
-
-
-def test_heads_of_scripts_name_the_errors_that_are_met() -> None:
-    assert unnamed((case.script, case.code, case.path) for case in CASES) == []
-
-
-def test_the_library_has_a_call_for_each_operation() -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "python/jqmaster").glob("engine/*.py"))
-    called = set(re.findall(r'self\.(?:call|page|_\w+)\(\s*"(\w+)"', sources))
-    assert sorted(OPERATIONS - called) == [], "a method in engine/ calls each"
-
-
-# -- JQ -------------------------------------------------------------------------------------------
-
-# What programs do not ask through `JQ`.
-NOT_OF_JQ = {
-    **dict.fromkeys(
-        ("register", "unregister", "heartbeat", "finish", "pick", "release"), "workers do it, which `JQ.worker` makes"
-    ),
-    **dict.fromkeys(
-        ("overview", "overview.events", "alive", "health", "metrics", "openapi", "openapi.worker"),
-        "a master tells it of itself",
-    ),
-    **dict.fromkeys(("session", "session.begin", "session.end"), "browsers log in; programs show a key"),
-}
-# Operations that the library asks for without the engine's typed methods, and where.
-BY_TRANSPORT = {
-    "enqueue": "aenqueue", "enqueue.many": "aenqueue_many", "result": "aresult", "watch": "ajoin",
-    "track.events": "aevents",
-    "trends": "atrends", "changes": "achanges", "events": "aevents", "export": "aexport", "import": "aimport_records",
-}  # fmt: skip
-# Operations of one script that differ by an argument alone, and what they are where they are called.
-SAME = {
-    "search": "search",
-    "discard.queue": "discard_where", "kick.queue": "kick_queue", "config.set": "config", "stats.series": "series",
-    "schedule.run": "run_schedule", "kick.worker": "kick_worker", "bulk": "begin_bulk",
-    "bulk.stop": "stop_bulk",
-    "ranking": "ranking",
-}  # fmt: skip
-
-
-def asked(kind: type) -> dict[str, set[str]]:
-    """Of each method for coroutines, the engine's methods that it names."""
-    known = {name for name in dir(Operations) if not name.startswith("_")} - {"call", "call_durably"}
-    found = {}
-    for name in dir(kind):
-        method = inspect.getattr_static(kind, name)
-        if name.startswith("a") and inspect.isfunction(method):
-            tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
-            found[name] = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & known
-    return found
-
-
-def test_programs_reach_each_operation() -> None:
-    by_method = {kind: asked(kind) for kind in (JQ, Handle)}
-    reached = {one: (kind, name) for kind, found in by_method.items() for name, ones in found.items() for one in ones}
-    missing = []
-    for operation in TABLE.values():
-        if operation.name in NOT_OF_JQ:
-            continue
-        if operation.name in BY_TRANSPORT:
-            name = BY_TRANSPORT[operation.name]
-            kind = JQ if hasattr(JQ, name) else Handle
-        else:
-            kind, name = reached.get(SAME.get(operation.name, operation.script), (JQ, "-"))
-        # And both ways.
-        if not (hasattr(kind, name) and hasattr(kind, name.removeprefix("a"))):
-            missing.append(operation.name)
-    assert missing == [], "methods `aname` and `name = plain(aname)` of JQ or Handle, or why not in NOT_OF_JQ"
-    assert {*NOT_OF_JQ, *BY_TRANSPORT, *SAME} <= TABLE.keys()
-
-
-def test_roles_are_the_same_everywhere() -> None:
-    of_lua = re.search(r'local ROLES = "(.*)"', (ROOT / "jqlua/access/apikeys.lua").read_text())
-    of_ui = re.search(r"const ROLES = \[(.*)\];", (ROOT / "python/jqmaster/ui/static/pages/keys.js").read_text())
-    assert of_lua and of_lua[1].split() == list(table.ROLES)
-    assert of_ui and re.findall(r"'(\w+)'", of_ui[1]) == list(table.ROLES)
-    assert get_args(table.Role) == table.ROLES
-
-
-def test_an_exception_is_none_once_programs_can_ask() -> None:
-    reached = {one for kind in (JQ, Handle) for ones in asked(kind).values() for one in ones}
-    assert reached & {name.partition(".")[0] for name in NOT_OF_JQ} == set()
-
-
 @pytest.mark.parametrize("name", sorted(JobOptions.__annotations__))
 def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
     kind = BY_NAME[name].kind if name in BY_NAME else "integer"
@@ -193,19 +77,20 @@ def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
         assert made.spec()[name] == sent
 
 
-def of(fields: Iterable[table.Field], place: str = "") -> set[str]:
-    """Names of fields, as the script has them."""
-    return {one.to.rpartition(".")[2] for one in fields if one.place == place or not place}
+def of(operation: str) -> set[str]:
+    """The names of its arguments but for those that say which, or where a listing goes on."""
+    left = ("id", "match", "name", "by", "job", "shared", "argument", "run", "actor", "series", "cursor", "count")
+    return {one.name for one in operations()[operation].arguments} - set(left)
 
 
 @pytest.mark.parametrize(
     ("taken", "wanted"),
     [
-        pytest.param(options.Where, of(parts.CONDITIONS), id="where"),
-        pytest.param(options.Limits, of(parts.LIMITS) - {"match"}, id="limits"),
-        pytest.param(options.QueueChanges, of(parts.QUEUE_CHANGES), id="queue"),
-        pytest.param(options.Period, of(parts.PERIOD) - {"by"}, id="period"),
-        pytest.param(task.When, of(parts.RECURRING) - {"job", "argument"}, id="schedule"),
+        pytest.param(options.Where, CONDITIONS, id="where"),
+        pytest.param(options.Limits, of("constrain") | {"by"}, id="limits"),
+        pytest.param(options.QueueChanges, of("queue"), id="queue"),
+        pytest.param(options.Period, of("stats") | {"name"}, id="period"),
+        pytest.param(task.When, of("schedule"), id="schedule"),
         pytest.param(options.Changes, {*names(changed=True), "argument"}, id="change"),
     ],
 )

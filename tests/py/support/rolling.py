@@ -191,7 +191,7 @@ class Soak:
         async with connect(self.redis.url) as redis:
             engine = Engine(redis, NAMESPACE)
             for one in self.jobs:
-                [one.document] = await engine.get(one.job)
+                [one.document] = await engine.get([one.job])
                 if one.document is not None:
                     history = await engine.history(one.job)
                     one.events, one.forgotten = history["events"], history["forgotten"]

@@ -55,7 +55,7 @@ def add_ui(app: Quart) -> None:
 @cache
 def files() -> dict[str, _File]:
     """All files by their path below `ui/`."""
-    found: dict[str, _File] = {}
+    by_path: dict[str, _File] = {}
 
     def walk(folder: Any, prefix: str) -> None:
         for entry in folder.iterdir():
@@ -65,10 +65,10 @@ def files() -> dict[str, _File]:
             elif (kind := entry.name.rpartition(".")[2]) in _TYPES:
                 body = entry.read_bytes()
                 etag = hashlib.sha256(body).hexdigest()[:20]
-                found[name] = _File(body, gzip.compress(body, 9, mtime=0), etag, _TYPES[kind])
+                by_path[name] = _File(body, gzip.compress(body, 9, mtime=0), etag, _TYPES[kind])
 
     walk(resources.files("jqmaster") / "ui", "")
-    return found
+    return by_path
 
 
 async def _root() -> QuartResponse:
