@@ -212,8 +212,8 @@ class Server:
         engine, meters, egress = here.engine, Meters(), options.egress()
         self.dispatch = here.each(
             lambda one: Dispatch(
-                one, Assigner(one, one.redis, name, options.push_secrets), max_deliveries=options.max_deliveries,
-                meters=meters, egress=egress, keyring=self._keyring,
+                one, Assigner(one, one.redis, name, options.push_secrets),
+                max_deliveries=here.share(options.max_deliveries), meters=meters, egress=egress, keyring=self._keyring,
             )
         )  # fmt: skip
         self.webhooks = Webhooks(engine, self._waiting, master=name, egress=egress, meters=meters)
