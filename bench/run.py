@@ -30,6 +30,7 @@ PARTS = {
     "engine": "Redis CPU of a job's life by the thinnest client, beside the floor",
     "peers": "the library beside BullMQ, RQ, huey, arq, dramatiq and Celery",
     "http": "server CPU of enqueue, pick and finish over HTTP",
+    "cluster": "what more nodes of a Redis Cluster bring",
     "bounds": "the longest single calls",
     "memory": "bytes for each waiting job",
     "ui": "what the pages of the UI weigh, and when they paint",

@@ -10,6 +10,7 @@
 -- @cost   for each job a look at the head of each pool that has room
 -- @flags  drain, function
 -- @role   server
+-- @over   none
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -34,7 +35,7 @@ local workers = require "jqlua.pick.workers"
 
 local SWEEP_STEPS = 100
 
---- The best job that a worker with room may get; where several pools may, the least loaded worker gets it.
+--- The best job that a worker with room may get, for the least loaded worker of all pools.
 local function choose(open_pools, without)
   local best, holder, load, is_more
   for _, candidate in ipairs(open_pools) do
@@ -166,7 +167,7 @@ while assigned < limit do
 end
 transition.commit()
 if assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
-  -- Those who sleep may have asked for less than what workers have room for now.
+  -- Sleepers may have asked for less than workers have room for now.
   sleepers.want(workers.CHANNEL, wanted_by(pools.with_room()))
 end
 if spec.wait then

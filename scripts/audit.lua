@@ -7,12 +7,13 @@
 -- @cost   some milliseconds at most, and one key more; of each set up to 600 members are looked at
 -- @flags  read
 -- @role   operator
+-- @over   turn
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local audit = require "jqlua.upkeep.audit"
 
--- All that one SCAN gives has to be looked at.
+-- All keys of one SCAN must be checked.
 local AT_ONCE = 10
 
 local spec, problem = arguments.spec("cursor count")
@@ -26,7 +27,7 @@ if type(cursor) ~= "string" or not cursor:find("^%d+$") or #cursor > 20 then
 elseif not check.is_integer(count, 1, 1000) then
   return redis.error_reply(check.problem("count", "an integer from 1 to 1000", count))
 end
--- SCAN's pattern: a namespace may hold characters that mean something there.
+-- SCAN's pattern: a namespace may have special characters.
 local pattern = KEYS[1]:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
 local reply = { cursor }
 if cursor == "0" then

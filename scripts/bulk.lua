@@ -21,6 +21,7 @@
 -- @flags  write
 -- @role   operator
 -- @role   server with holder
+-- @over   first
 -- @http   POST /bulks (what!, where!, total, force, dependents, queue)
 -- @http   POST /bulk/{id}/stop (stop=true)
 local arguments = require "jqlua.base.arguments"
@@ -39,7 +40,7 @@ if not spec then
   return redis.error_reply(problem)
 end
 
---- A field that does not go with the others that were given.
+--- Rejects fields that are not valid with the others.
 local function unwanted(names, why)
   for name in names:gmatch("%S+") do
     if spec[name] ~= nil then

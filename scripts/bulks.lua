@@ -4,6 +4,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
+-- @over   first
 -- @http   GET /bulks
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

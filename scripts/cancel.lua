@@ -18,6 +18,7 @@
 -- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  drain, function
 -- @role   pusher, operator
+-- @over   jobs
 -- @http   POST /jobs/cancel
 -- @http   DELETE /job/{ids[0]} (force, dependents) -> nothing
 local arguments = require "jqlua.base.arguments"
@@ -43,8 +44,7 @@ end
 local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
 
 ---@cold
---- Why not all of these can be cancelled. Those that are cancelled already stand in nobody's way: the call may be
---- repeated.
+--- Why not all of these can be cancelled. Jobs that are cancelled already do not count: the call may be repeated.
 ---@return string? problem
 local function refusal(ids)
   for i, id in ipairs(ids) do

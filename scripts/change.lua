@@ -9,6 +9,7 @@
 -- @cost   for each job a few commands; under constraints, and in another queue, its place is looked for anew
 -- @flags  write
 -- @role   pusher, operator
+-- @over   jobs
 -- @http   POST /jobs/change (jobs)
 -- @http   PATCH /job/{jobs[0].id} jobs[0]
 local batch = require "jqlua.base.batch"

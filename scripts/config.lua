@@ -1,6 +1,6 @@
 -- Shows and changes a namespace's settings.
 --
--- @arg    set       Settings?          new values, all of them or none
+-- @arg    set       ConfigChange?        new values, all of them or none
 -- @arg    unset     list<text>?        settings that have their defaults again
 -- @arg    describe  flag?              what there is to set, instead of the values
 -- @arg    actor     actor?
@@ -11,6 +11,7 @@
 -- @role   viewer
 -- @role   admin with set, unset
 -- @bound  any
+-- @over   all
 -- @http   GET /config (describe)
 -- @http   PATCH /config set
 local arguments = require "jqlua.base.arguments"
@@ -58,7 +59,7 @@ if spec.set ~= nil or spec.unset ~= nil then
   redis.call("SETRANGE", keys.META, meta.LATE_OFFSET, settings.packed(values, settings.EARLY + 1, #values))
   meta.save_flags(settings.flags(named) + flags - flags % meta.HAS_OWN)
   bounds.review(values)
-  -- Moments that were noted under longer limits would come too late.
+  -- Due times recorded under longer limits would be too late.
   redis.call("DEL", keys.REVIEW)
   due.note(due.REVIEW, due.AT_ONCE)
   due.note(due.WORKERS, due.AT_ONCE)

@@ -8,6 +8,7 @@
 -- @arg    cost         Cost?             how much of it a job takes
 -- @arg    order        strict?           jobs of a key run in the order of enqueueing
 -- @arg    expires_in   seconds? 0.001..1e10  it is deleted after so long
+-- @arg    shared       flag?             in a partition of a cluster: it has its part of concurrency and limit
 -- @arg    declared     name?             digest of a program's declaration: nothing changes if it is the same
 -- @arg    actor        actor?
 -- @argv   spec, match
@@ -16,6 +17,7 @@
 -- @cost   what waits or runs is dealt with in steps by the calls that follow
 -- @flags  write
 -- @role   operator
+-- @over   constrain
 -- @http   PUT /constraint/{id}
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -41,7 +43,7 @@ if problem then
 end
 local old = constraints.load(new.i)
 if old and new.d and old.d == new.d then
-  return constraintdoc.encode(old) -- a program declares the same as before: what was changed since stays
+  return constraintdoc.encode(old) -- declared as before: later changes stay
 end
 new.d = new.d or old and old.d
 if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraints.MOST then
@@ -58,7 +60,7 @@ local is_same = old and constraintspec.is_same_set(old, new)
 if is_same then
   new.n = old.n
 else
-  -- Its number is the version in which it came about.
+  -- Its number is the version in which it was created.
   meta.set(meta.VERSION, state[meta.VERSION] + 1)
   new.n = state[meta.VERSION]
   meta.set(meta.ADDED, new.n)
@@ -77,11 +79,11 @@ if is_changed then
   rollout.note(limit and rollout.LIMITED or rollout.ADDED, new.n)
 end
 if is_changed or not is_same then
-  -- Limits have to be where the steps find them.
+  -- The steps read the limits.
   transition.commit()
   rollout.carry_out()
   meta.save_constraints()
-  bounds.review() -- the first one with keys brings their bounds
+  bounds.review() -- limits on keys matter from the first constraint with keys on
 end
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2])
 spec.match = is_plain and match or nil

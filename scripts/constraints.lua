@@ -8,6 +8,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
+-- @over   name
 -- @http   GET /constraints (busiest, cursor, count)
 -- @http   GET /constraint/{ids[0]} (busiest)
 local arguments = require "jqlua.base.arguments"

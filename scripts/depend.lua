@@ -9,6 +9,7 @@
 -- @cost   a few commands for each id; looks at up to 1000 jobs for a circle
 -- @flags  write
 -- @role   pusher, operator
+-- @over   job
 -- @http   POST /job/{id}/depends
 local arguments = require "jqlua.base.arguments"
 local dependency = require "jqlua.links.dependency"

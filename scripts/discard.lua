@@ -13,6 +13,7 @@
 -- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  drain
 -- @role   operator
+-- @over   jobs
 -- @http   POST /jobs/discard
 -- @http   DELETE /job/{ids[0]}/record ()
 -- @http   DELETE /queue/{where.queue}/jobs (where.status) -> {discarded: integer, more: flag}

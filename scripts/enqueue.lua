@@ -9,6 +9,7 @@
 -- @cost   for each job its part of one MSET and one ZADD; independent of what waits
 -- @flags  write, function
 -- @role   pusher
+-- @over   enqueue
 -- @http   POST /job jobs[0] -> {job_id: job} 201 200
 -- @header Idempotency-Key = request  a token of 1 to 200 bytes
 -- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker

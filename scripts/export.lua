@@ -10,6 +10,7 @@
 --         calls, every key of the database is looked at
 -- @flags  read
 -- @role   admin
+-- @over   none
 -- @http   GET /export () -> records
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

@@ -11,6 +11,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
+-- @over   name
 -- @http   GET /failures
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

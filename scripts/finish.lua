@@ -13,6 +13,7 @@
 -- @cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- @flags  drain, function
 -- @role   worker
+-- @over   finish
 -- @http   POST /done (worker, outcomes!, pick) | outcomes[0] -> Finished 200 204
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local meta = require "jqlua.base.meta"
@@ -74,7 +75,7 @@ if not problem and call.wish then
 end
 for n = 1, problem and 0 or count do
   local outcome = parsed[n]
-  if not raws[n + 1] and not check.is_id(outcome.id) then -- only what is not there can be no id at all
+  if not raws[n + 1] and not check.is_id(outcome.id) then -- an existing job has a valid id
     problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id)
     break
   end
@@ -90,7 +91,7 @@ end
 local answers = { nil, nil }
 for n = 1, count do
   local outcome = parsed[n]
-  -- It may be named twice, and what follows may name it as well.
+  -- It may be named twice, and its continuation may name it as well.
   answers[n] = outcome.is_plain and attempts.succeed_plain(outcome, wanted[n], raws[n + 1], count == 1 and not token)
     or outcomes.apply(jobs.from_record(outcome.id, raws[n + 1]), outcome, blobs[n])
 end

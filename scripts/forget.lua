@@ -6,6 +6,7 @@
 -- @errors INVALID queue, NOTFOUND queue, CONFLICT queue (it has jobs)
 -- @flags  drain
 -- @role   operator
+-- @over   all
 -- @http   DELETE /queue/{queue}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

@@ -6,6 +6,7 @@
 -- @errors INVALID unique, NOTFOUND unique (it is free)
 -- @flags  drain
 -- @role   pusher, operator
+-- @over   any
 -- @http   DELETE /unique/{unique}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

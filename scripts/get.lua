@@ -6,6 +6,7 @@
 -- @errors INVALID ids[i]
 -- @flags  read
 -- @role   viewer, pusher
+-- @over   jobs
 -- @http   GET /job/{ids[0]} -> Job
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"

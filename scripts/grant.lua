@@ -4,7 +4,7 @@
 -- @arg    digest  text                  the SHA-256 of its secret, in hex
 -- @arg    name    text 1..100           whose it is; the trail has it
 -- @arg    roles   list<viewer|pusher|worker|operator|admin> 1..5
--- @arg    queues  list<queue>? 1..100   queues and patterns that it is bound to
+-- @arg    queues  list<name>? 1..100    queues and patterns that it is bound to
 -- @arg    ttl     seconds? 1..1e10      when it expires
 -- @arg    rate    number? 0.001..1e6    requests a second, of each server; more are refused (429)
 -- @arg    actor   actor?
@@ -12,6 +12,7 @@
 -- @errors INVALID field, CONFLICT id (there is another key of this id), FULL id
 -- @flags  write
 -- @role   admin
+-- @over   all
 -- @http   POST /keys (name, roles, queues, ttl, rate) -> NewKey 201
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"

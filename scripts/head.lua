@@ -5,6 +5,7 @@
 -- @errors INVALID field
 -- @flags  read, function
 -- @role   worker
+-- @over   head
 local meta = require "jqlua.base.meta"
 local outlook = require "jqlua.queue.outlook"
 local wishes = require "jqlua.pick.wishes"

@@ -3,7 +3,7 @@
 -- The reply has for each job the ms of the renewed lease, LOST, or CANCELLED.
 --
 -- @arg    worker     worker
--- @arg    jobs       list<Lease> 0..1000   [id, token], or with what the job says of itself [id, token, notes]
+-- @arg    jobs       NotedLeases 0..1000   [id, token], or with what the job says of itself [id, token, notes]
 -- @arg    control    flag?                 what is asked of the worker as well: quiet, stop or ""
 -- @arg    arguments  list<value>?          arguments for next attempts, which notes name by their place
 -- @argv   spec, arguments...
@@ -14,7 +14,8 @@
 -- @flags  drain, function
 -- @role   worker
 -- @bound  any
--- @http   POST /worker/heartbeat (worker, jobs) -> Beat
+-- @over   heartbeat
+-- @http   POST /worker/heartbeat (worker, jobs?) -> Beat
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
@@ -61,7 +62,7 @@ for i, pair in ipairs(spec.jobs) do
     if is_over then
       failure.lapse(job)
     end
-    -- Who ran for as long as it may can still be finished, within the grace.
+    -- Beyond max_runtime it can still be finished, within the grace.
     answers[i] = is_over and "LOST" or math.max(0, left_ms)
   else
     answers[i] = job and attempts.how_ended(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"

@@ -6,6 +6,7 @@
 -- @errors INVALID id, NOTFOUND id
 -- @flags  read
 -- @role   viewer, pusher
+-- @over   job
 -- @http   GET /job/{id}/history
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

@@ -8,6 +8,7 @@
 -- @errors INVALID field, NOTFOUND id, FULL by
 -- @flags  write
 -- @role   operator
+-- @over   all
 -- @http   POST /constraint/{id}/hold
 local arguments = require "jqlua.base.arguments"
 local admission = require "jqlua.life.admission"

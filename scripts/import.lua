@@ -9,6 +9,7 @@
 -- @cost   a command for each record, and one for each element of a list or stream
 -- @flags  write
 -- @role   admin
+-- @over   none
 -- @http   POST /import records -> {keys: integer, complete: flag}
 -- @query  namespace  text 3..66  where to; not set up yet (409)
 local importing = require "jqlua.upkeep.importing"

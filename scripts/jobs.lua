@@ -15,8 +15,9 @@
 -- @cost   some milliseconds at most, and one document more, wherever the page is
 -- @flags  read
 -- @role   viewer
+-- @over   order
 -- @http   GET /jobs
--- @http   GET /queue/{where.queue}/jobs (where.status=queued, newest, recent, brief, argument_max, looked, cursor,
+-- @http   GET /queue/{where.queue}/jobs (where.status:queued, newest, recent, brief, argument_max, looked, cursor,
 --         count)
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
@@ -29,7 +30,7 @@ local filter = require "jqlua.find.filter"
 
 local MOST_PREVIEWED = 65536
 
---- The argument, unless it is longer than is asked for; of one that is not brief it is there anyway.
+--- The argument, for a brief document, unless it is longer than argument_max.
 local function preview_of(job, most)
   local argument = most and redis.call("GET", keys.ARGUMENT .. job[jobs.ID])
   budget.pay(budget.of_bytes(argument or ""))

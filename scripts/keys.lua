@@ -8,6 +8,7 @@
 -- @flags  read
 -- @role   admin
 -- @role   server with digests
+-- @over   first
 -- @http   GET /keys (cursor, count)
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"

@@ -13,6 +13,7 @@
 -- @errors INVALID field, NOTFOUND queue, NOTFOUND worker
 -- @flags  drain
 -- @role   operator
+-- @over   jobs
 -- @http   POST /jobs/kick (ids!, delay)
 -- @http   POST /job/{ids[0]}/kick (delay)
 -- @http   POST /queue/{queue}/kick (count, delay)
@@ -64,7 +65,7 @@ local function kick(job)
   return attempts.release(job, spec.delay or 0)
 end
 
---- The ids of a queue's running jobs: one more than asked for where there are more.
+--- The ids of a queue's running jobs: one more than requested if there are more.
 local function of_queue(name, count)
   local queue = queues.load(name)
   if queue[queues.IS_NEW] then
@@ -73,7 +74,7 @@ local function of_queue(name, count)
   return redis.call("ZRANGE", queues.key(queue, states.RUNNING), 0, count)
 end
 
---- Likewise of a worker's; of one that is not registered those that it named last.
+--- The same of a worker; of an unregistered one, the jobs that it last announced.
 local function of_worker(name, count)
   if workers.is_id(name) and workers.is_registered(name) then
     return redis.call("ZRANGE", keys.HELD .. name, 0, count)

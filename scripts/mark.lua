@@ -9,6 +9,7 @@
 -- @errors INVALID field
 -- @flags  write
 -- @role   operator
+-- @over   first
 -- @http   POST /mark
 local arguments = require "jqlua.base.arguments"
 local marks = require "jqlua.statistics.marks"

@@ -8,6 +8,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
+-- @over   first
 -- @http   GET /marks
 local arguments = require "jqlua.base.arguments"
 local marks = require "jqlua.statistics.marks"

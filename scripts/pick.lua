@@ -15,6 +15,7 @@
 -- @flags  drain, function
 -- @role   worker
 -- @role   server with wait
+-- @over   pick
 -- @http   POST /pick (worker, queues, count, order, without, request) -> Picked
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 -- @param  timeout  seconds? 0..300 = 0   how long to wait for a job

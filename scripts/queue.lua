@@ -13,6 +13,7 @@
 -- @errors INVALID field, FULL name
 -- @flags  write
 -- @role   operator
+-- @over   all
 -- @http   POST /queue/{name}
 -- @http   PATCH /queue/{name}
 -- @http   POST /queue/{name}/pause (paused=true)
@@ -101,7 +102,7 @@ local says = {}
 for field in pairs(spec) do
   says[#says + 1] = field ~= "name" and field ~= "actor" and field or nil
 end
-if says[1] then -- else it is a look
+if says[1] then -- otherwise it only reads
   trail.note("queue", spec.name, spec)
 end
 transition.commit()

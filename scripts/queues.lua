@@ -9,6 +9,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
+-- @over   name
 -- @http   GET /queues (minutes, held, cursor, count)
 -- @http   GET /queue/{names[0]} (minutes, held)
 local arguments = require "jqlua.base.arguments"
@@ -23,7 +24,7 @@ local MOST = { minutes = 180, held = 1000 }
 
 local spec, problem = arguments.spec("names cursor count minutes held")
 
----@return string? map nil for an unknown one
+---@return string? map nil if unknown
 local function document(name)
   local queue = queues.load(name)
   return not queue[queues.IS_NEW] and queuedoc.encode_status(queue, spec.minutes, spec.held) or nil

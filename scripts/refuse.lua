@@ -9,6 +9,7 @@
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
 -- @role   server
+-- @over   jobs
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -38,7 +39,7 @@ if not record then
   return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
 
--- The worker's standing changes first: a job given back must not be assigned to it again at once.
+-- The worker's state changes first: a released job must not be assigned to it again at once.
 if why ~= "unknown" then
   local until_ms = meta.state[meta.NOW_MS] + math.max(1, math.ceil(retry_after * 1000))
   workers.rest(spec.worker, record, why, until_ms)

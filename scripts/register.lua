@@ -19,6 +19,7 @@
 -- @flags  write
 -- @role   worker
 -- @role   server with key
+-- @over   register
 -- @http   POST /worker (name, queues, url, max_jobs, secrets, host, pid, version, knows, refused, announce,
 --         running) 201
 local apikeys = require "jqlua.access.apikeys"
@@ -45,7 +46,7 @@ if not spec then
 end
 local url = spec.url
 
---- What it says of itself.
+--- Checks what the worker says of itself.
 local function check_about()
   for _, field in ipairs({ "host", "version" }) do
     if spec[field] ~= nil and not check.is_name(spec[field]) then
@@ -130,11 +131,11 @@ if spec.announce then
 end
 local before = url and redis.call("HGET", keys.URLS, url)
 if before then
-  -- The same address is the same process, started again: what it held it does not know any more.
+  -- The same address is the same process, restarted: it has lost the jobs that it held.
   departure.jobs_back(before)
   departure.forget(before)
 end
--- From the same numbers as job ids, and for the same reasons.
+-- From the same serial numbers as job ids, for the same reasons.
 local id = spec.id or "w" .. serial.next()
 record.r = spec.refused or {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)

@@ -12,6 +12,7 @@
 -- @flags  drain, function
 -- @role   worker
 -- @bound  any
+-- @over   jobs
 -- @http   POST /release
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"

@@ -6,6 +6,7 @@
 -- @errors INVALID id, NOTFOUND id, EXPIRED id
 -- @flags  drain
 -- @role   pusher, viewer
+-- @over   job
 -- @http   GET /job/{id}/result -> value
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

@@ -15,6 +15,7 @@
 -- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  write
 -- @role   operator
+-- @over   jobs
 -- @http   POST /jobs/retry
 -- @http   POST /job/{ids[0]}/retry (queue)
 local retry = require "jqlua.life.retry"
@@ -39,7 +40,7 @@ if problem then
 end
 local letters = spec.where and spec.where.status == nil and retry.DEFAULT_STATES or retry.STATES
 local reply, changed = selection.each(selected, letters, function(job)
-  -- What failed once more since the first call is not retried for ever.
+  -- Jobs that failed again since the first call are not retried, or it would never end.
   if selected.where and job[jobs.ENDED_MS] > selected.begun_ms then
     return "CONFLICT"
   end

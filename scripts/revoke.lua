@@ -6,6 +6,7 @@
 -- @errors INVALID id, NOTFOUND id
 -- @flags  drain
 -- @role   admin
+-- @over   all
 -- @http   DELETE /key/{id}
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"

@@ -25,6 +25,7 @@
 -- @cost   independent of how many schedules there are and of what waits; jobs are made by the sweeps that follow
 -- @flags  write
 -- @role   operator
+-- @over   schedule
 -- @http   PUT /schedule/{id} (job!, every, offset, cron, utc_offset, timezone, tz, start, end, limit, catch_up,
 --         backlog, paused, declared, argument)
 -- @http   POST /schedule/{id}/run (run=true)
@@ -60,10 +61,10 @@ if problem then
 end
 local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
-  return scheduledoc.encode(known, 0) -- a program declares the same as before: what was changed since stays
+  return scheduledoc.encode(known, 0) -- declared as before: later changes stay
 end
 trail.note("schedule", spec.id, spec)
-spec.actor = nil -- what is left is kept
+spec.actor = nil -- the rest is stored
 local schedule = scheduling.put(spec, ARGV[2])
 transition.commit()
 return scheduledoc.encode(schedule, 0)

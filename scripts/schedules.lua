@@ -10,6 +10,7 @@
 -- @cost   grows with the documents, and the moments and jobs in the reply: at most 1000 and 2000
 -- @flags  read
 -- @role   viewer
+-- @over   name
 -- @http   GET /schedules (next, runs, cursor, count)
 -- @http   GET /schedule/{ids[0]} (next, runs)
 local arguments = require "jqlua.base.arguments"

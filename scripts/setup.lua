@@ -5,6 +5,7 @@
 -- @errors INVALID KEYS, INVALID namespace, VERSION, CONFLICT (an import has begun)
 -- @flags  write
 -- @role   admin
+-- @over   all
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local partition = require "jqlua.base.partition"
@@ -30,9 +31,9 @@ if problem and redis.call("EXISTS", keys.META) == 0 then
   end
   redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, 0, meta.new_secret())
     .. settings.packed(values, 1, settings.EARLY))
-  -- The index of all queues is there from the start, while it costs nothing to build.
+  -- The index of all queues is built now, while it costs nothing.
   redis.call("HSET", keys.PATTERNS, "*", "")
-  -- From the first on the ids of a partition say its number; those of partition 0 are as everywhere.
+  -- Ids of a partition have its number from the first on; those of partition 0 are as everywhere.
   local _, number = partition.of(KEYS[1])
   if number > 0 then
     redis.call("SET", keys.SEQ, ("0"):rep(serial.DIGITS) .. string.format("%02x", number), "NX")

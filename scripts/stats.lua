@@ -1,6 +1,6 @@
 -- What happened: counts by minute, hour or day, and how long jobs waited and ran.
 --
--- @arg    by       minute|hour|day? = hour  the length of a bucket
+-- @arg    by       minute|hour|day      the length of a bucket
 -- @arg    queue    queue?
 -- @arg    name     name?
 -- @arg    from_ms  moment_ms?           buckets that begin then or later
@@ -10,13 +10,14 @@
 -- @arg    cursor   cursor?              with series
 -- @arg    count    integer? 1..1000 = 100  with series
 -- @reply  list<Stats> stats
--- @reply  page<Happened> series with series
+-- @reply  page<Stats> series with series
 -- @errors INVALID field
 -- @cost   for each bucket asked for its part of an HMGET of one or two hashes; with series, of each pair on the page
 -- @flags  read
 -- @role   viewer
--- @http   GET /stats (by, queue, name, from_ms, to_ms, brief)
--- @http   GET /stats/series (series=true, by, queue, name, from_ms, to_ms, brief, cursor, count)
+-- @over   stats
+-- @http   GET /stats (by:hour, queue, name, from_ms, to_ms, brief)
+-- @http   GET /stats/series (series=true, by:hour, queue, name, from_ms, to_ms, brief, cursor, count)
 local arguments = require "jqlua.base.arguments"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
 

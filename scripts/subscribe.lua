@@ -13,6 +13,7 @@
 -- @errors INVALID field, INVALID match.place, FULL id, FULL match
 -- @flags  write
 -- @role   operator
+-- @over   all
 -- @http   PUT /webhook/{id}
 local meta = require "jqlua.base.meta"
 local registry = require "jqlua.webhooks.registry"

@@ -5,6 +5,7 @@
 -- @errors INVALID limit
 -- @flags  drain, function
 -- @role   worker
+-- @over   tick
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

@@ -5,6 +5,7 @@
 -- @errors INVALID ids, INVALID ids[i]
 -- @flags  drain
 -- @role   server
+-- @over   first
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

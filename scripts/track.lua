@@ -6,6 +6,7 @@
 -- @errors INVALID field
 -- @flags  write
 -- @role   pusher, operator
+-- @over   jobs
 -- @http   POST /job/{ids[0]}/track (on)
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

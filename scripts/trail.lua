@@ -6,6 +6,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   operator
+-- @over   order
 -- @http   GET /trail
 local arguments = require "jqlua.base.arguments"
 local trail = require "jqlua.access.trail"

@@ -7,6 +7,7 @@
 -- @cost   what it held comes back in steps by the calls that follow
 -- @flags  drain
 -- @role   operator
+-- @over   all
 -- @http   DELETE /constraint/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

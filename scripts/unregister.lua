@@ -6,6 +6,7 @@
 -- @flags  drain
 -- @role   worker
 -- @bound  any
+-- @over   all
 -- @http   DELETE /worker ()
 -- @header worker-id = worker  the id from `POST /worker`
 local arguments = require "jqlua.base.arguments"
@@ -15,7 +16,7 @@ local unregistered = require "jqlua.pick.unregistered"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
--- No worker holds more: max_jobs is at most that, and a worker that picks is bounded alike.
+-- No worker holds more: max_jobs is at most that, and so is the count of a pick.
 local spec, problem = arguments.spec("worker")
 if not spec then
   return redis.error_reply(problem)

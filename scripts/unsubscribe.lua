@@ -6,6 +6,7 @@
 -- @errors INVALID id, NOTFOUND id
 -- @flags  drain
 -- @role   operator
+-- @over   all
 -- @http   DELETE /webhook/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

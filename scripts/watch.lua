@@ -6,6 +6,7 @@
 -- @errors INVALID ids[i]
 -- @flags  drain
 -- @role   viewer, pusher
+-- @over   jobs
 -- @http   GET /job/{ids[0]}/polling -> Job
 -- @param  timeout  seconds? 0..300 = 5  how long to wait, at most
 local awaited = require "jqlua.job.awaited"

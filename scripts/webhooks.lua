@@ -6,6 +6,7 @@
 -- @flags  read
 -- @role   operator
 -- @role   server with secrets
+-- @over   first
 -- @http   GET /webhooks ()
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

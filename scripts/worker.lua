@@ -7,6 +7,7 @@
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
 -- @role   operator
+-- @over   all
 -- @http   POST /worker/{worker}/quiet (request=quiet)
 -- @http   POST /worker/{worker}/stop (request=stop)
 -- @http   POST /worker/{worker}/resume (request=resume)

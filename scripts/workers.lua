@@ -10,6 +10,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
+-- @over   name
 -- @http   GET /workers (others, cursor, count)
 -- @http   GET /worker/{ids[0]} ()
 local arguments = require "jqlua.base.arguments"
@@ -24,7 +25,7 @@ local workers = require "jqlua.pick.workers"
 local MOST_SHOWN = 100
 local MOST_IDS = 20
 
---- The jobs it runs, the oldest starts first.
+--- Its running jobs, the oldest starts first.
 local function running(id)
   local shown = {}
   local held = redis.call("ZRANGE", keys.HELD .. id, 0, MOST_SHOWN - 1, "WITHSCORES")
@@ -34,7 +35,7 @@ local function running(id)
   return shown
 end
 
---- cmsgpack packs an empty table as a list, which is what these are.
+--- cmsgpack packs empty tables as lists, which these are.
 local function document(id)
   local record = workers.load(id)
   local held = redis.call("ZCARD", keys.HELD .. id)

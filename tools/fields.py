@@ -204,11 +204,11 @@ def ui_list() -> str:
 # -- writing --------------------------------------------------------------------------------------
 
 PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
-    ("openapi/master.yaml", "fields", lambda: as_yaml(components(), " " * 4)),
-    ("openapi/master.yaml", "new job", lambda: as_yaml(refs(FIELDS))),
-    ("openapi/master.yaml", "change", lambda: as_yaml(change())),
-    ("openapi/master.yaml", "document", lambda: as_yaml(job())),
-    ("openapi/master.yaml", "told", lambda: as_yaml(told())),
+    ("openapi/schemas.yaml", "fields", lambda: as_yaml(components(), " " * 4)),
+    ("openapi/schemas.yaml", "new job", lambda: as_yaml(refs(FIELDS))),
+    ("openapi/schemas.yaml", "change", lambda: as_yaml(change())),
+    ("openapi/schemas.yaml", "document", lambda: as_yaml(job())),
+    ("openapi/schemas.yaml", "told", lambda: as_yaml(told())),
     ("openapi/worker.yaml", "told", lambda: as_yaml(told_worker())),
     ("docs/protocol.md", "fields", lambda: f"\n{protocol_table()}\n"),
     ("docs/python.md", "options", lambda: f"\n{python_table()}\n"),

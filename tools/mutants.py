@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tools" / "mutants.toml"
 LONGEST_S = 300  # a fault may make a test wait for ever
 SHARED = (".venv", "tools/js/node_modules")
+FAILED = re.compile(r"^(?:FAILED|ERROR|Failure ->|Error ->) (.+?)(?: - .*)?$", re.MULTILINE)  # of pytest, of busted
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ def check(mutant: Mutant | None, tests: Sequence[str], tree: Path) -> tuple[bool
     else:
         is_fine = came == "failed"
         line = f"{ {'passed': 'SURVIVES', 'failed': 'found', 'broken': 'BROKEN'}[came] }: {mutant.file}: {mutant.why}"
+        if is_fine and (by := FAILED.search(printed)):
+            line += f"\n    by {by[1]}"
     if not is_fine and came != "passed":
         line += "\n" + "\n".join(printed.splitlines()[-15:])
     return is_fine, line

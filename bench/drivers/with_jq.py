@@ -1,13 +1,16 @@
-"""JQ's library straight on Redis, in coroutines."""
+"""JQ's library in coroutines, straight on Redis or by a server."""
 
 import asyncio
+import sys
 
 from common import PATH, SLOTS, drive, job, ran, work
 
-from jqmaster import JQ, load
-from jqmaster.engine.engine import connect
+from jqmaster import JQ
 
-jq = JQ(f"unix://{PATH}")
+if len(sys.argv) > 3:  # a cluster
+    jq = JQ(PATH, namespace=sys.argv[3])
+else:
+    jq = JQ(PATH if "://" in PATH else f"unix://{PATH}")
 
 
 @jq.job
@@ -30,8 +33,13 @@ async def serve() -> None:
 
 
 async def prepare() -> None:
-    async with connect(jq.url) as redis:
-        await load(redis, jq.namespace)
+    if jq.url.startswith("http"):
+        return  # the server has loaded the scripts
+    from jqmaster.cluster.opening import Opened
+
+    namespace = Opened(jq.url, jq.namespace)
+    await namespace.load()
+    await namespace.close()
 
 
 if __name__ == "__main__":

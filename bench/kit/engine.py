@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -79,6 +80,9 @@ class JQ:
     """Whose scripts; default: this one's."""
     fill: Callable[[Wire, JQ], None] | None = None
     """Brings in what is there before anything is measured."""
+    as_worker: bool = False
+    """Picks are as the library's worker makes them: registered, of a list of queues, with a wait and request tokens."""
+    worker: str = "worker-1"
     namespace: str = "{jq}"
     numbers: int = 0
 
@@ -102,10 +106,12 @@ class JQ:
 
     def settle(self, wire: Wire) -> None:
         """Make the namespace, with the constraints in force."""
-        for name in ("setup", "enqueue", "pick", "finish", "tick", "constrain", "hold"):
+        for name in ("setup", "enqueue", "pick", "finish", "tick", "constrain", "hold", "register"):
             if self.form == "scripts" or name not in self.library.functions:
                 self.sha[name] = wire.call("SCRIPT", "LOAD", built(self.checkout)[name].source)
         wire.send(self.command("setup"))
+        if self.as_worker:
+            self.worker = wire.send(self.command("register", {"name": "worker", "queues": [NAME]})).decode()
         for spec, match in self.constraints:
             wire.send(self.command("constrain", spec, match))
         for _ in range(1000):
@@ -128,25 +134,31 @@ class JQ:
         return [self.command("enqueue", *(part for pair in some for part in pair)) for some in chunks(pairs, batch)]
 
     def pick(self, jobs: int, batch: int) -> list[Command]:
-        spec = {"worker": "worker-1", "queues": NAME} | ({"count": batch} if batch > 1 else {})
-        return [self.command("pick", spec)] * (jobs // batch)
+        waits = {"wait": {"on": "channel", "ms": 1000}} if self.as_worker else {}
+        return [self.command("pick", {"worker": self.worker} | waits | self.wish(batch)) for _ in range(jobs // batch)]
+
+    def wish(self, batch: int) -> Spec:
+        count = {"count": batch} if batch > 1 else {}
+        if not self.as_worker:
+            return {"queues": NAME} | count
+        return {"queues": [NAME], "order": "priority", "count": batch, "request": secrets.token_hex(8)}
 
     def picked(self, replies: Sequence[Any]) -> list[Token]:
         documents = [msgpack.unpackb(packed) for reply in replies for packed in reply[1::2]]
         return [(document["id"], document["token"]) for document in documents]
 
-    def finish(self, tokens: Sequence[Token], batch: int, pick: Spec | None = None, **more: Any) -> list[Command]:
-        """`pick`: each call fetches as many as it finishes; `more`: of the outcomes."""
+    def finish(self, tokens: Sequence[Token], batch: int, has_pick: bool = False, **more: Any) -> list[Command]:
+        """`has_pick`: each call fetches as many as it finishes; `more`: of the outcomes."""
         calls = []
         for some in chunks(tokens, batch):
-            arguments: list[Any] = [{"worker": "worker-1"} | ({"pick": pick} if pick else {})]
+            arguments: list[Any] = [{"worker": self.worker} | ({"pick": self.wish(batch)} if has_pick else {})]
             for id, token in some:
                 arguments += [{"id": id, "token": token, "type": "success"} | more, NIL]
             calls.append(self.command("finish", *arguments))
         return calls
 
     def finish_next(self, tokens: Sequence[Token], batch: int) -> list[Command]:
-        return self.finish(tokens, batch, {"queues": NAME} | ({"count": batch} if batch > 1 else {}))
+        return self.finish(tokens, batch, has_pick=True)
 
     def finished(self, replies: Sequence[Any]) -> int:
         return sum(reply.count(b"done") for reply in replies)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+SLOTS = 32  # of a worker
 BENCH = Path(__file__).resolve().parents[1]
 ROOT = BENCH.parent
 CLOCK_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -70,8 +71,8 @@ class Program:
 class Driver(Program):
     """A program that says it is ready, then does a step for each line it gets. What it says is JSON."""
 
-    def __init__(self, *command: str) -> None:
-        super().__init__(*command, driven=True)
+    def __init__(self, *command: str, checkout: Path | None = None) -> None:
+        super().__init__(*command, driven=True, checkout=checkout)
         self.ready = self._answer()
 
     def _answer(self) -> dict[str, Any]:
@@ -97,9 +98,11 @@ class Driver(Program):
         return self.end()
 
 
-def driver(name: str, path: str, slots: int = 32, python: str = sys.executable) -> Driver:
-    """`drivers/<name>` on the server with this socket; its worker has so many slots."""
-    return Driver("node" if name.endswith(".js") else python, f"drivers/{name}", path, str(slots))
+def driver(name: str, path: str, *more: str, python: str = sys.executable, checkout: Path | None = None) -> Driver:
+    """`drivers/<name>` on the server with this socket."""
+    return Driver(
+        "node" if name.endswith(".js") else python, f"drivers/{name}", path, str(SLOTS), *more, checkout=checkout
+    )
 
 
 @contextmanager

@@ -277,8 +277,7 @@ def _(jq: Hostile) -> None:
 @row("stats: series of 100 pairs over 150 hours")
 def _(jq: Hostile) -> None:
     for _ in range(150):
-        for pair in range(200):
-            jq.many(1, name=f"n{pair}")
+        jq.enqueue([{"name": f"n{pair}"} for pair in range(200)])
         jq.finish(ALL)
         jq.pass_s(3600)
     jq.repeated("stats", by="hour", series=True)

@@ -10,7 +10,7 @@ from functools import partial
 import msgpack
 from kit.engine import ARGUMENT, NAME
 from kit.load import post
-from kit.programs import Program, free_port, jq_server, wait_for_http
+from kit.programs import Driver, Program, driver, free_port, jq_server, wait_for_http
 from kit.server import Server
 from kit.tables import Figures, Options, Table
 
@@ -46,23 +46,41 @@ def jq(side: Side) -> Figures:
     picked = [document for answer in answers for document in msgpack.unpackb(answer)["jobs"]]
     outcomes = [{"id": document["id"], "token": document["token"], "type": "success"} for document in picked]
     _, found["POST /done"] = side.cost("/done", [msgpack.packb(outcome) for outcome in outcomes])
-    _, found["POST /jobs, 100"] = side.cost("/jobs", [jobs] * (side.requests // 20))
+    _, found["POST /jobs, 100"] = side.cost("/jobs", [jobs] * (side.requests // 10))
     found["jobs/s, singly"] = side.rate("/job", job, side.requests // 4)
-    found["jobs/s, 100 in a POST"] = 100 * side.rate("/jobs", jobs, side.requests // 20)
+    found["jobs/s, 100 in a POST"] = 100 * side.rate("/jobs", jobs, side.requests // 10)
+    return found
+
+
+def library(side: Side, client: Driver, worker: Driver) -> Figures:
+    found = {}
+    for what, program, step in (("enqueue", client, "enqueue"), ("a job's work", worker, "work")):
+        before = side.server.cpu_s()
+        told = program.step(step, side.requests)
+        found[f"{what}: client"] = told["cpu_us"] / side.requests
+        found[f"{what}: server"] = 1e6 * (side.server.cpu_s() - before) / side.requests
     return found
 
 
 def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
     requests = options.count(4000, 400)
-    port = free_port()
-    bare = stack.enter_context(Program(sys.executable, "drivers/echo.py", str(port)))
-    wait_for_http(bare, port)
     checkouts = {"JQ": None} | ({f"JQ of {options.against.name}": options.against} if options.against else {})
-    sides = {}
+    raw, driven = {}, {}
     for name, checkout in checkouts.items():
         redis = stack.enter_context(Server())
         side = Side(*stack.enter_context(jq_server(redis.path, checkout)), requests)
         jq(Side(side.server, side.port, 100))
-        sides[name] = partial(jq, side)
-    sides["bare Quart"] = partial(echo, Side(bare, port, requests))
-    yield Table("HTTP", NOTE, sides, "JQ")
+        raw[name] = partial(jq, side)
+
+        redis = stack.enter_context(Server())
+        side = Side(*stack.enter_context(jq_server(redis.path, checkout)), requests)
+        url = f"http://127.0.0.1:{side.port}"
+        both = [stack.enter_context(driver("with_jq.py", url, checkout=checkout)) for _ in range(2)]
+        library(Side(side.server, side.port, 100), *both)
+        driven[name] = partial(library, side, *both)
+    port = free_port()
+    bare = stack.enter_context(Program(sys.executable, "drivers/echo.py", str(port)))
+    wait_for_http(bare, port)
+    yield Table("HTTP", NOTE, raw | {"bare Quart": partial(echo, Side(bare, port, requests))}, "JQ")
+    note = "µs of CPU. Enqueues are awaited one at a time; the worker pulls no-op jobs that wait, 32 at a time."
+    yield Table("The library by a server", note, driven, "JQ")

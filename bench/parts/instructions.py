@@ -120,6 +120,7 @@ def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
     sides: dict[str, Callable[[], Figures]] = {
         "JQ": partial(lives, JQ(), jobs),
         f"JQ, {WINDOW} running": partial(lives, JQ(), jobs, WINDOW),
+        f"JQ, {WINDOW} running, as a worker calls": partial(lives, JQ(as_worker=True), jobs, WINDOW),
         "JQ as scripts": partial(lives, JQ(form="scripts"), jobs),
         "floor": partial(lives, Floor(), jobs),
     }
@@ -130,8 +131,9 @@ def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
         sides["BullMQ"] = partial(driven, "bullmq.js", jobs)
     note = (
         f"Thousands of instructions for one job with an argument of {len(ARGUMENT)} bytes, {jobs} jobs, calls "
-        f"pipelined 100 deep. All run before one is finished, or {WINDOW}; finish with next holds {WINDOW}. The "
-        "library and BullMQ: with all that a client and a worker with 32 slots call."
+        f"pipelined 100 deep. All run before one is finished, or {WINDOW}; finish with next holds {WINDOW}. "
+        "As a worker calls: registered, of a list of queues, with a wait and request tokens. The "
+        "library and BullMQ: with all that a client and a worker with 32 slots call; JQ's ends several jobs in a call."
     )
     yield Table("A job's life", note, sides, "JQ", rounds=1)
 

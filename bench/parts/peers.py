@@ -21,7 +21,7 @@ NOTE = (
     "Arguments of 200 bytes. Enqueues are awaited one at a time. Worker: no-op jobs that wait, 32 at a time (RQ and "
     "Celery: one), its CPU with start and stop. Redis CPU: of an enqueue and of the worker's part. Idle: from before "
     "the enqueue in one process until the function runs in another, jobs 10 to 30 ms apart. MB: of the worker, behind "
-    "it. Celery, huey, dramatiq and arq have no call for many."
+    "it. Celery, huey, dramatiq and arq have no call for many. redis-py's FCALL: the same enqueue by a blocking client."
 )
 
 

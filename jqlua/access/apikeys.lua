@@ -1,5 +1,5 @@
 ---@lazy
--- Keys of the HTTP API. Masters check them; here is only what they may, and a digest of their secret.
+-- Keys of the HTTP API. Masters check them; the record has their rights and a digest of the secret.
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -15,7 +15,7 @@ local MOST_QUEUES = 100
 local DIGEST = "the SHA-256 of the secret, 64 hexadecimal digits"
 local ROLES = "viewer pusher worker operator admin"
 
---- What a record is kept as: a map of these letters.
+--- The stored record: a map of these letters.
 local function record(spec)
   local now = meta.state[meta.NOW_MS]
   return {
@@ -58,7 +58,7 @@ function M.check(spec)
   if not M.is_id(spec.id) then
     return check.problem("id", M.ID, spec.id)
   elseif type(spec.digest) ~= "string" or #spec.digest ~= 64 or spec.digest:find("[^0-9a-f]") then
-    -- Not shown: it may be the secret, by mistake.
+    -- Not shown: it may be the secret by mistake.
     return spec.digest == nil and check.problem("digest", DIGEST) or "INVALID digest: expected " .. DIGEST
   elseif not check.is_short_name(spec.name) then
     return check.problem("name", check.SHORT_NAME, spec.name)
@@ -74,14 +74,14 @@ function M.load(id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
---- Whether a key lets in who shows it.
+--- Whether a key exists and has not expired.
 ---@return boolean
 function M.lasts(id)
   local api_key = M.load(id)
   return api_key ~= nil and (not api_key.e or meta.state[meta.NOW_MS] < api_key.e)
 end
 
---- Has masters look again.
+--- Makes masters reload keys.
 local function notify_masters(id)
   call("SPUBLISH", keys.API_KEYS, id)
 end
@@ -93,7 +93,7 @@ function M.put(spec)
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
   notify_masters(spec.id)
   if meta.state[meta.SLEEPERS] > 0 then
-    sleepers.wake_channel(workers.CHANNEL) -- for those that are registered with it already
+    sleepers.wake_channel(workers.CHANNEL) -- for workers that are registered with it already
   end
   return api_key
 end
@@ -105,8 +105,8 @@ function M.delete(id)
   notify_masters(id)
 end
 
---- Notes that keys were used now.
----@return number count of those that are there
+--- Records that keys were used now.
+---@return number count of those that exist
 function M.touch(ids)
   local count, now = 0, string.format("%.0f", meta.state[meta.NOW_MS])
   for _, id in ipairs(ids) do
@@ -119,7 +119,7 @@ function M.touch(ids)
 end
 
 ---@param api_key table record
----@param has_digest? boolean for those who check keys
+---@param has_digest? boolean for masters, which check keys
 ---@return string document
 function M.document(id, api_key, has_digest)
   return cmsgpack.pack({

@@ -1,6 +1,6 @@
 ---@lazy
--- What operators changed, each entry written by the call that changes it: a sorted set whose members are a number in
--- order, and the entry as it is shown. Who makes a call that does not say it is "".
+-- The audit trail: what operators changed. The call that changes something writes the entry. A sorted set whose members
+-- are a serial number and the entry as it is shown. The actor of a call that names none is "".
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
@@ -13,14 +13,14 @@ local M = {}
 local call = redis.call
 
 local DIGITS = 14
-local MOST_BYTES = 1000 -- of what was said
--- Of a spec, what tells nothing of the change, or must not be seen.
+local MOST_BYTES = 1000 -- of a change
+-- Fields of specs that say nothing of the change, or must not be seen.
 local HIDDEN = {
   actor = true, cursor = true, count = true, ids = true, digest = true, declared = true, secrets = true,
   settings = true,
 }
 
----@return boolean # the same values, also in tables
+---@return boolean # whether the values are the same, also in tables
 local function is_same(a, b)
   if type(a) ~= "table" or type(b) ~= "table" then
     return a == b
@@ -38,10 +38,10 @@ local function is_same(a, b)
   return true
 end
 
---- Integers beyond this are rounded in Lua: what has one is left out rather than told wrongly.
+--- Larger integers are rounded in Lua: values with one are omitted rather than shown wrongly.
 local MOST_EXACT = 2 ^ 53
 
----@return boolean # a number that may not be what was said, also in tables
+---@return boolean # whether a number may have been rounded, also in tables
 local function is_rounded(value)
   if type(value) == "table" then
     for _, item in pairs(value) do
@@ -53,7 +53,7 @@ local function is_rounded(value)
   return type(value) == "number" and (value >= MOST_EXACT or value <= -MOST_EXACT)
 end
 
----@return table? change what a spec says beside the thing that it is about
+---@return table? change the fields of a spec other than its subject
 local function change_of(spec, on)
   local change
   for field, value in pairs(spec) do
@@ -65,7 +65,7 @@ local function change_of(spec, on)
   return change and #cmsgpack.pack(change) <= MOST_BYTES and change or nil
 end
 
---- Drops the oldest of more than so many.
+--- Drops the oldest beyond a number.
 ---@param most number
 function M.trim(most)
   local over = call("ZCARD", keys.TRAIL) - most
@@ -74,9 +74,9 @@ function M.trim(most)
   end
 end
 
---- Notes a change.
+--- Records a change.
 ---@param what string the operation
----@param on string what it is about; empty: no one thing
+---@param on string its subject; empty: none
 ---@param spec table the call's
 ---@param count? number how many jobs were changed
 function M.note(what, on, spec, count)
@@ -91,7 +91,7 @@ function M.note(what, on, spec, count)
   local last = call("ZRANGE", keys.TRAIL, 0, 0, "REV")[1]
   local number = last and tonumber(last:sub(1, DIGITS), 16) or 0
   if last and (spec.cursor or "") ~= "" then
-    -- A further step of the same: it is told once, with the sum.
+    -- A further step of the same change: recorded once, with the sum.
     local before = cmsgpack.unpack(last:sub(DIGITS + 1))
     if before.actor == entry.actor and before.what == what and is_same(before.change, entry.change) then
       call("ZREM", keys.TRAIL, last)
@@ -102,12 +102,12 @@ function M.note(what, on, spec, count)
     return
   end
   call("ZADD", keys.TRAIL, 0, string.format("%014x", number + 1) .. cmsgpack.pack(entry))
-  if what ~= "config" then -- which may change that, and sees to it
+  if what ~= "config" then -- which may change the limit, and trims itself
     M.trim(most)
   end
 end
 
---- Notes a change of jobs that a call names or describes.
+--- Records a change of jobs that a call selects.
 ---@param count number how many were changed
 function M.note_jobs(what, spec, count)
   local on = spec.ids and spec.ids[1] or spec.where and (spec.where.queue or "") or spec.queue or spec.worker

@@ -2,7 +2,7 @@
 local M = {}
 
 ---@kept
--- A second as it is said, and in milliseconds.
+-- The last second as text, and in milliseconds.
 local second = { false, 0 }
 
 ---@return number now milliseconds since 1970, by the Redis server's clock

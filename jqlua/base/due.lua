@@ -3,7 +3,7 @@
 -- out here; the sweep (module life.sweep) that finds nothing due moves the bound on. So the common job writes no timer
 -- at all: its lease ends later than one that is already recorded.
 --
--- A member is one letter, the kind, followed by a queue's name or what is said beside the kind.
+-- A member is one letter, the kind, followed by a queue's name or what is listed beside the kind.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 
@@ -13,11 +13,11 @@ local M = {}
 M.LEASES = "r" -- of a queue's running jobs
 M.WAITING = "w" -- a queue's scheduled and retrying jobs, and those that may expire
 M.ENDED = "e" -- a queue's kept results and old records
-M.PLACING = "v" -- a queue's jobs that are to be looked at under other constraints (module limits.placement)
+M.PLACING = "v" -- a queue's jobs that are to be placed under other constraints (module limits.placement)
 M.REVIEW = "E" -- all queues' leases and old records, after the settings changed
 M.WORKERS = "W" -- registered workers whose heartbeats may be overdue
 M.RESTING = "B" -- workers to try again
-M.DEPENDENTS = "d" -- those of a job that ended: how, its id, and who was looked at last
+M.DEPENDENTS = "d" -- those of a job that ended: how, its id, and the last one handled
 M.UNIQUE = "U" -- unique keys that are kept after the end
 M.SCHEDULE = "c" -- the next moment of a schedule: its id
 M.KEYS = "O" -- keys of constraints that open by time (module limits.keyrecord)

@@ -47,7 +47,7 @@ M.POOL_MEMBERS = NAMESPACE .. ":pool-members:" -- + pool, set: all its workers
 M.POOL = NAMESPACE .. ":pool:" -- + pool, zset: its workers with room, by load
 
 -- Constraints. A key of one is <number> .. ":" .. value, the number being the constraint's own.
-M.CONSTRAINTS = NAMESPACE .. ":constraints" -- hash: id -> definition (module constraint)
+M.CONSTRAINTS = NAMESPACE .. ":constraints" -- hash: id -> definition (module limits.constraints)
 M.CONSTRAINT_IDS = NAMESPACE .. ":constraint-ids" -- zset, scores 0: ids in order, for paging
 M.CONSTRAINT_NUMBERS = NAMESPACE .. ":constraint-numbers" -- hash: number -> id
 M.MATCHING = NAMESPACE .. ":matching:" -- + queue + 0 byte + job name, string: the constraints that may match there
@@ -57,7 +57,7 @@ M.KEYS_OF = NAMESPACE .. ":keys:" -- + number, zset, scores 0: values of the key
 M.STARTS = NAMESPACE .. ":starts:" -- + key, list: moments and costs of starts in the window
 M.PARKED = NAMESPACE .. ":parked:" -- + length of key + ":" + key + "-" or "!" + queue, zset: lanes that it holds
 M.SENT = NAMESPACE .. ":sent:" -- + fair queue, set: keys that sent lanes back to it
-M.OPENING = NAMESPACE .. ":opening" -- zset: keys by when to look at them
+M.OPENING = NAMESPACE .. ":opening" -- zset: keys by when to check them
 M.LANE = NAMESPACE .. ":lane:" -- + lane, zset: its jobs by priority
 -- + queue, zset: lanes that may start, or groups of a fair queue (module limits.lane_index)
 M.LANES = NAMESPACE .. ":lanes:"
@@ -66,7 +66,7 @@ M.GROUP = NAMESPACE .. ":group:" -- + group + ":" + index, zset: what an index o
 M.TURNS = NAMESPACE .. ":turns:"
 M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
 M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: level and value -> weight
-M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were looked at (module limits.placement)
+M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were placed (module limits.placement)
 M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it is carried out (module limits.rollout)
 M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
 
@@ -90,7 +90,7 @@ M.STATS_PAIRS = NAMESPACE .. ":stats-pairs" -- zset, scores 0: queue + 0 byte + 
 M.MARKS = NAMESPACE .. ":marks" -- zset, scores 0: moments and their names, in order (module statistics.marks)
 M.EVENTS = NAMESPACE .. ":events" -- stream, and shard channel
 M.TRACKED = NAMESPACE .. ":job:" -- + id, shard channel
-M.WORKER_CHANNEL = NAMESPACE .. ":worker:" -- + worker, shard channel: what it is told
+M.WORKER_CHANNEL = NAMESPACE .. ":worker:" -- + worker, shard channel: messages to it
 M.API_KEYS = NAMESPACE .. ":api-keys" -- hash: id -> record (module access.apikeys), and shard channel
 M.API_KEY_IDS = NAMESPACE .. ":api-key-ids" -- zset, scores 0: ids in order, for paging
 M.API_KEY_USES = NAMESPACE .. ":api-key-uses" -- hash: id -> when it was used last

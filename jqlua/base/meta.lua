@@ -43,7 +43,7 @@ M.RAW = 5
 M.DUE_CHANGED = 6
 M.TIMER_MOVED = 7
 M.VERSION = 8 -- of the set of constraints; 0: there never was one
-M.ADDED = 9 -- the version in which one was last added: jobs that waited then have to be looked at
+M.ADDED = 9 -- the version in which one was last added: jobs that waited then must be placed again
 M.PENDING = 10 -- 1: changes of constraints are not carried out yet; stored with CROWDED, as the second flag
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
 M.TAGGED = 12 -- tags of jobs changed (module job.tags)
@@ -83,7 +83,7 @@ end
 function M.name_problem()
   if #KEYS == 2 and not string.find(KEYS[1], "^{[!-z|~]+}$") or #(KEYS[1] or "") > 66 then
     return "INVALID namespace: expected {tag}, the tag 1 to 64 printable ASCII characters other than braces and blanks"
-  elseif KEYS[1]:find(":%*/%d+}$") then
+  elseif #KEYS == 2 and KEYS[1]:find(":%*/%d+}$") then
     return "INVALID namespace: " .. KEYS[1] .. " names all partitions of a cluster"
   elseif #KEYS ~= 2 or KEYS[2] ~= keys.META then
     return refusal()

@@ -1,4 +1,4 @@
--- Which jobs are meant: a map of conditions, all of which must be true.
+-- Selects jobs by `where`: a map of conditions, all of which must hold.
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
@@ -17,8 +17,8 @@ local STATES = "one of queued, scheduled, blocked, running, retrying, done, erro
 local LATEST_MS = 9007199254740992
 local LONGEST_TEXT = 1024
 
---- Checks `status` and gives the letters of its states.
----@return string? letters nil when it is wrong
+--- Checks `status` and returns the letters of its states.
+---@return string? letters nil if invalid
 local function letters_of(status)
   if type(status) == "string" then
     return states.of_name(status)
@@ -36,7 +36,7 @@ local function letters_of(status)
   return letters
 end
 
---- Compiles the condition `match`. The spec was decoded, which rounds large integers, so it is read where it stands.
+--- Compiles the condition `match`, from the spec's bytes: the decoded spec has large integers rounded.
 ---@param value any decoded
 ---@return table? program
 ---@return string? problem
@@ -50,7 +50,7 @@ local function program_of(value)
 end
 
 --- Checks the field `where`.
----@param value any nil is a where without conditions
+---@param value any nil: no conditions
 ---@return table? where its fields, and letters of the states allowed
 ---@return string? problem
 function M.parse(value)
@@ -95,7 +95,7 @@ function M.parse(value)
   return where
 end
 
---- Whether a job can be meant, as far as its id says.
+--- Whether a job may be selected, judging by its id.
 function M.fits_id(where, id)
   local created_ms = jobs.created_ms(id)
   return created_ms >= (where.from_ms or 0) and (not where.to_ms or created_ms < where.to_ms)
@@ -110,7 +110,7 @@ local function has_tag(job, tag)
   return false
 end
 
---- Whether a job ran for longer than that: from its last start to its end, or until now.
+--- Whether a job's last attempt ran for longer than this, until its end or until now.
 local function is_slower(job, slower_ms)
   local state = job[jobs.STATE]
   if job[jobs.ATTEMPT] == 0 or states.is_of(state, states.WAITING) then
@@ -125,7 +125,7 @@ local function is_slower(job, slower_ms)
   return end_ms - job[jobs.STARTED_MS] > slower_ms
 end
 
---- Whether what asks for the argument holds.
+--- Whether the conditions on the argument hold.
 local function holds_inside(where, job)
   local argument = redis.call("GET", keys.ARGUMENT .. job[jobs.ID]) or ""
   budget.pay(budget.LOOK + budget.of_bytes(argument))
@@ -142,7 +142,7 @@ local function holds_inside(where, job)
   })
 end
 
---- Whether a job is meant; its id was looked at.
+--- Whether a job is selected; its id was checked before.
 ---@param job table job
 ---@return boolean
 function M.holds(where, job)

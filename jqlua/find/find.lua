@@ -1,8 +1,8 @@
--- Looks through jobs in order, as far as a call's budget goes: those that have a tag, those of a group of failures, or
--- else queue by queue and state by state.
+-- Searches jobs in order, as far as a call's budget goes: those with a tag, those of a group of failures, or all, queue
+-- by queue and state by state.
 --
--- A cursor is a position, not a member: where the last job that was looked at stood. So jobs that come and go
--- meanwhile disturb nothing, and a step costs the same wherever it is.
+-- A cursor is a position, not a member: that of the last job read. So jobs may come and go meanwhile, and every page
+-- costs the same.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -63,7 +63,7 @@ local function cursor_of(at)
   }, ":")
 end
 
---- The next members of the set, or of the two sets that are one state.
+--- The next members of a set, or of the two sets of one state.
 local function members_behind(at, set_keys, most, is_reversed)
   local from = at[SCORE] and { at[SCORE], at[ID] }
   local members = rank.next(set_keys[1], from, most, is_reversed)
@@ -93,8 +93,8 @@ local function read_all(prefix, members)
   return call("MGET", unpack(wanted))
 end
 
---- Looks at members of a set; those that are meant are taken.
----@return boolean is_over when there are as many as were wanted, or the budget is spent
+--- Reads members of a set and takes those that are selected.
+---@return boolean is_over if as many as wanted were taken, or the budget is spent
 local function look(search, members)
   local where, at = search.where, search.at
   local raws = read_all(keys.JOB, members)
@@ -115,7 +115,7 @@ local function look(search, members)
   return false
 end
 
---- Goes through a set, or the sets of one state, from the position on.
+--- Searches a set, or the sets of one state, from the position on.
 ---@return boolean is_through whether its end was reached
 local function go_through(search, set_keys)
   while budget.pay(budget.LOOK) do
@@ -133,7 +133,7 @@ local function is_wanted(search, entry)
   return search.letters:find(entry:sub(1, 1), 1, true) ~= nil
 end
 
---- Goes through one queue from the position on.
+--- Searches one queue from the position on.
 ---@return boolean is_through
 local function go_through_queue(search, name)
   local queue = queues.load(name)
@@ -170,7 +170,7 @@ local function go_through_queue(search, name)
   return true
 end
 
---- Goes through all queues from the position on.
+--- Searches all queues from the position on.
 ---@return boolean is_through
 local function go_through_queues(search)
   while budget.is_left() do
@@ -191,7 +191,7 @@ local function go_through_queues(search)
   return false
 end
 
---- Goes through all queues at once from the position on, state by state.
+--- Searches all queues at once from the position on, state by state.
 ---@return boolean is_through
 local function go_through_merged(search, names)
   local at = search.at
@@ -215,12 +215,12 @@ local function go_through_merged(search, names)
   return true
 end
 
---- The next jobs that are meant.
+--- The next selected jobs.
 ---@param at table position, as parse gave it
 ---@param wish table {take: what is done with each, and pays for it; count: how many are wanted, letters?: of the states
 --- that matter, is_reversed?, is_recent?: in the order of jqlua/find/merging.lua, where there are not too many queues}
 ---@return string cursor "" at the end
----@return number looked how many jobs were looked at
+---@return number looked how many jobs were read
 function M.page(where, at, wish)
   local search = {
     where = where, at = at, count = wish.count, is_reversed = wish.is_reversed, take = wish.take, looked = 0,
@@ -245,7 +245,7 @@ function M.page(where, at, wish)
   return is_through and "" or cursor_of(search.at), search.looked
 end
 
---- When the first step of a search was: what happened later is no concern of its.
+--- When a search began: it ignores what happened later.
 ---@return number ms
 function M.begun_ms(at)
   return at[BEGUN_MS]

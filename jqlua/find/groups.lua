@@ -1,6 +1,6 @@
 ---@lazy
--- Groups of failures as readers see them: how many jobs and since when, how many in each part of a time, and of the
--- newest what they are: names, queues, and values of their arguments that several have.
+-- Documents of groups of failures: how many jobs and since when, how many in each part of a period, and of the newest
+-- jobs the names, queues, and values of arguments that several have.
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
@@ -19,7 +19,7 @@ local MOST_STEPS = 100
 local MOST_SAMPLED = 100
 local MOST_TOLD = 10
 local LATEST_MS = 1e15
--- Of an argument so many bytes are read, and of its values so many, none of them in maps or lists in it.
+-- So many bytes of an argument are read, and so many of its values, none in nested maps or lists.
 local READ = 4096
 local MOST_VALUES = 20
 
@@ -62,7 +62,7 @@ local function counts_of(key, spec, first_ms, last_ms)
   return counts
 end
 
---- Tells values of an argument, by their path, as keys of constraints are named by them.
+--- Visits values of an argument with their paths, in the form that names keys of constraints.
 ---@param visit fun(path: string, value: string)
 local function each_value(blob, visit)
   if #blob < READ and not msgpack.is_whole(blob) then
@@ -83,7 +83,7 @@ local function each_value(blob, visit)
     local at = is_map and msgpack.skip(blob, pos) or pos
     pos = at and msgpack.skip(blob, at)
     if not pos then
-      return -- what is behind was not read
+      return -- the rest was not read
     end
     local text = name and name:match("^[si](.+)")
     if text and #text <= constraints.LONGEST_VALUE then
@@ -92,7 +92,7 @@ local function each_value(blob, visit)
   end
 end
 
---- What the newest jobs of a group are.
+--- Names, queues and values of the newest jobs of a group.
 ---@param put fun(field: string, packed: string)
 local function put_sample(put, key, most)
   local ids = call("ZRANGE", key, 0, most - 1, "REV")
@@ -134,7 +134,7 @@ end
 
 ---@param group string
 ---@param spec table as checked
----@return string? map nil when the group has no jobs
+---@return string? map nil if the group has no jobs
 function M.encode(group, spec)
   local key = keys.FAILED .. group
   local first, last = call("ZRANGE", key, 0, 0, "WITHSCORES"), call("ZRANGE", key, -1, -1, "WITHSCORES")

@@ -1,6 +1,6 @@
 ---@lazy
--- The sets of all queues as one, for who looks at what happens: first what runs, then what ended, the latest first,
--- then what waits, as it will go on.
+-- The sets of all queues merged, for views of recent activity: first running jobs, then ended ones, the latest first,
+-- then waiting ones in their order.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local queues = require "jqlua.queue.queues"
@@ -15,18 +15,18 @@ local call = redis.call
 -- States whose sets are merged with one another.
 M.ORDER = { "r", "kdecn", "t", "qw", "s", "b" }
 local REVERSED = "rkdecn"
--- With more queues they go one behind the other: a page has to look at the head of each.
+-- With more queues they are searched one after another: a page has to read the head of each.
 local MOST_QUEUES = 200
--- A listing that began with fewer goes on as it began.
+-- A listing that began with fewer continues as it began.
 local MOST_AT_ALL = 1000
 local FEW = 10
--- What is paid for finding the next job, and for reading on in a set.
+-- Prices of finding the next job, and of reading on in a set.
 local NEXT = 0.5
 local REFILL = 0.6
 
 --- The queues to be merged.
 ---@param only? string
----@return string[]? names nil when they are too many
+---@return string[]? names nil if there are too many
 function M.names(only, has_begun)
   if only then
     return { only }
@@ -37,7 +37,7 @@ function M.names(only, has_begun)
 end
 
 --- The next members of a sorted set by time, the latest first.
----@return table[]? members nil when more than FEW share the moment
+---@return table[]? members nil if more than FEW share the time
 ---@return boolean is_over
 local function members_before(key, at)
   local flat = call("ZRANGE", key, at and string.format("%.17g", at[1]) or "+inf", "-inf", "BYSCORE", "REV", "LIMIT", 0,
@@ -52,7 +52,7 @@ local function members_before(key, at)
   return (members[1] or #flat < 2 * FEW) and members or nil, #flat < 2 * FEW
 end
 
---- Reads on behind a position.
+--- Reads members behind a position.
 local function refill(source, at, is_reversed)
   budget.pay(REFILL)
   at = at and { at[1] + source.offset, at[2] }
@@ -77,7 +77,7 @@ local function comes_before(a, b, is_reversed)
   return a[1] < b[1] or a[1] == b[1] and a[2] < b[2]
 end
 
---- Puts a source among others, which stand in order of their next members, the best at the end.
+--- Inserts a source into a list in order of the next members, the best at the end.
 local function insert(sources, source)
   local first, low, high = source.members[source.place], 1, #sources + 1
   while low < high do
@@ -102,7 +102,7 @@ function M.open(entry, letters, names, from)
   for letter in entry:gmatch(".") do
     for _, name in ipairs(letters:find(letter, 1, true) and names or {}) do
       local queue = queues.load(name)
-      -- Its score is until when the result is kept. That tells when it ended, as long as nobody has read it.
+      -- Its score is until when the result is kept. The end follows from it as long as the result was not read.
       local offset = letter == states.KEPT and math.floor(settings.at(settings.RESULT_TTL, queue) * 1000) or 0
       local source = { key = queues.key(queue, letter), offset = offset }
       is_wanted = true

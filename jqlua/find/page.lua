@@ -1,5 +1,5 @@
--- Pages of a set of names in order: the cursor is the last name seen, so that a page costs the same wherever it is, and
--- names that come and go meanwhile disturb nothing.
+-- Pages of a set of names in order: the cursor is the last name seen, so that every page costs the same, and names may
+-- come and go meanwhile.
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 
@@ -64,7 +64,7 @@ function M.documents(key, spec, document, price, ranges)
   return reply
 end
 
---- Checks a field of a listing's spec that names what it is to show.
+--- Checks a field of a listing's spec that selects by names.
 ---@param field string
 ---@param what string
 ---@param most number
@@ -84,7 +84,7 @@ local function check_names(spec, field, what, most)
   end
 end
 
---- What a listing answers: the documents of those that are named, or else a page of all.
+--- The reply of a listing: documents of those that are named, or a page of all.
 ---@param key string as of read
 ---@param document fun(name: string): string? nil to leave it out
 ---@param listing? table {price?, most?, named?, what?}: price as of documents, most documents in a reply (1000), the

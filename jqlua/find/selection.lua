@@ -1,4 +1,4 @@
--- Jobs that a call changes: those it names, or some more of those that it describes.
+-- The jobs that a call changes: by ids, or the next of those that `where` selects.
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local find = require "jqlua.find.find"
@@ -35,8 +35,8 @@ local function parse(spec)
   return { where = where, at = at, count = spec.count or COUNT, begun_ms = find.begun_ms(at) }
 end
 
---- Opens the namespace and takes the spec of an operator who changes jobs.
----@param more? string fields there are beside those that select jobs
+--- Opens the namespace and reads the spec of an operator who changes jobs.
+---@param more? string further fields of the spec
 ---@return table? spec
 ---@return table selection or string problem
 function M.spec(more)
@@ -49,9 +49,9 @@ function M.spec(more)
   return selected and spec, selected or problem
 end
 
---- Does something with each job.
----@param letters string states that matter where jobs are described
----@param change fun(of: table): string, boolean? answer for the job, and whether it changed
+--- Changes each selected job.
+---@param letters string states that `where` selects from
+---@param change fun(job: table): string, boolean? answer for the job, and whether it changed
 ---@return table reply an answer for each id; or {cursor, changed}
 ---@return number changed
 function M.each(selection, letters, change)

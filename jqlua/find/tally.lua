@@ -1,15 +1,15 @@
 ---@lazy
--- How often each of some values was seen.
+-- Counts of values.
 
 local M = {}
 
 ---@param seen table value -> times
----@param times? number 1 when nothing is said
+---@param times? number default 1
 function M.add(seen, value, times)
   seen[value] = (seen[value] or 0) + (times or 1)
 end
 
---- The most frequent ones, as [value, times]; equals in order of the value.
+--- The most frequent values, as [value, times]; with equal counts in order of the value.
 ---@param seen table
 ---@param most number
 ---@return table[]

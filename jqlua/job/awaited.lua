@@ -1,5 +1,5 @@
 ---@lazy
--- Jobs whose ends others wait for.
+-- Jobs whose end or result is waited for.
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 
@@ -7,7 +7,7 @@ local M = {}
 
 local CHUNK = 1000
 
---- Reads many together, for who looks at one after the other.
+--- Reads many records with one command, for callers that then look at one after the other.
 ---@param ids string[]
 function M.fetch(ids)
   for first = 1, #ids, CHUNK do
@@ -21,7 +21,7 @@ function M.fetch(ids)
   end
 end
 
---- Somebody waits for a job's end, or its result, from now on.
+--- Marks a job as waited for.
 function M.note(job)
   if not jobs.has(job, jobs.AWAITED) then
     jobs.set(job, jobs.AWAITED)

@@ -1,22 +1,22 @@
 ---@lazy
--- What one call may cost. While it runs Redis does nothing else, so that whoever works through more than a call named
--- pays for each step, and stops when nothing is left: the rest stays due, or is behind the cursor. Steps differ by
--- what a job carries, so it is their cost that is bounded and not their number.
+-- What one call may cost. Redis does nothing else while it runs, so whatever works through more than the call named
+-- pays for each step and stops when the budget is spent: the rest stays due, or is behind the cursor. Steps differ by
+-- what a job carries, so their cost is bounded, not their number.
 --
--- A unit is some ten microseconds of Redis. Prices are rounded up; what a call does besides, and the step that goes
--- beyond, come on top.
+-- A unit is some ten microseconds of Redis. Prices are rounded up. What else a call does, and the step that exceeds
+-- the budget, come on top.
 local jobs = require "jqlua.job.jobs"
 local meta = require "jqlua.base.meta"
 
 local M = {}
 
 M.MOST = 600
--- A sweep leaves so much to what the call is there for: else who picks would find nothing as long as much is due.
+-- A sweep leaves this much for the call itself: otherwise a pick would find no job while much is due.
 M.RESERVE = 220
 
--- Looking at something that stays as it is: an entry of an index, a record.
+-- Reading without a change: an entry of an index, a record.
 M.LOOK = 0.3
--- A condition of a constraint that is looked at for a job.
+-- A condition of a constraint that is tested for a job.
 M.CONDITION = 0.1
 -- Reading or writing something small: a key of a constraint, a lane that is parked.
 M.STEP = 4
@@ -24,13 +24,13 @@ M.STEP = 4
 M.RECORD = 5
 -- A document, without its bytes.
 M.DOCUMENT = 2.5
--- A job that goes to another state, or starts in a lane, without what it carries.
+-- A job that changes its state, or starts in a lane, without what it carries.
 local JOB = 2
 local OPTIONS_PER_UNIT = 500 -- bytes: tags and the like are read, written and indexed
 local UNITS_PER_UNIT = 20 -- bytes: each is a key to be read, and lanes to be moved
 local BYTES_PER_UNIT = 1000 -- that go into a document, or are searched
 
----@param units number fewer than 0 gives back
+---@param units number negative: a refund
 ---@return boolean # whether anything is left
 function M.pay(units)
   local spent = meta.state[meta.SPENT] + units

@@ -1,5 +1,5 @@
 ---@lazy
--- Which jobs failed for good, by group: what the worker called it, or else the reason.
+-- Jobs that failed for good, by group: the worker's name for the failure, or else the reason.
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
@@ -8,14 +8,14 @@ local M = {}
 
 local call = redis.call
 
----@param raw string|false its rarely needed facts, as stored
+---@param raw string|false its rarely needed fields, as stored
 ---@return string
 function M.group_of(raw)
   local extra = raw and cmsgpack.unpack(raw) or {}
   return extra.g or extra.r or "other"
 end
 
---- A job failed for good. Jobs of its queue may stand in indexes from now on (retention looks at that).
+--- Adds a job that failed for good. Retention then knows that indexes may hold jobs of its queue.
 ---@param job table job
 ---@param group string
 function M.enter(job, group, ended_ms)
@@ -24,7 +24,7 @@ function M.enter(job, group, ended_ms)
   call("ZADD", keys.FAILED_GROUPS, 0, group)
 end
 
---- Jobs of a group are not there any more.
+--- Removes jobs whose records go.
 ---@param ids string[]
 function M.remove(group, ids)
   call("ZREM", keys.FAILED .. group, unpack(ids))
@@ -33,7 +33,7 @@ function M.remove(group, ids)
   end
 end
 
---- A job that failed for good does something else from now on.
+--- Removes a job that leaves state error.
 ---@param job table job
 function M.leave(job)
   M.remove(M.group_of(call("GET", keys.EXTRA .. job[jobs.ID])), { job[jobs.ID] })

@@ -1,5 +1,5 @@
 ---@lazy
--- What happened to a job, put together from its record and from what is kept of its attempts.
+-- A job's history, made of its record and of what is kept of its attempts.
 local failure = require "jqlua.life.failure"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
@@ -17,7 +17,7 @@ local function text(value)
   return value ~= "" and value or nil
 end
 
---- The end of a job, or of its last attempt, if that is not among those that are kept.
+--- The end of a job or of its last attempt, unless it is among the kept ones.
 ---@param extra table of the job, as kept
 ---@param seen number the last attempt whose end is kept
 ---@return table? event
@@ -44,7 +44,7 @@ local function last_event(job, extra, seen)
   end
 end
 
---- The last attempt whose end is kept, or was: extra.a is the last of those that were.
+--- The last attempt whose end is or was kept; extra.a: the last whose line was dropped.
 ---@return number attempt 0 when there is none
 local function last_attempt(extra)
   local seen = extra.a or 0
@@ -90,7 +90,7 @@ function M.encode(job)
   return cmsgpack.pack({ id = job[jobs.ID], events = events, forgotten = (extra.n or 0) + forgotten })
 end
 
---- A job that ended is to run again: how it ended is kept, where that is not the end of an attempt that is kept.
+--- Before an ended job runs again: keeps how it ended, unless that is the end of a kept attempt.
 function M.keep_end(job)
   local extra = failure.extra(job)
   local event = last_event(job, extra, last_attempt(extra))

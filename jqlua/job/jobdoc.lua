@@ -1,4 +1,4 @@
--- A job as readers see it: one MessagePack map. Argument, result and error are spliced in as they came.
+-- A job's document: one MessagePack map. Argument, result and error are spliced in as received.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
@@ -10,7 +10,7 @@ local failure = require "jqlua.life.failure"
 local M = {}
 
 local pack = cmsgpack.pack
--- Of what it waits for, and of what waits for it.
+-- At most so many of the jobs it waits for, and of those that wait for it.
 local MOST_LINKED = 100
 
 --- When the job is due, or ended.
@@ -26,7 +26,7 @@ local function put_moment(put, job, score)
   end
 end
 
---- What failed last, and how far it came.
+--- The last failure and the progress.
 local function put_extra(put, extra)
   if extra.r then
     put("reason", extra.r)
@@ -41,8 +41,8 @@ local function put_extra(put, extra)
 end
 
 ---@param job table job
----@param argument? string without it the document is brief: it has no error and no result either
----@param preview? string the argument, for one that is brief else
+---@param argument? string nil: a brief document, also without error and result
+---@param preview? string the argument, for a document that is brief otherwise
 ---@return string map
 function M.encode(job, argument, preview)
   local parts = {}

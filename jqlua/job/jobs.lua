@@ -1,7 +1,6 @@
--- A job's record: one short string beside its argument, which is never written again. A job that never started has
--- no run section: most jobs that wait are such, and memory is what they cost.
--- Behind it stands, for the few that have them, the section of their lane (module limits.job_units).
--- In a script a job is a list of the fields below.
+-- A job's record: one short string beside its argument, which is never rewritten. A job that never started has no run
+-- section: most waiting jobs are such, and memory is what they cost. Jobs under constraints or in fair queues have a
+-- section of units at the end (module limits.job_units). In a script a job is a list of the fields below.
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
 local memory = require "jqlua.base.memory"
@@ -11,7 +10,7 @@ local M = {}
 
 M.FLAGS = 1
 M.STATE = 2 -- module job.states
-M.HOW = 3 -- how the last attempt that is over ended, one of those below
+M.HOW = 3 -- how the last finished attempt ended, see below
 M.ATTEMPT = 4
 M.FAILURES = 5
 M.STARTED_MS = 6
@@ -21,48 +20,48 @@ M.QUEUE = 9
 M.PRIORITY = 10
 M.MAX_RETRY = 11
 M.TIMEOUT_MS = 12
-M.OPTIONS = 13 -- MessagePack map of what few jobs have, or empty
+M.OPTIONS = 13 -- MessagePack map of rare fields, or empty
 M.RANDOM = 14 -- digits of the last token
-M.WORKER = 15 -- who ran it last
+M.WORKER = 15 -- that ran it last
 M.ID = 16
-M.UNITS = 17 -- section of the lane, or empty
-M.REST = 18 -- what is known of the part of the record that hardly ever changes, as it was read; false for a new job
+M.UNITS = 17 -- section of units, or empty
+M.REST = 18 -- the decoded tail of the record, which rarely changes; false for a new job
 
 -- How an attempt ended.
-M.NOT_YET = "-" -- none did
+M.NOT_YET = "-" -- none has ended
 M.SUCCEEDED = "s"
-M.FAILED = "f" -- its worker said so
+M.FAILED = "f" -- reported by its worker
 M.LAPSED = "l" -- its lease ran out, or its worker is gone
 M.GIVEN_BACK = "r" -- by its worker
-M.TAKEN = "c" -- it was cancelled, or taken from its worker
+M.TAKEN = "c" -- cancelled, or taken from its worker
 M.MOVED_ON = "m" -- by its worker, to another queue or name
-M.WAITS = "b" -- its worker said that it is to wait for others
+M.WAITS = "b" -- by its worker, to wait for other jobs
 
 -- Flags.
 M.KEEP_RESULT = 1
 M.STARTED = 2 -- has a run section
-M.AWAITED = 4 -- somebody waits for its end: a watcher, or jobs that depend on it or read its result
+M.AWAITED = 4 -- a watcher waits for its end, or jobs depend on it or read its result
 M.HAS_OUTCOME = 8 -- keys.OUTCOME exists
 M.HAS_EXTRA = 16 -- keys.EXTRA exists
 M.HELD = 32 -- runs on a registered worker
 M.READ = 64 -- its result was read
-M.LANED = 128 -- has a section of its lane
+M.LANED = 128 -- has a section of units
 
--- In front stands what changes from start to start: of a job that never started flags and state, of others an
--- attempt's facts, too. Behind it what hardly ever changes: name, queue, ..., options, then units.
+-- The head changes from start to start: flags and state; for a job that has started also its attempt. The tail rarely
+-- changes: name, queue, ..., options, then units.
 local NEVER_STARTED = ">Bc1"
 local STARTED = ">Bc1c1I4I4ddc12Bc0"
 local REST = ">Bc0Bc0i4I4I4I2c0"
-local LONG = 65535 -- as size of the options: theirs stands in front of them, in 4 bytes
+local LONG = 65535 -- as size of the options: the real size precedes them in 4 bytes
 local REST_OF_NEVER_STARTED = 3 -- where it begins
-local DIGITS = 28 -- where the digits of a started record begin, behind its moments
+local DIGITS = 28 -- offset of the digits in a started record, behind its times
 
--- Jobs this call has looked at, by id; what became of one as bytes, if that was enough.
+-- Jobs this call has read, by id; as an encoded record where that was enough.
 local open = {}
 
 ---@kept
--- What is known of the part that hardly ever changes, by its bytes: {name, queue, priority, max_retry, timeout_ms,
--- options, units, and those below}.
+-- Decoded tails of records, by their bytes: {name, queue, priority, max_retry, timeout_ms, options, units, and the
+-- fields below}.
 local rests = {}
 
 M.UNITS_OF_REST = 7
@@ -106,12 +105,12 @@ end
 
 ---@cold
 ---@param raw string
----@return boolean whether a record has the section of a lane
+---@return boolean whether a record has a section of units
 function M.is_laned(raw)
   return raw:byte() >= M.LANED
 end
 
---- As read, of a record that was read with others.
+--- Like read, from a record that was read with others.
 ---@param raw string|false
 ---@return table? job
 function M.from_record(id, raw)
@@ -124,7 +123,7 @@ function M.from_record(id, raw)
 end
 
 ---@cold
----@return table? job nil when there is no such job
+---@return table? job nil if there is none
 function M.read(id)
   local job = open[id]
   if job then
@@ -139,12 +138,12 @@ function M.read(id)
 end
 
 ---@cold
---- A job that this call creates is found by read as well.
+--- Makes read find a job that this call creates.
 function M.cache(new)
   open[new[M.ID]] = new
 end
 
---- The part of a record that hardly ever changes, as it is now.
+--- The tail of a job's record, as it is now.
 ---@return table rest
 local function rest_of(job)
   local rest = job[M.REST]
@@ -174,7 +173,7 @@ local function rest_of(job)
   return rest
 end
 
--- A started record is what its attempt begins with, who runs it since when, and the rest.
+-- A started record is the attempt's fields, its run section, and the tail.
 local function front_of(job)
   return struct.pack(">Bc1c1I4I4", job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES])
 end
@@ -193,7 +192,7 @@ function M.encode(job)
     .. rest_of(job)[BYTES]
 end
 
---- Another attempt begins.
+--- Begins another attempt.
 function M.begin(job)
   job[M.ATTEMPT] = job[M.ATTEMPT] + 1
   if job[M.FLAGS] % 4 < M.STARTED then
@@ -202,11 +201,11 @@ function M.begin(job)
 end
 
 ---@kept
--- First starts by the record of a job that waits: {front of its record, rest, lease in ms}, or false where a start
--- means more than to write this.
+-- First starts, by the record of a waiting job: {head of the started record, tail, lease in ms}, or false if a start
+-- takes more than writing this.
 local first_starts = {}
 
---- What the first start of a job that has nothing rare but its units writes, besides the part that tells of this run.
+--- What the first start of a job without rare fields writes, besides the run section.
 ---@param raw string its record
 ---@return table|false first
 function M.first_start(raw)
@@ -224,11 +223,11 @@ function M.first_start(raw)
   return first
 end
 
--- What workers get to know of jobs that have it. fields.py: told
+-- Rare fields that workers are sent. fields.py: told
 local TOLD_OPTIONS = { "max_runtime", "depends", "headers", "schedule", "schedule_ms", "webhook" }
 -- end of told
 
---- The part of a worker's document that is the same at each start, and the map's head. Numbers take their widest form.
+--- The part of a worker's document that is the same at each start, and the map's head. Numbers have their widest form.
 ---@return string fields
 ---@return string head
 local function worker_fields(rest)
@@ -247,7 +246,7 @@ local function worker_fields(rest)
   return fields, count < 16 and string.char(128 + count) or struct.pack(">BI2", 0xDE, count)
 end
 
---- What presents the running attempt, or the last one.
+--- The token of the running attempt, or of the last one.
 ---@return string token "<attempt>-<digits>"
 function M.token(job)
   local attempt = job[M.ATTEMPT]
@@ -256,7 +255,7 @@ end
 
 local FIRST_ATTEMPT = "\167attempt\206\0\0\0\1\171retry_count\206\0\0\0\0"
 
----@return string document what a worker is told
+---@return string document for the worker
 local function document_of(rest, id, attempt, failures, token)
   if not rest[WORKER_FIELDS] then
     rest[WORKER_FIELDS], rest[HEAD] = worker_fields(rest)
@@ -270,12 +269,12 @@ local function document_of(rest, id, attempt, failures, token)
 end
 
 ---@param job table started, its record saved
----@return string document what its worker is told of it
+---@return string document for its worker
 function M.document(job)
   return document_of(job[M.REST], job[M.ID], job[M.ATTEMPT], job[M.FAILURES], M.token(job))
 end
 
---- Both for a first start.
+--- The record and the document of a first start.
 ---@param run string as of M.run
 ---@return string record
 ---@return string document
@@ -283,9 +282,9 @@ function M.first_run(first, id, run, digits)
   return first[1] .. run .. first[2][BYTES], document_of(first[2], id, 1, 0, "1-" .. digits)
 end
 
---- A job that runs for the first time and has nothing rare but units, by its record.
+--- Whether a job, by its record, runs for the first time and has no rare fields.
 ---@param raw string|false
----@return string? digits of its token; nil for any other
+---@return string? digits of its token; nil if not
 ---@return number? started_ms
 ---@return table? rest {name, queue, ...}, with its units at UNITS_OF_REST
 function M.plain_run(raw)
@@ -300,7 +299,7 @@ function M.plain_run(raw)
   end
 end
 
---- The record of such a job that succeeded, and has given its units back.
+--- The record of such a job after it succeeded and released its units.
 ---@param raw string
 ---@param section string its units
 ---@return string record
@@ -308,8 +307,8 @@ function M.succeeded(raw, section, ended_ms)
   return "\2ds" .. raw:sub(4, 19) .. struct.pack(">d", ended_ms) .. raw:sub(DIGITS, -1 - #section)
 end
 
---- Has it written at the next flush.
----@param is_only boolean whether this call looks at no other job
+--- Buffers the record for the next flush.
+---@param is_only boolean whether this call reads no other job
 function M.save_raw(id, key, raw, is_only)
   local writes = batch.writes
   local n = #writes
@@ -319,12 +318,12 @@ function M.save_raw(id, key, raw, is_only)
   end
 end
 
----@return boolean whether this call has looked at the job
+---@return boolean whether this call has read the job
 function M.is_open(id)
   return open[id] ~= nil
 end
 
---- Has the record written at the next flush.
+--- Buffers the job's record for the next flush.
 function M.save(job)
   local writes = batch.writes
   local n = #writes
@@ -332,13 +331,13 @@ function M.save(job)
 end
 
 ---@cold
----@return table options which may be changed, and put into the job
+---@return table options a copy, which may be changed and put into the job
 function M.copy_options(job)
   return job[M.OPTIONS] == "" and {} or cmsgpack.unpack(job[M.OPTIONS])
 end
 
 ---@cold
---- As options, only to be read.
+--- The job's rare fields. Read-only.
 function M.options(job)
   local rest = job[M.REST]
   if not rest or rest[6] ~= job[M.OPTIONS] then
@@ -350,8 +349,7 @@ function M.options(job)
   return rest[DECODED_OPTIONS]
 end
 
---- Whether anybody but its queue may know of it: who waits for its end, a registered worker, lanes, and what its
---- options say.
+--- Whether anything but its queue may refer to it: a waiter for its end, a registered worker, lanes, or its options.
 ---@return boolean
 function M.has_ties(job)
   return job[M.OPTIONS] ~= "" or job[M.FLAGS] % (2 * M.AWAITED) >= M.AWAITED or job[M.FLAGS] >= M.HELD
@@ -377,7 +375,7 @@ function M.clear(job, flag)
   end
 end
 
----@return number created_ms the moment in its id
+---@return number created_ms the time in its id
 function M.created_ms(id)
   local number = tonumber(#id == 14 and id or id:sub(1, 14), 16)
   return (number - number % 1024) / 1024

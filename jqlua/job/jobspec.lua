@@ -1,4 +1,4 @@
--- What a pusher says of a job, checked.
+-- Parses and checks a job's spec.
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
@@ -8,18 +8,18 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
--- Fields of what parse gives, behind those of a job.
+-- Fields of parse's result, behind those of a job.
 M.DELAY_MS = 19
 M.RUN_AT_MS = 20
 M.EXPIRES_IN_MS = 21
 M.IS_TIMED = 22
 M.IS_LINKED = 23 -- by a unique key or by dependencies
 M.GIVEN_PRIORITY = 24
-M.RECORD = 25 -- of such a job that waits in its queue's plain set, once it was made, or false
+M.RECORD = 25 -- its encoded record if it waits in its queue's plain set, once made, or false
 
 local MOST_TAGS = 32
 local MOST_HEADERS = 16
-local MOST_HEADER_BYTES = 1024 -- names and texts of a job
+local MOST_HEADER_BYTES = 1024 -- names and values of a job, together
 M.MOST_DEPENDS = 10100 -- 10,000 parts of a flow, and what goes with them
 
 -- Made from wire/fields.py by `make generate`, as all between such marks. fields.py: names
@@ -39,7 +39,7 @@ function M.check_tags(value, path, least)
 end
 
 ---@cold
----@param i number how many jobs of the call may be named by their places
+---@param i number how many jobs of the call may be named by index
 ---@return string? problem
 function M.check_depends(value, path, i)
   if not check.is_list(value, 1, M.MOST_DEPENDS) then
@@ -77,18 +77,18 @@ local CHOICES = { if_exists = "keep replace latest", if_failed = "wait fail run 
 -- end of words
 
 ---@cold
---- A field that takes one of some words.
+--- Checks a field that must be one of some words.
 ---@return string? problem
 function M.check_choice(field, value, path)
   return arguments.check_choice(path, value, CHOICES[field])
 end
 
 ---@cold
---- What few jobs have.
+--- Checks a rare field.
 ---@param options table to which it is added
 ---@param spec_path string
 ---@return string? expected what is wrong with the value
----@return string? problem likewise, said completely
+---@return string? problem the same as a complete error
 local function rare(options, field, value, spec_path, i)
   local path = type(field) == "string" and spec_path .. "." .. field
   options[field] = value
@@ -145,14 +145,14 @@ local function check_links(options, prefix)
 end
 
 ---@kept
--- What specs say, by their bytes.
+-- Parsed specs, by their bytes.
 local known = {}
 
 ---@param blob string MessagePack map
----@param i number its place, for errors
+---@param i number its index, for errors
 ---@param list? string of which list, jobs
----@return table? new a job that has no id yet; behind its fields those above. All jobs made of these bytes share it:
---- who changes more than the id makes a copy
+---@return table? new a job without an id, with the fields above behind a job's own. All jobs made of these bytes share
+--- it: copy it to change more than the id
 ---@return string? problem
 function M.parse(blob, i, list)
   local new = known[blob]
@@ -166,7 +166,7 @@ function M.parse(blob, i, list)
   end
   local problem
   new, problem = M.read(spec, path, i)
-  if not new or spec.depends then -- which may name earlier jobs of the call by their places
+  if not new or spec.depends then -- which may name earlier jobs of the call by index
     return new, problem
   end
   return memory.keep(known, blob, new)

@@ -1,5 +1,5 @@
 ---@lazy
--- What a worker says of a job while it runs it.
+-- Progress, message and argument that a worker reports of a running job.
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
@@ -12,7 +12,7 @@ local M = {}
 local LONGEST_MESSAGE = 1024
 local FIELDS = "progress message argument"
 
----@param used table indexes of blobs that are named already
+---@param used table indexes of blobs named so far
 ---@return string? problem
 local function check_notes(notes, path, used)
   if type(notes) ~= "table" then
@@ -42,7 +42,7 @@ local function check_notes(notes, path, used)
   end
 end
 
---- Checks the third parts of pairs [id, token, notes?], and takes care that all blobs are named.
+--- Checks the notes in [id, token, notes?], and that they name all blobs.
 ---@return string? problem
 function M.check(list)
   local used, count = {}, 0
@@ -63,7 +63,7 @@ function M.check(list)
   end
 end
 
---- Writes down what was said of a running job; the caller has its record written.
+--- Stores notes of a running job; the caller saves its record.
 function M.write(job, notes)
   if notes.argument then
     local writes = batch.writes
@@ -76,7 +76,7 @@ function M.write(job, notes)
     extra.t = notes.message or extra.t
     failure.save_extra(job, extra)
     jobs.save(job)
-    if jobs.options(job).track then -- of others there would be too many
+    if jobs.options(job).track then -- for all jobs there would be too many events
       events.report(job, "progress", { progress = extra.p, message = extra.t })
     end
   end

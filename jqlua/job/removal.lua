@@ -1,5 +1,5 @@
 ---@lazy
--- Records that go: nothing may point at them any more.
+-- Removes records, with everything that refers to them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -27,7 +27,7 @@ local function facts(prefix, ids, first, last)
   return call("MGET", unpack(wanted))
 end
 
---- Takes jobs out of the indexes of tags and failures, and lets go of keys that are kept for them.
+--- Removes jobs from the indexes of tags and failures, and frees unique keys that are kept for them.
 local function leave_indexes(letter, ids, first, last)
   local raws = facts(keys.JOB, ids, first, last)
   local extras = letter == states.ERROR and facts(keys.EXTRA, ids, first, last) or {}
@@ -51,7 +51,7 @@ local function leave_indexes(letter, ids, first, last)
   end
 end
 
---- Takes jobs that ended out of everything; the caller has that flushed.
+--- Removes ended jobs everywhere; the caller flushes.
 ---@param queue table
 ---@param letter string their state
 ---@param ids string[]
@@ -76,7 +76,7 @@ function M.remove(queue, letter, ids, is_bounded)
   return #ids
 end
 
---- Jobs that do not run go, with their records: those that wait are cancelled before.
+--- Removes jobs that do not run, with their records; waiting ones are cancelled first.
 ---@param list table[]
 function M.discard(list)
   local now = meta.state[meta.NOW_MS]
@@ -98,7 +98,7 @@ function M.discard(list)
       unique.forget(job, true)
     end
   end
-  batch.flush() -- who was cancelled must have come to where it is taken from
+  batch.flush() -- cancelled jobs must be in the sets that they are removed from
   for key, members in pairs(ids) do
     M.remove(queue_of[key], letters[key], members)
   end

@@ -1,5 +1,5 @@
 -- The states of a job, and which may follow which. In Redis a state is one letter, in the record and in the key of
--- the set in which the queue's jobs of that state stand. The score there says what the state waits for.
+-- the set that holds the queue's jobs in that state. The score there says what the state waits for.
 local M = {}
 
 M.QUEUED = "q" -- ready, in its queue's plain set, by priority: the next pick may take it
@@ -11,7 +11,7 @@ M.RETRYING = "t" -- failed, and waits for its backoff to end, which is its score
 M.KEPT = "k" -- done, with a result that is kept until its score
 M.DONE = "d" -- done, when its score says; its result is gone, or was never kept
 M.ERROR = "e" -- failed for good, or expired, when its score says
-M.CANCELLED = "c" -- taken away by somebody, when its score says
+M.CANCELLED = "c" -- cancelled on request, when its score says
 M.SKIPPED = "n" -- not needed: it was to run only if another failed, and none did; when its score says
 
 -- Sets of states, for loops over them.
@@ -54,8 +54,8 @@ function M.is_of(state, among)
   return string.find(among, state, 1, true) ~= nil
 end
 
--- What may follow what, and when: a line each, of both letters and a reason. "-" is before the job came. One text,
--- since a script would have to make a table of them at every call.
+-- Allowed transitions, a line each: both letters and a reason. "-" is before the job was created. One text, since a
+-- script would have to build a table at every call.
 local CHANGES = [[
 
 -q it came, and may start
@@ -109,7 +109,7 @@ nw somebody retried it
 ]]
 
 ---@cold
---- Whether a job may go from one state to another.
+--- Whether a transition is allowed.
 ---@param change string both letters
 ---@return boolean
 function M.may_follow(change)

@@ -1,6 +1,6 @@
 ---@lazy
--- Which jobs have a tag, from their creation until their record goes, and how many they are. What a call changes is
--- gathered, so that a batch costs a few commands for each tag; transition.commit has it written.
+-- The jobs that have a tag, from their creation until their record is removed, and their count. A call's changes are
+-- buffered, so that a batch costs a few commands for each tag; transition.commit writes them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local bounds = require "jqlua.settings.bounds"
@@ -13,7 +13,7 @@ local call = redis.call
 
 local CHUNK = 2000
 
-M.pending = {} -- tag -> {id -> whether the job has it from now on}
+M.pending = {} -- tag -> {id -> whether the job now has it}
 
 local function note(tag, id, has)
   meta.set(meta.TAGGED, true)
@@ -25,7 +25,7 @@ local function note(tag, id, has)
   changes[id] = has
 end
 
---- A job comes into a queue. Something may know of jobs of this queue from now on (retention looks at that).
+--- Adds a new job. Retention then knows that indexes may hold jobs of its queue.
 ---@param queue table
 ---@param job table job
 function M.enter(queue, job)
@@ -39,7 +39,7 @@ function M.enter(queue, job)
   end
 end
 
---- A job's record goes.
+--- Removes a job whose record goes.
 ---@param job table job
 function M.leave(job)
   for _, tag in ipairs(jobs.options(job).tags or {}) do
@@ -47,7 +47,7 @@ function M.leave(job)
   end
 end
 
---- A job has other tags from now on; the caller puts them into its record.
+--- Replaces a job's tags; the caller puts them into its record.
 ---@param job table job
 ---@param old_tags string[]? those it had
 ---@param new_tags string[]?
@@ -67,7 +67,7 @@ local function write(command, key, list)
   end
 end
 
---- Writes what was gathered.
+--- Writes the buffered changes.
 function M.flush()
   local is_new = false
   for tag, changes in pairs(M.pending) do

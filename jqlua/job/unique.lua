@@ -1,8 +1,8 @@
 ---@lazy
--- Unique keys. A key is a job's from its creation to its end, and with unique_for for some time after, at most as long
--- as its record is kept; or, with unique_within, for a time from its creation, whatever becomes of it. A job that is
--- to follow one that runs (if_exists latest) has the key before that one, which gets it back if it ends later: so a key
--- has the ids of all its jobs that have not ended, the latest first.
+-- Unique keys. A job holds its key from its creation to its end, and with unique_for for some time after, at most as
+-- long as its record is kept; or, with unique_within, for a time from its creation, whatever becomes of it. A job that
+-- follows a running one (if_exists latest) takes the key over, and returns it if it ends first: so a key holds the ids
+-- of all its jobs that have not ended, the latest first.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -13,9 +13,9 @@ local M = {}
 
 local call = redis.call
 
---- Whose key it is.
+--- The job that holds a key.
 ---@param key string
----@return string? id nil when it is free
+---@return string? id nil if the key is free
 function M.holder(key)
   local ids = call("GET", keys.UNIQUE .. key)
   if not ids then
@@ -26,28 +26,28 @@ function M.holder(key)
     return until_ms > meta.state[meta.NOW_MS] and ids or nil
   end
   for id in string.gmatch(ids, "%x+") do
-    if jobs.read(id) then -- a record that somebody deleted by hand must not hold its key for ever
+    if jobs.read(id) then -- a record deleted by hand must not hold its key forever
       return id
     end
   end
 end
 
---- The key is kept for so long from now.
+--- Keeps a key for a time from now.
 local function keep(key, seconds)
   local until_ms = meta.state[meta.NOW_MS] + math.ceil(seconds * 1000)
   call("ZADD", keys.UNIQUE_KEPT, until_ms, key)
   due.note(due.UNIQUE, until_ms)
 end
 
---- Nobody has the key any more.
+--- Frees a key.
 local function drop(key)
   call("DEL", keys.UNIQUE .. key)
   call("ZREM", keys.UNIQUE_KEPT, key)
 end
 
---- The key is this job's from now on.
+--- Gives a key to a job.
 ---@param options table the job's
----@param is_next? boolean whether those that have it get it back after this one
+---@param is_next? boolean whether its present holders get it back after this job
 function M.take(options, id, is_next)
   local key = options.unique
   local behind = is_next and " " .. call("GET", keys.UNIQUE .. key) or ""
@@ -59,9 +59,9 @@ function M.take(options, id, is_next)
   end
 end
 
---- A job that ended is to run again: it takes its key, if it has one.
+--- Takes the key of an ended job that is to run again, if it has one.
 ---@param job table job
----@return boolean taken false when it is another's by now
+---@return boolean taken false if another job holds it
 function M.claim(job)
   local options = jobs.copy_options(job)
   if not options.unique or options.unique_within then -- whose time counts from when it was enqueued
@@ -75,7 +75,7 @@ function M.claim(job)
   return true
 end
 
---- A job ended: its key is another's that has not, free, or kept for a time.
+--- After a job's end: its key passes to another job that has not ended, is kept for a time, or is free.
 ---@param options table the job's
 function M.leave(options, id)
   if options.unique_within then
@@ -96,7 +96,7 @@ function M.leave(options, id)
   keep(key, options.unique_for)
 end
 
---- The record of a job that ended goes: a key that is kept for it is free.
+--- When an ended job's record is removed: frees a key that is kept for it.
 ---@param job table job
 ---@param is_discarded? boolean by hand, which ends the time of unique_within as well
 function M.forget(job, is_discarded)
@@ -107,9 +107,8 @@ function M.forget(job, is_discarded)
   end
 end
 
----@cold
---- Takes a key from its jobs, which go on without one.
----@return string? id whose it was; nil when it was free
+--- Takes a key from its jobs, which continue without one.
+---@return string? id of its holder; nil if it was free
 function M.free(key)
   local holder = M.holder(key)
   if holder then
@@ -127,7 +126,7 @@ function M.free(key)
   return holder
 end
 
---- Frees keys whose time is over.
+--- Frees expired keys.
 ---@return number count
 function M.sweep(limit)
   local over = call("ZRANGEBYSCORE", keys.UNIQUE_KEPT, "-inf", meta.state[meta.NOW_MS], "LIMIT", 0, limit)

@@ -1,7 +1,7 @@
 ---@lazy
--- Whether the namespace takes what is new: queues, names, tags, keys of constraints. Who asks for it now is refused.
--- What was promised before (jobs of schedules, those that wait already) and what comes with an end is taken in any
--- case, so that no job is lost.
+-- Limits on new queues, names, tags and keys of constraints in a namespace. Calls that would exceed one are refused.
+-- Jobs of schedules, jobs that wait already and jobs enqueued by an outcome are accepted in any case, so that none is
+-- lost.
 local bounds = require "jqlua.settings.bounds"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
@@ -21,8 +21,8 @@ local function refusal(path, what, number, things)
     settings.value(number), things)
 end
 
---- Whether there is room for queues that are not there yet.
----@param count number of them, that of this name included
+--- Whether there is room for new queues.
+---@param count number of new queues, the named one included
 ---@return string? problem
 function M.check_queues(name, count, path)
   if call("ZCARD", keys.QUEUE_NAMES) + count > settings.value(bounds.QUEUES) then
@@ -30,7 +30,7 @@ function M.check_queues(name, count, path)
   end
 end
 
---- What is new in a call, and what there is besides.
+--- Collects what a call adds, and the counts before it.
 ---@return table call
 function M.begin()
   return { tags = {}, tag_count = false, pairs = {}, pair_count = false, full = nil }
@@ -50,7 +50,7 @@ function M.check_tags(admitted, tags, path)
   end
 end
 
---- Pairs of queue and name that statistics know, those included that still stand in the log.
+--- Counts the pairs of queue and name in the statistics, including those still in the log.
 local function count_pairs(admitted)
   admitted.pair_count = call("ZCARD", keys.STATS_PAIRS)
   for pair in pairs(buckets.cells(call("GET", keys.LOG))) do
@@ -61,7 +61,7 @@ local function count_pairs(admitted)
   end
 end
 
---- A queue's jobs of its own name are taken whenever the queue is.
+--- Jobs with their queue's name are accepted whenever the queue is.
 local function name_problem(admitted, new, path)
   local queue_name, name = new[jobs.QUEUE], new[jobs.NAME]
   local pair = queue_name .. "\0" .. (name ~= queue_name and name or "")
@@ -78,7 +78,7 @@ local function name_problem(admitted, new, path)
   end
 end
 
---- The constraints that take no further key.
+--- The constraints that accept no further key.
 ---@return table|false full numbers of constraints as texts, or `all`
 local function find_full()
   local counts, total = bounds.keys_in_use()
@@ -106,7 +106,7 @@ local function unused(id)
   return "its key of constraint " .. check.show(id) .. " is not in use"
 end
 
---- A constraint without `by` has one key, which is always taken.
+--- A constraint without `by` has one key, which is always accepted.
 local function key_problem(admitted, new, argument, path)
   if meta.state[meta.VERSION] == 0 or constraints.fixed(new[jobs.QUEUE], new[jobs.NAME], false) then
     return
@@ -123,7 +123,7 @@ local function key_problem(admitted, new, argument, path)
   end
 end
 
---- Whether a constraint with `by` may come, or a key of it be put on hold.
+--- Whether a constraint with `by` may be created, or a key of it be put on hold.
 ---@param definition table
 ---@param path string
 ---@param value? string of the key
@@ -138,7 +138,7 @@ function M.check_keys(definition, path, value)
     value and unused(id) or check.show(id) .. " would add keys", path) or nil
 end
 
---- Whether a job that is to come brings nothing that is too much.
+--- Whether a new job exceeds no limit.
 ---@param admitted table as begin gives it
 ---@param new table as module job.jobspec parses it
 ---@return string? problem

@@ -1,5 +1,5 @@
--- How attempts begin and end. (id, token) is what fences them: only who presents the token of the running attempt
--- changes anything, and who repeats how it ended gets the same answer again. A token is "<attempt>-<random digits>".
+-- How attempts begin and end. (id, token) fences them: only a caller with the token of the running attempt can change
+-- anything, and repeating how it ended gets the same answer. A token is "<attempt>-<random digits>".
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
@@ -24,7 +24,7 @@ function M.most_ms(job)
 end
 
 --- For how long the lease of a running attempt can be renewed.
----@return number ms 0 or less when it ran as long as it may
+---@return number ms 0 or less after max_runtime
 function M.renewable_ms(job)
   if job[jobs.OPTIONS] == "" then
     return job[jobs.TIMEOUT_MS]
@@ -32,7 +32,7 @@ function M.renewable_ms(job)
   return math.min(job[jobs.TIMEOUT_MS], job[jobs.STARTED_MS] + M.most_ms(job) - meta.state[meta.NOW_MS])
 end
 
---- Renews the lease of a running attempt, as far as that can be.
+--- Renews the lease of a running attempt, up to max_runtime.
 ---@return number ms as of renewable_ms
 function M.renew(job)
   local left_ms = M.renewable_ms(job)
@@ -46,7 +46,7 @@ function M.renew(job)
 end
 
 ---@cold
---- Whether a job may not start any more.
+--- Whether a job's time to start has passed.
 function M.has_expired(job)
   local expires_ms = job[jobs.ATTEMPT] == 0 and jobs.options(job).expires_ms
   return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
@@ -58,10 +58,10 @@ local function hold(job, holder)
   batch.add(keys.HELD .. holder, meta.state[meta.NOW_MS], job[jobs.ID])
 end
 
---- Starts a job that is out of where it waited.
+--- Starts a job that has been removed from where it waited.
 ---@param holder string worker
 ---@param is_registered boolean
----@return string? document for the worker; nil when it has expired
+---@return string? document for the worker; nil if the job expired
 function M.start(job, holder, is_registered)
   local now = meta.state[meta.NOW_MS]
   local lease_ms = job[jobs.TIMEOUT_MS]
@@ -82,7 +82,7 @@ function M.start(job, holder, is_registered)
   return jobs.document(job)
 end
 
---- Starts a job that was popped from its queue's plain set. One that has nothing rare need not be looked at.
+--- Starts a job that was popped from its queue's plain set. A job without rare fields is not decoded.
 ---@param queue table
 ---@param key string of its record
 ---@param raw string
@@ -114,8 +114,8 @@ function M.is_running(job, token)
 end
 
 ---@cold
---- How an attempt that does not run any more ended, if it was the last to end: a letter of job's HOW. Of one before the
---- running attempt only the number is still known.
+--- How an attempt ended if it was the last to end: a letter of jobs.HOW. Of the attempt before the running one, only
+--- the number is still known.
 ---@param token string
 ---@return string? how
 function M.how_ended(job, token)
@@ -138,7 +138,7 @@ function M.is_current(job, number, digits)
 end
 
 ---@cold
---- An attempt that nobody ever had. If it is the last that ended, and its lease ran out, it counts as given back. Jobs
+--- For an attempt that no worker received: if it was the last to end and its lease ran out, counts it as released. Jobs
 --- that have ended stay ended.
 function M.forgive(job, number, digits)
   local state = job[jobs.STATE]
@@ -149,7 +149,7 @@ function M.forgive(job, number, digits)
   end
   job[jobs.HOW] = jobs.GIVEN_BACK
   if not failure.forgive_lapse(job, number) then
-    job[jobs.FAILURES] = math.max(0, job[jobs.FAILURES] - 1) -- a retry by hand may have begun anew
+    job[jobs.FAILURES] = math.max(0, job[jobs.FAILURES] - 1) -- a retry by hand may have reset it
   end
   if state == states.RETRYING then
     placement.enter(job)
@@ -194,12 +194,12 @@ function M.succeed(job, result, finished_at)
   end
 end
 
---- As succeed, for a job that has nothing rare but units: its record is changed without being taken apart.
+--- Like succeed, for a job without rare fields: its record is changed without being decoded.
 ---@param outcome table outcome
 ---@param key string of the record
 ---@param raw string|false
----@param is_only boolean whether this call looks at no other job
----@return string? answer nil when there is more to it
+---@param is_only boolean whether this call reads no other job
+---@return string? answer nil if succeed is needed
 function M.succeed_plain(outcome, key, raw, is_only)
   local state = meta.state
   local digits, started_ms, rest = jobs.plain_run(raw)
@@ -224,9 +224,9 @@ function M.succeed_plain(outcome, key, raw, is_only)
 end
 
 ---@cold
---- Gives the running attempt back.
+--- Releases the running attempt.
 ---@param delay_s number
----@param message? string why, as history tells it
+---@param message? string why, for the history
 ---@return string state
 function M.release(job, delay_s, message)
   job[jobs.HOW] = jobs.GIVEN_BACK

@@ -1,5 +1,5 @@
 ---@lazy
--- Changes of jobs that are there already.
+-- Changes of existing jobs.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
@@ -41,7 +41,7 @@ local function check_field(field, value, path)
 end
 
 ---@param blob string MessagePack map
----@param i number its place, for errors
+---@param i number its index, for errors
 ---@param has_argument boolean
 ---@return table? change {id, queue?, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
 ---@return string? problem
@@ -82,7 +82,7 @@ local function save_options(job, options)
   job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
---- When a job that waits may start.
+--- Sets when a waiting job may start.
 ---@param due_ms number
 local function set_time(job, due_ms)
   local now, state = meta.state[meta.NOW_MS], job[jobs.STATE]
@@ -92,7 +92,7 @@ local function set_time(job, due_ms)
   local queue = queues.load(job[jobs.QUEUE])
   local options = jobs.copy_options(job)
   if job[jobs.ATTEMPT] == 0 or state == states.BLOCKED then
-    -- One that is blocked has nothing else to wait for when its time has come.
+    -- A blocked job whose time has come waits only for other jobs.
     options.ready_ms = (due_ms > now or state ~= states.BLOCKED) and due_ms or nil
     save_options(job, options)
   end
@@ -117,7 +117,7 @@ local function set_tags(job, new_tags)
   save_options(job, options)
 end
 
---- Changes a job that waits.
+--- Changes a waiting job.
 ---@param changed table {queue?, priority?, due_ms?, max_retry?, timeout?, tags?}
 ---@param argument? string
 local function change_waiting(job, changed, argument)
@@ -136,11 +136,11 @@ local function change_waiting(job, changed, argument)
     moving.move(job, changed.queue, changed.priority or job[jobs.PRIORITY])
   elseif is_ready and (argument or changed.priority or changed.tags) then
     placement.relocate(job, changed.priority or job[jobs.PRIORITY], argument)
-    batch.flush() -- before it may go somewhere else
+    batch.flush() -- before it may be moved
   else
     job[jobs.PRIORITY] = changed.priority or job[jobs.PRIORITY]
     if argument then
-      batch.flush() -- who places it reads it
+      batch.flush() -- placement reads it
     end
   end
   if changed.due_ms then
@@ -149,10 +149,10 @@ local function change_waiting(job, changed, argument)
   jobs.save(job)
 end
 
---- Of a job that does not wait, only tags can be changed.
+--- Of a job that is not waiting, only tags can be changed.
 ---@param job table? job
 ---@param argument? string
----@return string? answer why it is not
+---@return string? answer why it cannot be changed
 function M.refusal(job, change, argument)
   if not job then
     return "NOTFOUND"
@@ -165,7 +165,7 @@ function M.refusal(job, change, argument)
   end
 end
 
---- Carries a change out.
+--- Applies a change.
 ---@param job table? job
 ---@param argument? string
 ---@return string answer
@@ -185,8 +185,8 @@ function M.apply(job, change, argument)
   return states.name(job[jobs.STATE])
 end
 
---- Whether the namespace has room for the queues and tags that jobs are to have, and the call for the matching that
---- those take which wait. Before any write.
+--- Checks the namespace's limits for the jobs' new queues and tags, and the call's limit for matching the waiting ones.
+--- Must precede any write.
 ---@param changes table[]
 ---@return string? problem
 function M.check(changes)
@@ -213,7 +213,7 @@ function M.check(changes)
   return constraints.check_asked(waiting, "jobs")
 end
 
---- A job that waits gets what another with its unique key brought.
+--- Replaces a waiting job's argument and times by those of another with its unique key.
 ---@param new table as jobspec gives it
 function M.replace(job, new, argument)
   local now = meta.state[meta.NOW_MS]

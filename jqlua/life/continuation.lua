@@ -1,6 +1,6 @@
 ---@lazy
--- What follows a success: the job moves on, or waits for others to run again; further jobs are enqueued, in the same
--- step.
+-- What may follow a success: the job moves to another queue, or waits for other jobs and runs again; further jobs are
+-- enqueued in the same call.
 local meta = require "jqlua.base.meta"
 local creation = require "jqlua.life.creation"
 local batch = require "jqlua.base.batch"
@@ -27,7 +27,7 @@ local M = {}
 local MOVE_FIELDS = "name queue priority delay"
 local RESUME_FIELDS = "depends if_failed checkpoint"
 
--- At so many jobs this call may still look for circles.
+-- At most so many jobs are searched for circles.
 local looks = { 1000 }
 
 --- Checks an outcome's `move`.
@@ -62,7 +62,7 @@ function M.check_move(move, path)
 end
 
 --- Checks an outcome's `resume`.
----@param outcome table outcome, perhaps with other mistakes
+---@param outcome table outcome, other fields unchecked
 ---@param path string
 ---@return string? problem
 function M.check_resume(outcome, path)
@@ -82,7 +82,7 @@ function M.check_resume(outcome, path)
     or nil
 end
 
---- Takes the jobs behind an outcome apart.
+--- Parses the jobs behind an outcome.
 ---@param outcome table outcome
 ---@param i number its index, for errors
 ---@param first number index in ARGV of the first spec
@@ -105,7 +105,7 @@ function M.parse(outcome, i, first)
   end
 end
 
---- Checks what takes a look at the namespace.
+--- Checks that read the namespace.
 ---@return string? problem
 function M.check(outcome, i)
   local path = "outcomes[" .. i .. "]"
@@ -121,11 +121,11 @@ end
 ---@return table answer {state, id, created, id, created, ...}
 function M.enqueue(outcome, state)
   local answer = creation.create_all(outcome.jobs, outcome.first, { state })
-  batch.flush() -- they may have changed jobs that a pick of this call reads and starts
+  batch.flush() -- a pick in this call may read and start jobs that they changed
   return answer
 end
 
---- The running attempt is over, the job goes on somewhere else.
+--- Ends the running attempt and moves the job.
 ---@param outcome table outcome
 ---@param argument string
 function M.move(job, outcome, argument)
@@ -140,7 +140,7 @@ function M.move(job, outcome, argument)
   extra.f = outcome.finished_at
   failure.save_extra(job, extra)
   failure.reset(job)
-  -- Room, and the place among what runs, belong to the queue that it leaves; transition.move sees to the new one.
+  -- Units and the set of running jobs belong to the queue that it leaves; transition.move handles the new one.
   taking.leave(job, false)
   batch.remove(queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING), job[jobs.ID])
   job[jobs.ENDED_MS] = now
@@ -157,7 +157,7 @@ function M.move(job, outcome, argument)
   jobs.save(job)
 end
 
---- Of jobs, those that another would have to wait for.
+--- The jobs among `depends` that a job would have to wait for.
 ---@return string[]? others ids; nil if it would wait for itself
 local function pending_dependencies(id, depends, if_failed)
   local others, blocked = {}, {}
@@ -170,7 +170,7 @@ local function pending_dependencies(id, depends, if_failed)
       blocked[#blocked + 1] = other and other[jobs.STATE] == states.BLOCKED and other_id or nil
     end
   end
-  -- Only of a job that somebody waits for, and that waits for one that waits, there can be a circle.
+  -- A circle is possible only if another job waits for this one, and it waits for a blocked one.
   if blocked[1] and redis.call("EXISTS", keys.DEPENDENTS .. id) == 1 then
     local is_circle, looked = links.reaches(blocked, id, looks[1])
     looks[1] = looks[1] - (looked or 0)
@@ -179,7 +179,7 @@ local function pending_dependencies(id, depends, if_failed)
   return others
 end
 
---- Has the job's record say what it depends on now, instead of what it did before.
+--- Replaces the dependencies in the job's record.
 local function set_dependencies(job, depends, if_failed, ready_ms)
   local id, options, stays, gone = job[jobs.ID], jobs.copy_options(job), {}, {}
   for _, other_id in ipairs(depends) do
@@ -194,9 +194,9 @@ local function set_dependencies(job, depends, if_failed, ready_ms)
   job[jobs.OPTIONS] = cmsgpack.pack(options)
 end
 
---- The running attempt is over; the job runs again when others have ended, which may be enqueued here.
+--- Ends the running attempt; the job runs again when other jobs have ended, which may be enqueued here.
 ---@param outcome table outcome
----@param blob string its argument from then on, if the outcome says so
+---@param blob string its new argument, if the outcome says so
 ---@return string|table answer state; with enqueue {state, id, created, ...}
 function M.resume(job, outcome, blob)
   local resume, queue = outcome.resume, queues.load(job[jobs.QUEUE])
@@ -219,7 +219,7 @@ function M.resume(job, outcome, blob)
   if resume.checkpoint then
     redis.call("SET", keys.ARGUMENT .. job[jobs.ID], blob)
   end
-  taking.leave(job, false) -- what it keeps in strict order, too: the others may need it
+  taking.leave(job, false) -- also what strict order keeps: the other jobs may need it
   if others[1] then
     transition.move(job, states.BLOCKED, 0)
   else
@@ -229,7 +229,7 @@ function M.resume(job, outcome, blob)
   dependents.link_all(job[jobs.ID], others)
   set_dependencies(job, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
   jobs.save(job)
-  batch.flush() -- it may have changed jobs that a pick of this call reads and starts
+  batch.flush() -- a pick in this call may read and start jobs that it changed
   answer[1] = states.name(job[jobs.STATE])
   return outcome.jobs and answer or answer[1]
 end

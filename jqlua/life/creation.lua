@@ -1,6 +1,6 @@
 ---@lazy
--- Jobs that come in one by one, because there is more to them than to be put into a set: unique keys, dependencies,
--- jobs that follow another, jobs of schedules.
+-- Creates jobs one by one, where more than adding to a set is needed: jobs with unique keys or dependencies, jobs
+-- enqueued by an outcome, jobs of schedules.
 local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
@@ -21,10 +21,10 @@ local M = {}
 
 local call = redis.call
 
--- What the jobs of one call may depend on, all together.
+-- Dependencies of all jobs of one call together.
 local MOST_LINKS = 100000
 
---- Whether the queue takes another job that waits.
+--- Whether the queue has room for another waiting job.
 ---@return boolean
 function M.has_room(new)
   local queue = queues.load(new[jobs.QUEUE])
@@ -36,10 +36,10 @@ function M.has_room(new)
   return queues.waiting(queue) < max
 end
 
---- Checks that ids were ever given. Before any write.
+--- Checks that ids were ever issued. Must precede any write.
 ---@param depends (string|number)[] ids, and indexes
 ---@param path string as errors name the list
----@param last? string the last id that was given
+---@param last? string the last id issued
 ---@return string? problem
 function M.check_ids(depends, path, last)
   last = last or call("GET", keys.SEQ) or ""
@@ -51,7 +51,7 @@ function M.check_ids(depends, path, last)
   end
 end
 
---- The same for what new jobs depend on.
+--- The same for the dependencies of new jobs.
 ---@param list string as errors name it
 ---@return string? problem
 function M.check(new_jobs, list)
@@ -70,10 +70,10 @@ function M.check(new_jobs, list)
   end
 end
 
---- Who has the key already.
----@param options table of the new job; what it depends on may be added
----@return string? id of the job that stands for the new one
----@return boolean? is_next whether it comes after one that runs
+--- The existing job that holds the new job's unique key.
+---@param options table of the new job; dependencies may be added
+---@return string? id of the job that is used instead of the new one
+---@return boolean? is_next whether the new job runs after a running one
 local function existing(new, options, argument)
   local id = unique.holder(options.unique)
   local job = id and jobs.read(id)
@@ -91,8 +91,8 @@ local function existing(new, options, argument)
   return id
 end
 
---- The ids of jobs that are named by id or by index, each once: one may be named by both.
----@param made string[] ids of the jobs that indexes are about
+--- The ids of jobs that are named by id or by index, without duplicates: a job may be named by both.
+---@param made string[] ids of the jobs that indexes refer to
 ---@return string[]
 function M.ids(entries, made)
   local ids, known = {}, {}
@@ -123,7 +123,7 @@ local function link(id, options, made)
   return others[1] ~= nil
 end
 
---- Creates a job, unless its unique key is another's.
+--- Creates a job, unless another holds its unique key.
 ---@param parsed table as jobspec gives it
 ---@param argument string
 ---@param made? string[] ids of the jobs before it in its list
@@ -158,14 +158,14 @@ function M.create(parsed, argument, made)
   writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, argument
   transition.enter(queue, new, score)
   if is_needless then
-    batch.flush() -- it comes to the set that it leaves
+    batch.flush() -- it must be in the set that it leaves
     dependents.free(new)
   end
   return id, 1
 end
 
 --- Creates jobs in their order.
----@param first number index in ARGV of the first argument; further ones are two behind each other
+---@param first number index in ARGV of the first argument; the others follow at intervals of two
 ---@param reply table id, created, ... are appended to it
 ---@return table reply
 function M.create_all(new_jobs, first, reply)

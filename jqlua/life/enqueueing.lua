@@ -1,4 +1,4 @@
--- What enqueueing rarely needs: call options, request tokens, limits, jobs that wait for their time.
+-- What enqueue rarely needs: call options, request tokens, limits, scheduled jobs.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local admission = require "jqlua.life.admission"
@@ -35,7 +35,7 @@ function M.parse_options(blob)
 end
 
 ---@cold
---- A spec without its headers: who asks again may do so under another span of the same trace.
+--- A spec without its headers: a retried call may be another span of the same trace.
 local function without_headers(blob)
   local parts = {}
   for field, value in pairs(check.map(blob)) do
@@ -48,7 +48,7 @@ local function without_headers(blob)
 end
 
 ---@cold
---- What tells this call from another with the same token.
+--- A digest of the call's arguments, to detect another call with the same token.
 function M.digest()
   local digests = {}
   for i = 2, #ARGV, 2 do
@@ -59,8 +59,8 @@ function M.digest()
 end
 
 ---@cold
---- Whether a job with a unique key will not be created.
----@param seen table keys of jobs that are created before it in the call
+--- Whether a job is not created because its unique key is held.
+---@param seen table keys of earlier jobs in the call
 local function is_duplicate(new, seen)
   local options = jobs.copy_options(new)
   local key = options.unique
@@ -75,8 +75,8 @@ local function is_duplicate(new, seen)
 end
 
 ---@cold
---- Several queues, or one that has a limit or is new.
----@param raws table from its fourth on, the queues' records
+--- Loads and checks several queues, or one that is new or has a limit.
+---@param raws table the queues' records, from the fourth on
 ---@return table by_name the queues
 ---@return string? problem
 function M.queues(names, raws, new_jobs)
@@ -108,7 +108,7 @@ function M.queues(names, raws, new_jobs)
 end
 
 ---@cold
---- Whether the jobs that will be created bring nothing that is too much for the namespace.
+--- Checks the namespace's limits for the jobs that will be created.
 ---@param first number index in ARGV of the first argument
 ---@return string? problem
 function M.check_new(new_jobs, first)
@@ -124,8 +124,8 @@ function M.check_new(new_jobs, first)
 end
 
 ---@cold
---- When the job may start, and when it ends unless it did.
----@param is_blocked? boolean it waits for others besides
+--- When the job may start, and when it expires.
+---@param is_blocked? boolean whether it also waits for other jobs
 ---@return string state
 ---@return number score
 local function schedule(new, queue, is_blocked)
@@ -149,7 +149,7 @@ local function schedule(new, queue, is_blocked)
   return to, score
 end
 
---- Whether a queue must take note of a job that comes to it.
+--- Whether a new job changes its queue's record.
 ---@return boolean
 function M.changes_queue(new, queue)
   return new[jobs.NAME] ~= new[jobs.QUEUE] and queue[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED
@@ -157,10 +157,10 @@ function M.changes_queue(new, queue)
 end
 
 ---@cold
---- Finds where a new job is to wait. Its state says so, and its record has still to be written.
----@param new table with its id, of its own
+--- Finds where a new job waits and sets its state; the caller writes its record.
+---@param new table with its id; not shared
 ---@param argument string
----@param is_blocked? boolean it waits for other jobs
+---@param is_blocked? boolean whether it waits for other jobs
 ---@return number score in the set of its state
 function M.place(new, queue, argument, is_blocked)
   local to, score = states.QUEUED, new[jobs.PRIORITY]

@@ -1,4 +1,4 @@
--- What follows an attempt that failed: a retry after a backoff, or the end.
+-- What follows a failed attempt: a retry after a backoff, or state error.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local failure_groups = require "jqlua.job.failure_groups"
@@ -14,12 +14,12 @@ local M = {}
 
 local call = redis.call
 
--- Of so many attempts it is kept how they ended, and of their messages so much.
+-- For so many attempts it is kept how they ended, with so much of their messages.
 M.MOST_ENDS = 20
 local LONGEST_NOTE = 200
 
---- The rarely needed facts: {r reason, m message, g group, f finished_at as given, p progress, t its message,
---- h how the last attempts ended (see note_attempt), n how many before them are forgotten, l lapses that were counted
+--- The rarely needed fields: {r reason, m message, g group, f finished_at as given, p progress, t its message,
+--- h how the last attempts ended (see note_attempt), n how many before them were dropped, l lapses that were counted
 --- apart from failures, b the attempt of the last of them, k {constraint, until_ms} what held its first start}.
 function M.extra(job)
   if jobs.has(job, jobs.HAS_EXTRA) then
@@ -34,28 +34,28 @@ function M.save_extra(job, extra)
   jobs.set(job, jobs.HAS_EXTRA)
 end
 
--- math.random repeats itself after a restart; a digest of what is unique about the attempt does not.
+-- math.random repeats its sequence after a restart; a digest of what is unique to the attempt does not.
 local function random(job)
   local now = string.format("%.0f", meta.state[meta.NOW_MS])
   local digest = redis.sha1hex(job[jobs.ID] .. ":" .. job[jobs.ATTEMPT] .. ":" .. now)
   return tonumber(digest:sub(1, 8), 16) / 4294967296
 end
 
----@param count number how many failures, or lapses, there were
+---@param count number of failures or lapses
 ---@return number ms to wait before the next attempt
 local function backoff_ms(job, count)
   local base, cap, jitter = settings.retry(queues.load(job[jobs.QUEUE]))
   local options = jobs.copy_options(job)
   base, cap, jitter = options.retry_base or base, options.retry_cap or cap, options.retry_jitter or jitter
   if base == 0 then
-    return 0 -- 0 times an infinite power would be no number
+    return 0 -- 0 times an infinite power is NaN
   end
   local ms = 1000 * math.min(cap, base * 2 ^ (count - 1)) * (1 - jitter * random(job))
   return ms - ms % 1
 end
 
 ---@cold
---- Keeps a line of history: {attempt, started_ms, ended_ms, how, worker, reason, group, message}; attempt 0 is none.
+--- Keeps a line of history: {attempt, started_ms, ended_ms, how, worker, reason, group, message}; 0: not an attempt.
 function M.keep(extra, line)
   local past = extra.h or {}
   past[#past + 1] = line
@@ -68,7 +68,7 @@ function M.keep(extra, line)
 end
 
 ---@cold
---- The part of a message that is kept, cut between two characters.
+--- Truncates a message, between two characters.
 local function note(message)
   local size = math.min(#message, LONGEST_NOTE)
   -- A byte that continues a character begins with the bits 10. A character has three of them at most.
@@ -79,7 +79,7 @@ local function note(message)
 end
 
 ---@cold
---- Keeps how the attempt that is over ended.
+--- Keeps how the finished attempt ended.
 function M.note_attempt(extra, job, reason, group, message)
   M.keep(extra, {
     job[jobs.ATTEMPT], job[jobs.STARTED_MS], meta.state[meta.NOW_MS], job[jobs.HOW], job[jobs.WORKER], reason or "",
@@ -88,7 +88,7 @@ function M.note_attempt(extra, job, reason, group, message)
 end
 
 ---@cold
---- Keeps that the job leaves its queue for another, without having run.
+--- Keeps that the job moved to another queue without having run.
 function M.note_move(job)
   local extra = M.extra(job)
   M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], jobs.MOVED_ON, "", "", "", note("from " .. job[jobs.QUEUE]) })
@@ -126,7 +126,7 @@ local function record(job, extra, attempt_is_over, reason, group, message, error
 end
 
 ---@cold
---- Whether the running attempt ran for as long as it may.
+--- Whether the running attempt has exceeded max_runtime.
 local function is_overrun(job)
   local most_s = job[jobs.OPTIONS] ~= "" and jobs.options(job).max_runtime
   return most_s and meta.state[meta.NOW_MS] - job[jobs.STARTED_MS] >= most_s * 1000
@@ -135,7 +135,7 @@ end
 ---@cold
 --- The running attempt failed.
 ---@param how string jobs.FAILED or jobs.LAPSED
----@param outcome table what is said of it, as an outcome of type failure does
+---@param outcome table with the fields of an outcome of type failure
 ---@param error_blob? string
 ---@return string state
 function M.fail(job, how, outcome, error_blob)
@@ -176,16 +176,16 @@ function M.fail(job, how, outcome, error_blob)
 end
 
 ---@cold
---- The running attempt's lease ran out, or it ran for as long as it may.
+--- The running attempt's lease ran out, or it exceeded max_runtime.
 function M.lapse(job)
   local why = is_overrun(job) and "it ran for max_runtime" or "the lease ran out"
   M.fail(job, jobs.LAPSED, { reason = "timeout", message = why })
 end
 
 ---@cold
---- A lapse that was counted did not matter.
+--- Takes back a counted lapse.
 ---@param attempt number
----@return boolean # false when the job had failed by it
+---@return boolean # false if it made the job fail
 function M.forgive_lapse(job, attempt)
   local extra = M.extra(job)
   if extra.b ~= attempt then
@@ -197,7 +197,7 @@ function M.forgive_lapse(job, attempt)
 end
 
 ---@cold
---- The job begins anew: it has not failed, nor lapsed, yet. Attempts go on counting.
+--- Resets the counts of failures and lapses. Attempts keep counting.
 function M.reset(job)
   job[jobs.FAILURES] = 0
   if job[jobs.OPTIONS] ~= "" and jobs.options(job).max_lapses then
@@ -220,7 +220,7 @@ function M.expire(job, is_popped)
 end
 
 ---@cold
---- What the job waits for failed, or was cancelled.
+--- A job that it depends on failed or was cancelled.
 ---@param what string
 function M.fail_dependency(job, other_id, what)
   job[jobs.ENDED_MS] = meta.state[meta.NOW_MS]

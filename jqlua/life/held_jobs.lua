@@ -1,4 +1,4 @@
--- Lists of [id, token], as workers name the jobs they hold.
+-- Lists of [id, token] by which workers name the jobs they hold.
 local check = require "jqlua.base.check"
 
 local M = {}

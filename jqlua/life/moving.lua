@@ -1,6 +1,6 @@
 ---@lazy
--- A job that does not run goes to another queue. What its queue knows of it goes with it; the constraints and groups
--- under which it waits are found anew there.
+-- Moves a job that does not run to another queue, with what the queue holds of it. Its constraints and groups are
+-- determined again there.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
@@ -21,13 +21,13 @@ local transition = require "jqlua.life.transition"
 
 local M = {}
 
---- What is expected of a queue's name that is none.
+--- Checks a queue's name.
 ---@return string|false expected
 function M.check_queue(name)
   return (not check.is_name(name) or glob.is_pattern(name)) and check.NAME .. ", no *"
 end
 
---- A job comes to a queue that may be new. The caller has it put into a set there.
+--- Prepares a queue, which may be new, for a job; the caller adds the job to a set there.
 ---@return table queue
 function M.admit(job)
   local queue = queues.load(job[jobs.QUEUE])
@@ -45,9 +45,9 @@ local function note(job)
   budget.pay(budget.STEP)
 end
 
---- A job is in no set of its queue any more, and belongs to another. Nothing of it may be unsent.
+--- Assigns a job that is in no set of its queue to another. None of its writes may still be buffered.
 ---@param name string of the other queue
----@return table queue that one
+---@return table queue the other one
 function M.leave(job, name)
   local queue, id, state = queues.load(job[jobs.QUEUE]), job[jobs.ID], job[jobs.STATE]
   if state == states.IN_LANE then
@@ -67,8 +67,8 @@ function M.leave(job, name)
   return new
 end
 
---- A job that waits does so in another queue from now on; the caller has its record written.
----@param priority number that it has from now on
+--- Moves a waiting job to another queue; the caller saves its record.
+---@param priority number its new one
 function M.move(job, name, priority)
   batch.flush()
   local state, id = job[jobs.STATE], job[jobs.ID]
@@ -84,7 +84,7 @@ function M.move(job, name, priority)
     end
   end
   events.report(job, "moved")
-  batch.flush() -- before it may go somewhere else
+  batch.flush() -- before it may be moved
 end
 
 return M

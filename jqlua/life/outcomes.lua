@@ -1,4 +1,4 @@
--- What a worker says of an attempt, checked and carried out.
+-- Outcomes that workers report: parses and applies them.
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
@@ -45,8 +45,7 @@ local function is_iso8601(text)
 end
 
 ---@kept
--- What calls of finish say besides outcomes, by its bytes; of those that end with a request, by the bytes in front
--- of it.
+-- Parsed first arguments of finish, by their bytes; if they end with a request, by the bytes before it.
 local known = {}
 ---@kept
 local known_with_token = {}
@@ -97,10 +96,10 @@ function M.read_call(blob)
   return call, nil, request_token, before
 end
 
---- Checks a field that successes or failures alone have.
+--- Checks a field that only successes or only failures have.
 ---@param path string of the outcome, for errors
 ---@return string|false|nil expected what the value is not
----@return string? problem another one
+---@return string? problem a complete error
 local function check_more(outcome, field, value, path)
   if field == "move" or field == "resume" or field == "enqueue" then
     if outcome.type == "failure" then
@@ -131,7 +130,7 @@ local function check_more(outcome, field, value, path)
 end
 
 ---@param blob string MessagePack map
----@param i number its place, for errors
+---@param i number its index, for errors
 ---@return table? outcome
 ---@return string? problem
 function M.parse(blob, i)
@@ -176,7 +175,7 @@ function M.parse(blob, i)
 end
 
 ---@cold
---- An outcome for an attempt that does not run.
+--- The answer to an outcome of an attempt that is not running.
 ---@return string answer
 local function stale_answer(job, outcome)
   if not job then
@@ -198,9 +197,9 @@ local function stale_answer(job, outcome)
   return "LOST"
 end
 
---- Carries an outcome out, if the attempt still runs.
----@param job table? the job
----@return string|table answer state, or why not; with what follows {state, id, created, ...}
+--- Applies an outcome, if the attempt still runs.
+---@param job table?
+---@return string|table answer state, or why not; with enqueue {state, id, created, ...}
 function M.apply(job, outcome, blob)
   if not job or not attempts.is_running(job, outcome.token) then
     return stale_answer(job, outcome)

@@ -1,7 +1,7 @@
--- A time in which nobody could call (Redis stopped, a failover, a slot that moved) must not end every lease: who holds
--- one could not renew it. It is known by this: calls came for a while, then none did from before a lease ended until
--- well after that. Nobody who sleeps would have let that pass. Leases of then get that time on top, once each, when
--- they are found to be over.
+-- Detects outages: a time in which no call could come (Redis stopped, a failover, a slot that moved) must not end every
+-- lease, since their holders could not renew them. It shows as a gap: calls came for a while, then none did from before
+-- a lease ended until well after, although sleepers would have called. Leases of that time are extended by it, once
+-- each, when they are found to be over.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -20,12 +20,12 @@ local M = {}
 
 local call = redis.call
 
-local LATE_MS = 1000 -- who should have been up a second ago counts as dead
-local AWAKE_MS = 60000 -- for so long calls came before
-local APART_MS = 120000 -- and never so far apart: nobody sleeps for more than a minute
-local MOST = 1000 -- due things, and workers, that are looked at
+local LATE_MS = 1000 -- a sleeper that should have woken a second ago counts as dead
+local AWAKE_MS = 60000 -- calls must have come for so long before
+local APART_MS = 120000 -- and never so far apart: no worker sleeps for more than a minute
+local MOST = 1000 -- due entries and workers that are read
 
---- Whether the moment of this call is to be noted.
+--- Whether this call's time is to be recorded.
 ---@return boolean
 function M.is_due()
   local state = meta.state
@@ -40,8 +40,8 @@ local function has_between(key, from_ms, to_ms)
 end
 
 ---@cold
---- Whether a registered worker was last seen at or after one moment, and before another, by its own doing: what an
---- excuse gave it proves nothing the next time, or who died would be excused at every gap between calls.
+--- Whether a registered worker's own last heartbeat was at or after one moment, and before another: one that an excuse
+--- set proves nothing, or a dead worker would be excused at every gap between calls.
 local function is_seen_between(from_ms, to_ms)
   local alive = call("ZRANGEBYSCORE", keys.ALIVE, from_ms, "(" .. string.format("%.0f", to_ms), "WITHSCORES",
     "LIMIT", 0, MOST)
@@ -56,8 +56,8 @@ local function is_seen_between(from_ms, to_ms)
 end
 
 ---@cold
---- Whether a lease, or a registered worker's time, ended at or after one moment, and was over with its grace before
---- another. When there is too much to look at, one did: better to wait once more than to take jobs from the living.
+--- Whether a lease or a worker expired at or after one moment, and with its grace before another. If there is too
+--- much to read, assumes so: better to wait once more than to take jobs from live workers.
 local function is_over_between(from_ms, to_ms)
   local members = call("ZRANGEBYSCORE", keys.DUE, "-inf", to_ms, "LIMIT", 0, MOST)
   for _, member in ipairs(members) do
@@ -80,7 +80,7 @@ local function is_over_between(from_ms, to_ms)
 end
 
 ---@cold
---- Workers that were alive then have been seen so much later, but before this call.
+--- Moves the last heartbeats of workers that were alive then by the length of the gap, but not to after this call.
 local function excuse_workers(from_ms, to_ms)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local alive = call("ZRANGEBYSCORE", keys.ALIVE, from_ms - ttl_ms, to_ms, "WITHSCORES", "LIMIT", 0, MOST)
@@ -97,7 +97,7 @@ local function excuse_workers(from_ms, to_ms)
 end
 
 ---@cold
---- Notes that a call came, and what was missed before it.
+--- Records that a call came, and the gap before it.
 function M.note()
   local now = meta.state[meta.NOW_MS]
   local since_ms, ran_ms, from_ms, to_ms = meta.pulse()
@@ -114,9 +114,9 @@ function M.note()
 end
 
 ---@cold
---- Gives a lease that is over the time that its holder had no chance in.
+--- Extends an expired lease by the outage in which its holder could not renew it.
 ---@param key string set of the queue's running jobs
----@return boolean # whether it is not over then
+---@return boolean # whether that makes it valid again
 function M.excuses(job, key)
   local _, _, from_ms, to_ms = meta.pulse()
   if to_ms == 0 then

@@ -1,4 +1,4 @@
--- Jobs that go back to their queues because whoever had them does not want them.
+-- Releases jobs: they return to their queues.
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local attempts = require "jqlua.life.attempts"
@@ -18,9 +18,9 @@ end
 
 ---@param pairs_held table[] {id, token}
 ---@param delay_s number
----@param each? fun(of: table) called for each job that was given back
----@param before? fun(of: table) called for each job before it is
----@param message? string why, as history tells it
+---@param each? fun(job: table) called for each job that was released
+---@param before? fun(job: table) called for each job before
+---@param message? string why, for the history
 ---@return string[] answers
 function M.all(pairs_held, delay_s, each, before, message)
   local answers = {}

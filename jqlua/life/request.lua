@@ -1,4 +1,4 @@
--- Request tokens: what was answered, so that a call sent twice has one effect.
+-- Request tokens: replies are remembered, so that a call sent twice has one effect.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
@@ -18,13 +18,13 @@ function M.is_place(value)
   return type(value) == "string" and #value == PLACE_SIZE and not string.find(value, "[^0-9a-f]")
 end
 
--- As our clients write it: the last field of a spec, 16 bytes long.
+-- As JQ's clients write it: the last field of a spec, 16 bytes long.
 local TAIL, SIZE = "\167request\176", 16
--- In front of it a place in the order of jobs.
+-- Before it a position in the order of jobs.
 local PLACE, PLACE_HEAD = "\166before\182", 182
 
---- A request is another one in each call, and so is what a pick is to come before, while the rest of a spec stays the
---- same: that is remembered without them.
+--- The request differs in each call, and so does `before`, while the rest of a spec stays the same: parsed specs are
+--- remembered without them.
 ---@param blob string spec
 ---@return string rest the blob without the request, if that is its end, and the place in front of it
 ---@return string? token
@@ -43,12 +43,12 @@ end
 
 ---@cold
 ---@param operation string
----@return any remembered nil if nothing is
+---@return any remembered nil if there is none
 function M.recall(operation, token)
   local raw = redis.call("GET", keys.REQUEST .. operation .. ":" .. token)
   if raw then
     local expires_ms, remembered = cmsgpack.unpack(raw)
-    -- Redis removes the key by its own clock; what counts is ours.
+    -- Redis expires the key by its own clock; only meta's counts.
     return expires_ms > meta.state[meta.NOW_MS] and remembered or nil
   end
 end

@@ -1,4 +1,4 @@
--- Jobs that failed, were cancelled or skipped, once more from the beginning.
+-- Retries jobs that failed, were cancelled or skipped, from the beginning.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
@@ -17,12 +17,12 @@ local unique = require "jqlua.job.unique"
 local M = {}
 
 M.STATES = "tecn" -- retrying, error, cancelled, skipped
-M.DEFAULT_STATES = "tec" -- what is retried where no state is named: what was not needed still is not
+M.DEFAULT_STATES = "tec" -- retried if no state is named: not skipped jobs, which are still not needed
 
---- Whether the namespace has room for the queue in which jobs are to wait again, and whether they take more matching
---- than a call may do. Before any write.
+--- Checks the namespace's limit for the queue in which jobs are to wait, and the call's limit for matching. Must
+--- precede any write.
 ---@param ids? string[]
----@param name? string of the queue, where that is another
+---@param name? string of the queue, if it changes
 ---@return string? problem
 function M.check(ids, name)
   local problem = name and queues.load(name)[queues.IS_NEW] and admission.check_queues(name, 1, "queue")
@@ -39,8 +39,7 @@ function M.check(ids, name)
   return constraints.check_asked(list, "ids")
 end
 
---- Of a job that never started: a moment to start by that is still to come holds, one that has passed does not. It is
---- ready from now on.
+--- For a job that never started: an expiry in the future still applies, a past one does not. It is ready from now on.
 local function renew_times(job)
   local options, now = jobs.copy_options(job), meta.state[meta.NOW_MS]
   if options.expires_ms and options.expires_ms > now then
@@ -54,8 +53,8 @@ local function renew_times(job)
   job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
---- The job is queued, as if it had not failed yet. Attempts go on counting; what is known of the last failure stays.
----@param name? string the queue in which it is to wait, where that is another
+--- Queues the job as if it had not failed yet. Attempts keep counting; the last failure stays known.
+---@param name? string the queue in which it is to wait, if it changes
 ---@return string answer
 ---@return boolean? changed
 function M.retry(job, name)

@@ -1,5 +1,5 @@
 ---@lazy
--- What a request that starts jobs started. Who repeats it never got the answer.
+-- Remembers which jobs a request started. A repeated request means that its reply was lost.
 local meta = require "jqlua.base.meta"
 local attempts = require "jqlua.life.attempts"
 local jobs = require "jqlua.job.jobs"
@@ -8,11 +8,11 @@ local transition = require "jqlua.life.transition"
 
 local M = {}
 
--- Remembered as the digits that all tokens of the call share, then of each job its id and which attempt it was.
+-- Stored as the digits that all tokens of the call share, then each job's id and attempt.
 local DIGITS = 12
 local ENTRY = ">Bc0I4"
 
----@return string entry of a job that was started
+---@return string entry of a started job
 function M.entry(id, number)
   return struct.pack(ENTRY, #id, id, number)
 end
@@ -22,10 +22,9 @@ function M.remember(operation, token, entries)
   request.remember(operation, token, meta.random() .. table.concat(entries))
 end
 
---- The jobs that this request started before, as far as their attempts still run: their leases begin anew, nobody had
---- them yet. For the same reason those that lapsed meanwhile have spent no retry, and those that ran for as long as
---- they may go back.
----@return table[]? jobs nil when nothing is known of the request
+--- The jobs that this request started before and whose attempts still run: no worker received them, so their leases
+--- begin again. For the same reason lapses meanwhile count as no retry, and jobs beyond max_runtime are released.
+---@return table[]? jobs nil if the request is unknown
 function M.recall(operation, token)
   local remembered = request.recall(operation, token)
   if not remembered then

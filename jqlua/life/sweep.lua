@@ -1,4 +1,4 @@
--- What is due by the clock, as far as a call's budget goes.
+-- Handles what is due, as far as a call's budget goes.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
@@ -36,8 +36,8 @@ local function first_score(key)
   return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
 end
 
---- Does something with each due job of a set, as long as the call can pay for it.
----@param late_ms? number how much longer than to their moment they stay
+--- Handles each due job of a set, as long as the budget allows.
+---@param late_ms? number how long after their time they stay
 ---@return number count
 local function each_due(key, limit, what, late_ms)
   local ids = due_ids(key, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
@@ -47,9 +47,9 @@ local function each_due(key, limit, what, late_ms)
     if ripe then
       price = budget.of_job(ripe)
       what(ripe)
-      price = math.max(price, budget.of_job(ripe)) -- it may have units only now, or not any more
+      price = math.max(price, budget.of_job(ripe)) -- it may have gained or lost units
     else
-      batch.remove(key, id) -- a record that somebody deleted by hand must not stop the clock
+      batch.remove(key, id) -- a record deleted by hand must not stop the sweep
     end
     if not budget.pay(price) then
       return i
@@ -58,9 +58,9 @@ local function each_due(key, limit, what, late_ms)
   return #ids
 end
 
-local function lapse(lapsed)
-  if not pulse.excuses(lapsed, queues.key(queues.load(lapsed[jobs.QUEUE]), states.RUNNING)) then
-    failure.lapse(lapsed)
+local function lapse(job)
+  if not pulse.excuses(job, queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING)) then
+    failure.lapse(job)
   end
 end
 
@@ -68,19 +68,19 @@ local function grace_ms(queue)
   return settings.at(settings.LEASE_GRACE, queue) * 1000
 end
 
---- When to look at a queue's leases again: at their end, and if that is over when the grace is.
+--- When to check a queue's leases again: at the next end, or if that is past, at the end of the grace.
 local function lapses_ms(queue)
   local end_ms = first_score(queues.key(queue, states.RUNNING))
   return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
 end
 
-local function make_ready(ripe)
-  placement.enter(ripe)
-  jobs.save(ripe)
+local function make_ready(job)
+  placement.enter(job)
+  jobs.save(job)
 end
 
 ---@cold
---- A kept result goes; its job is an ordinary done job from now on. One that somebody still needs is held.
+--- Drops a kept result; its job becomes an ordinary done job. A result that is still needed is held.
 function M.drop_result(job)
   if readers.any(job) then
     batch.add(queues.key(queues.load(job[jobs.QUEUE]), states.KEPT), readers.HELD, job[jobs.ID])
@@ -96,7 +96,7 @@ end
 -- Removing a record costs a fraction of what other steps cost.
 local REMOVALS = 2
 
---- Old records of one ended state: by age, then by number.
+--- Removes old records of one ended state: by age, then by number.
 local function forget(queue, letter, steps)
   local limit = steps * REMOVALS
   local key = queues.key(queue, letter)
@@ -133,32 +133,32 @@ end
 local WAITING_FOR_TIME = "st" -- scheduled, retrying
 local KEPT_FOR_READERS = "decn" -- done, error, cancelled, skipped
 
--- Where a queue's record has the bound of a kind.
+-- Field of a queue's record with the bound of a kind.
 local FIELDS = { r = queues.DUE_RUNNING, w = queues.DUE_WAITING, e = queues.DUE_ENDED }
 
---- One kind of thing of one queue.
+--- Handles one kind of a queue.
 ---@return number steps taken
 local function sweep_queue(kind, name, limit)
   local queue = queues.load(name)
-  local moved
+  local done
   budget.pay(budget.RECORD)
   if kind == due.LEASES then
-    moved = each_due(queues.key(queue, states.RUNNING), limit, lapse, grace_ms(queue))
+    done = each_due(queues.key(queue, states.RUNNING), limit, lapse, grace_ms(queue))
   elseif kind == due.WAITING then
-    moved = each_due(keys.EXPIRING .. name, limit, failure.expire)
-    -- An expired job must have left its set before the others are looked at.
+    done = each_due(keys.EXPIRING .. name, limit, failure.expire)
+    -- Expired jobs must leave their set before the others are read.
     batch.flush()
     for state in WAITING_FOR_TIME:gmatch(".") do
-      if moved < limit and budget.is_left() then
-        moved = moved + each_due(queues.key(queue, state), limit - moved, make_ready)
+      if done < limit and budget.is_left() then
+        done = done + each_due(queues.key(queue, state), limit - done, make_ready)
       end
     end
   else
-    moved = each_due(queues.key(queue, states.KEPT), limit, M.drop_result)
+    done = each_due(queues.key(queue, states.KEPT), limit, M.drop_result)
     batch.flush()
     for state in KEPT_FOR_READERS:gmatch(".") do
-      if moved < limit and budget.is_left() then
-        moved = moved + forget(queue, state, limit - moved)
+      if done < limit and budget.is_left() then
+        done = done + forget(queue, state, limit - done)
       end
     end
   end
@@ -178,55 +178,55 @@ local function sweep_queue(kind, name, limit)
   queue[FIELDS[kind]] = next_ms or meta.NONE
   queue[queues.CHANGED] = true
   due.set(kind .. name, queue[FIELDS[kind]])
-  return moved
+  return done
 end
 
 local function sweep_workers(limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
-  local moved = 0
+  local done = 0
   for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
     local record = workers.load(id)
     if record then
       record.x = call("ZSCORE", keys.RESTING, id) and record.x or unregistered.lost(id)
-      -- Nothing more for it, also when its jobs take more than this call to move.
+      -- It gets no more jobs, even if moving its jobs takes more than this call.
       workers.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
     end
-    local failed = departure.jobs_fail(id, "the worker sent no heartbeat in time", limit - moved)
-    moved = moved + math.max(failed, 1)
+    local failed = departure.jobs_fail(id, "the worker sent no heartbeat in time", limit - done)
+    done = done + math.max(failed, 1)
     if call("EXISTS", keys.HELD .. id) == 0 then
       if record then
         unregistered.died(id, workers.load(id))
       end
       departure.forget(id)
     end
-    if not budget.pay(budget.RECORD) or moved >= limit then
+    if not budget.pay(budget.RECORD) or done >= limit then
       break
     end
   end
   local first_ms = first_score(keys.ALIVE)
   due.set(due.WORKERS, first_ms and first_ms + ttl_ms or meta.NONE)
-  return moved
+  return done
 end
 
 local function sweep_resting(limit)
   local ids = due_ids(keys.RESTING, meta.state[meta.NOW_MS], limit)
-  local moved = 0
+  local done = 0
   for _, id in ipairs(ids) do
     call("ZREM", keys.RESTING, id)
     local record = workers.load(id)
     if record then
       workers.place(id, record)
     end
-    moved = moved + 1
+    done = done + 1
     if not budget.pay(budget.RECORD) then
       break
     end
   end
   due.set(due.RESTING, first_score(keys.RESTING) or meta.NONE)
-  return moved
+  return done
 end
 
---- Settings changed: every queue's leases and old records are due for a look, a page of queues at a time.
+--- After a change of settings: makes every queue's leases and old records due, a page of queues at a time.
 local function review(limit)
   local at = call("GET", keys.REVIEW)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)
@@ -247,7 +247,7 @@ local function review(limit)
   return looked
 end
 
---- Jobs that wait in a queue are looked at under a new set of constraints.
+--- Places a queue's waiting jobs under a new set of constraints.
 local function walk(name, limit)
   local looked = placement.walk(queues.load(name), limit)
   if call("EXISTS", keys.WALK .. name) == 0 then
@@ -256,9 +256,9 @@ local function walk(name, limit)
   return looked
 end
 
---- One look at what is due first.
+--- Handles what is due first.
 ---@param kind string of due
----@param name string what it is about
+---@param name string of the queue or other subject
 ---@return number steps taken
 local function step(kind, name, limit)
   if kind == due.WORKERS then
@@ -286,17 +286,17 @@ local function step(kind, name, limit)
 end
 
 ---@cold
---- Does up to limit steps, fewer if they cost much, and writes them. Afterwards meta.next_ms says when there is more.
----@return number moved
+--- Does up to limit steps, within the budget, and writes them. Afterwards meta.next_ms says when more is due.
+---@return number done
 function M.run(limit)
   local state = meta.state
-  local moved = 0
+  local done = 0
   budget.pay(budget.RESERVE)
   if state[meta.PENDING] ~= 0 then
-    moved = limit -- what is due may belong to what is pending
+    done = limit -- due jobs may depend on pending changes
     rollout.carry_out()
   end
-  while moved < limit and budget.pay(budget.LOOK) do
+  while done < limit and budget.pay(budget.LOOK) do
     local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")
     local at_ms = tonumber(head[2]) or meta.NONE
     meta.set_due(at_ms)
@@ -304,20 +304,20 @@ function M.run(limit)
       break
     end
     local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
-    -- A look that moves nothing counts as well: that is what bounds the call.
-    moved = moved + math.max(step(kind, name, limit - moved), 1)
+    -- A step that moves nothing counts as well, which bounds the call.
+    done = done + math.max(step(kind, name, limit - done), 1)
     if kind == due.EXPIRY and state[meta.PENDING] ~= 0 then
-      moved = limit -- likewise
+      done = limit -- likewise
     end
     batch.flush()
   end
   budget.pay(-budget.RESERVE)
   meta.set_due(tonumber(call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")[2]) or meta.NONE)
   if state[meta.NEXT_DUE] > state[meta.NOW_MS] then
-    due.move_timer() -- else who sweeps calls again
+    due.move_timer() -- otherwise the caller sweeps again
   end
   transition.commit()
-  return moved
+  return done
 end
 
 return M

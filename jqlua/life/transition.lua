@@ -1,5 +1,4 @@
--- The one place where a job changes its state. What the states mean, and which may follow which, says module
--- job.states.
+-- The only place where a job changes its state. Module job.states says what states mean, and which may follow which.
 --
 -- A job is a member of exactly one sorted set, that of its queue and state, so counts are set sizes and cannot drift.
 local keys = require "jqlua.base.keys"
@@ -26,7 +25,7 @@ local workers = require "jqlua.pick.workers"
 local M = {}
 
 ---@kept
--- Changes that were looked up.
+-- Transitions known to be allowed.
 local allowed = {}
 
 ---@cold
@@ -37,12 +36,11 @@ local function check(change, id)
   allowed[change] = true
 end
 
--- How long after an end the queue's old records are looked at: one look for all that ended meanwhile.
+-- How long after an end the queue's old records are checked: once for all jobs that ended meanwhile.
 M.REVIEW_MS = 5000
 
 ---@cold
---- What few jobs have: a time to start by, which is over when it started or ended, and a key that is free when it
---- ended.
+--- Rare fields: the expiry is dropped when the job starts or ends, the unique key and dependencies when it ends.
 local function leave_options(job, from, to)
   local options = jobs.options(job)
   local is_end = states.is_of(to, states.ENDED) and from ~= states.KEPT
@@ -58,7 +56,7 @@ local function leave_options(job, from, to)
 end
 
 ---@cold
---- The worker that had a job learns that it was taken away.
+--- Tells a worker that its job was taken away.
 function M.notify_worker(job, what)
   redis.call("SPUBLISH", keys.WORKER_CHANNEL .. job[jobs.WORKER],
     what .. " " .. job[jobs.ID] .. " " .. string.format("%.0f", job[jobs.ATTEMPT]))
@@ -76,9 +74,9 @@ local function notify_watchers(job, to)
   links.note_end(job[jobs.ID], to)
 end
 
---- Takes the records of a job away; it is in no set any more.
+--- Removes the records of a job that is in no set.
 ---@param id string
----@param is_more boolean whether there is more than record and argument
+---@param is_more boolean whether there are more than record and argument
 function M.forget(id, is_more)
   batch.unlink(keys.JOB .. id)
   batch.unlink(keys.ARGUMENT .. id)
@@ -89,7 +87,7 @@ function M.forget(id, is_more)
 end
 
 ---@cold
---- Who listens learns of a change of state.
+--- Records an event for a change of state.
 ---@param from? string nil for a new job
 local function note_event(job, from, to)
   if meta.state[meta.EVENTS] or string.find(job[jobs.OPTIONS], "\165track", 1, true) then
@@ -97,7 +95,7 @@ local function note_event(job, from, to)
   end
 end
 
---- A job runs.
+--- Adds a running job.
 ---@param until_ms number end of its lease
 function M.run(queue, id, until_ms)
   if until_ms < queue[queues.DUE_RUNNING] then
@@ -113,20 +111,20 @@ local function note_end(queue)
   end
 end
 
---- A job that has nothing rare, and whose record is kept, is done.
+--- Moves a job without rare fields, whose record is kept, to done.
 function M.finish(queue, id)
   batch.remove(queues.key(queue, states.RUNNING), id)
   note_end(queue)
   batch.add(queues.key(queue, states.DONE), meta.state[meta.NOW_MS], id)
 end
 
---- A new job's first state, which its record has.
+--- Adds a new job in the state that its record has.
 ---@param queue table
 ---@param score number in the set of that state
 function M.enter(queue, new, score)
   local id, to, state = new[jobs.ID], new[jobs.STATE], meta.state
   if to == states.QUEUED then
-    if queue[queues.HEAD_PRIORITY] > score then -- of equals the newest is not the best
+    if queue[queues.HEAD_PRIORITY] > score then -- of equal priority the newest is not the best
       queues.note_head(queue, score, id)
     end
     queue[queues.REOPENED] = true
@@ -144,7 +142,7 @@ function M.enter(queue, new, score)
 end
 
 ---@cold
---- Notifications of an end come into being.
+--- Enqueues the notifications of an end.
 local function notify(job, to)
   for _, new in ipairs(notices.of(job, to)) do
     M.enter(queues.load(new[jobs.QUEUE]), new, meta.state[meta.NOW_MS])
@@ -152,7 +150,7 @@ local function notify(job, to)
 end
 
 ---@cold
---- Those who know of a job learn that it changes. It is still in its old state.
+--- Updates what refers to a job that changes. It is still in its old state.
 local function leave_ties(job, from, to, is_popped, queue)
   if jobs.has(job, jobs.LANED) or meta.state[meta.PENDING] ~= 0 then
     lanes.moved(queue, job, to, is_popped)
@@ -177,15 +175,15 @@ local function leave_ties(job, from, to, is_popped, queue)
   end
 end
 
---- Whether this change is one that the statistics count.
+--- Whether statistics count this change.
 local function is_counted(job, from, to)
   if from == states.RUNNING then
-    return job[jobs.HOW] ~= jobs.MOVED_ON -- it was counted where it was (module life.continuation)
+    return job[jobs.HOW] ~= jobs.MOVED_ON -- counted before the move (module life.continuation)
   end
   return to == states.ERROR or to == states.CANCELLED or to == states.SKIPPED
 end
 
---- What leaving a state takes, whatever comes next.
+--- Cleans up a state that a job leaves.
 local function leave(job, from, to)
   if from == states.ERROR then
     failure_groups.leave(job)
@@ -197,28 +195,28 @@ local function leave(job, from, to)
 end
 
 ---@cold
---- A job leaves nothing behind.
+--- Removes a job completely.
 local function delete(job, from)
   M.forget(job[jobs.ID], jobs.has(job, jobs.HAS_OUTCOME) or jobs.has(job, jobs.HAS_EXTRA))
   if job[jobs.OPTIONS] ~= "" then
     tags.leave(job)
-    if from == states.KEPT then -- it had a record since it ended
+    if from == states.KEPT then -- it had a record since its end
       unique.forget(job)
     end
   end
 end
 
---- Whether a job that ends so leaves no record.
+--- Whether jobs of a queue that end in this state leave no record.
 local function is_dropped(queue, to)
   return (meta.state[meta.DROPPED] > 0 or queue[queues.FLAGS] >= queues.OWN) and settings.is_dropped(to, queue)
 end
 
---- Moves a job to another state, in memory and in the sets; the caller has the record written (jobs.save).
+--- Moves a job to another state, in memory and in the sets; the caller saves the record (jobs.save).
 ---@param job table
 ---@param to string module job.states
 ---@param score number in the new set
----@param is_popped? boolean whether it is out of its old set already
----@return boolean kept false when there is no record any more
+---@param is_popped? boolean whether it was removed from its old set already
+---@return boolean kept false if its record was removed
 function M.move(job, to, score, is_popped)
   local from, id, state = job[jobs.STATE], job[jobs.ID], meta.state
   if not allowed[from .. to] then
@@ -261,7 +259,7 @@ function M.move(job, to, score, is_popped)
   return true
 end
 
---- Writes all that was gathered, and wakes who waits for it.
+--- Writes all buffered changes, and wakes sleepers that wait for them.
 function M.commit()
   local state = meta.state
   if state[meta.VERSION] > 0 then
@@ -288,7 +286,7 @@ function M.commit()
 end
 
 ---@cold
---- Who sleeps may have to know what this call did.
+--- Wakes sleepers that are concerned by this call.
 function M.wake_sleepers()
   queues.each_reopened(function(queue, is_behind)
     if queue[queues.PAUSED] == 0 then

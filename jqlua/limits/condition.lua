@@ -1,6 +1,6 @@
 ---@lazy
--- Whether a job fulfils conditions. Every enqueueing under constraints pays for this, and what counts is the number of
--- functions, calls and table entries: hence few long functions, and the flat form.
+-- Whether a job fulfils conditions. Every enqueue under constraints pays for this, by the number of functions, calls
+-- and table entries: hence few long functions, and the flat form.
 --
 -- A program is a list of nodes, all of which must be true. A node is a group, {ALL | ANY | NOT, size, node, ...}, or
 --   {NAME | QUEUE | PRIORITY + operator, operand}
@@ -135,14 +135,13 @@ local function holds_for_tags(program, at, tags)
   return is_found
 end
 
---- How many places of the program the node at `at` takes.
+--- How many elements of the program the node at `at` takes.
 function M.size(program, at)
   local kind = program[at]
   return kind >= M.TAGS and program[at + 1] or kind > M.ARGUMENT and 3 or 2
 end
 
----@cold
---- What testing a job may take: one for each condition, and one more for each pattern that it lists.
+--- The cost of testing a job: one for each condition, and one more for each pattern that it lists.
 ---@return number
 function M.weight(program, at, stop)
   local sum = 0
@@ -162,10 +161,10 @@ function M.weight(program, at, stop)
   return sum
 end
 
---- Tests a job, of which not everything need be known.
+--- Tests a job, which may be known only in part.
 ---@param program table a compiled matcher
----@param facts table name, queue, priority, tags (a list), argument (a blob); nil is unknown. Use it for all that is
---- asked about a job: it also keeps what was found out about the argument
+---@param facts table name, queue, priority, tags (a list), argument (a blob); nil: unknown. Use one table
+--- for all tests of a job: it also caches what was decoded of the argument
 ---@param at? number a group; nil for the whole program
 ---@return boolean? # nil: it depends on what is unknown
 function M.test(program, facts, at)

@@ -1,5 +1,5 @@
 ---@lazy
--- Constraints that go: by hand, or by themselves when their time is over. What they held is free.
+-- Removes constraints, on request or when they expire. Jobs that they held are released.
 local budget = require "jqlua.job.budget"
 local rollout = require "jqlua.limits.rollout"
 local constraints = require "jqlua.limits.constraints"
@@ -10,12 +10,12 @@ local loaded = require "jqlua.limits.loaded"
 
 local M = {}
 
---- What it held comes back in steps, the first of them now.
+--- Jobs that it held are released in steps, the first of them now.
 ---@param definition table
 function M.remove(definition)
   constraints.delete(definition)
   limitrecord.delete(definition.n)
-  -- What is remembered of queues and names must be looked up anew.
+  -- Cached lookups of queues and names must be renewed.
   meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
   for name in pairs(loaded.lookups) do
     loaded.lookups[name] = nil
@@ -25,7 +25,7 @@ function M.remove(definition)
   meta.save_constraints()
 end
 
---- A constraint's time may be over.
+--- Removes a constraint if it has expired.
 ---@return number steps
 function M.sweep(id)
   local definition = constraints.load(id)

@@ -1,5 +1,5 @@
 ---@lazy
--- Constraints and their keys as readers see them.
+-- Documents of constraints and their keys.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -19,13 +19,13 @@ local M = {}
 local call = redis.call
 local pack = cmsgpack.pack
 
--- So many of the lanes that a key holds are counted.
+-- At most so many lanes that a key holds are counted.
 local MOST_LANES = 1000
 
--- For the sums of a constraint's keys: how many are read at once, and how many queues are told.
+-- For the sums over a constraint's keys: how many are read at once, and how many queues are listed.
 local CHUNK = 100
 local MOST_QUEUES = 10
--- What they may cost where a call asks for those of several constraints.
+-- Their budget in calls about several constraints.
 local SHARE = 400
 
 -- Integers that a double holds exactly.
@@ -62,7 +62,7 @@ local function integer(text)
   return (is_negative and "\211" or "\207") .. string.char(unpack(bytes))
 end
 
---- A value as a key is named by it, as MessagePack again.
+--- The MessagePack of a value in the form that names a key.
 function M.value_blob(value)
   local kind, rest = value:sub(1, 1), value:sub(2)
   if kind == "n" then
@@ -89,7 +89,7 @@ function M.value_blob(value)
 end
 
 --- The field `by` of a key.
----@return string? blob nil when the constraint has none
+---@return string? blob nil if the constraint has none
 function M.by_blob(definition, value)
   if not definition.b then
     return nil
@@ -103,8 +103,8 @@ function M.by_blob(definition, value)
   return table.concat(parts)
 end
 
---- What a key holds.
----@param queues? table queue -> jobs held; is added to
+--- The lanes and jobs that a key holds.
+---@param queues? table queue -> jobs held; updated
 ---@param most? number of lanes that are counted
 ---@return table held {lanes, jobs, first: the job at the head of the first lane, is_more: not all lanes were counted}
 function M.held_by(key, queues, most)
@@ -181,7 +181,7 @@ function M.check_page(spec)
   return check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
 end
 
---- Where keys stand whose value, or the first of several, is text that begins so, or a number that is written so.
+--- Ranges of keys whose value, or the first of several, is text or a number with this prefix.
 ---@param prefix string
 ---@return table[] ranges in order, as of page.read
 function M.ranges(definition, prefix)
@@ -195,7 +195,7 @@ function M.ranges(definition, prefix)
   if not definition.b[2] then
     add("")
   else
-    for size = 1 + #prefix, constraints.LONGEST_VALUE + 1 do -- each of several has its size before it
+    for size = 1 + #prefix, constraints.LONGEST_VALUE + 1 do -- each of several is preceded by its size
       add(string.char(size))
     end
   end
@@ -220,7 +220,7 @@ function M.encode_key(definition, value)
   return map(parts)
 end
 
---- Puts a key among the fullest, if it is one of these: by jobs held, then by jobs that run.
+--- Adds a key to the fullest, if it is one of them: by held jobs, then by running jobs.
 ---@param fullest table[] {held, running, value}
 local function rank(fullest, most, held, running, value)
   local at = #fullest
@@ -235,7 +235,7 @@ local function rank(fullest, most, held, running, value)
   fullest[most + 1] = nil
 end
 
---- Looks at the keys of a constraint in order, as far as it may.
+--- Reads the keys of a constraint in order, within the budget.
 ---@param may_pay number units
 ---@return table sums {looked, held, full, is_more}
 ---@return table[] fullest as of rank
@@ -276,8 +276,8 @@ local function sum_up(definition, limit, most, queues, may_pay)
 end
 
 ---@param definition table
----@param busiest? number how many of its fullest keys are told, with sums over all
----@param is_only? boolean whether the call asks for no other
+---@param busiest? number how many of its fullest keys are listed, with sums over all
+---@param is_only? boolean whether the call is about this one alone
 ---@return string document
 function M.encode(definition, busiest, is_only)
   local parts = {}

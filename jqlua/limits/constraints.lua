@@ -1,8 +1,8 @@
 ---@lazy
 -- Constraints: their definitions, and which of them a job is subject to.
 --
--- Each definition has a number of its own, which names its keys. A constraint whose matcher changes gets a new
--- number: what was known under the old one is of no use. An old number has no limits any more, and holds nothing.
+-- Each definition has its own number, which names its keys. A constraint whose matcher changes gets a new number, since
+-- the state under the old one is of no use. An old number has no limits and holds nothing.
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -15,7 +15,7 @@ local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
--- Conditions that may be looked at for the jobs that one call brings, if it is more than one: some tenths of a second.
+-- Conditions that may be tested for the jobs of one call, if there are several: some tenths of a second.
 M.MOST_ASKED = 300000
 
 local call = redis.call
@@ -68,7 +68,7 @@ function M.delete(definition)
   due.set(due.EXPIRY .. definition.i, meta.NONE)
 end
 
---- What matchers ask about a job. The argument is not read before it is needed.
+--- The facts of a job that matchers test. The argument is read only when needed.
 ---@param argument? string
 function M.facts(job, argument)
   return {
@@ -93,7 +93,7 @@ function M.is_match(definition, facts, job)
   return answer == true
 end
 
---- A value as keys are named by it, of bounded length.
+--- A value in the form that names keys, of bounded length.
 function M.shorten(value)
   if #value <= M.LONGEST_VALUE + 1 then
     return value
@@ -127,7 +127,7 @@ function M.split(joined, count)
   return values
 end
 
---- The value of a path in a job, as keys are named by it.
+--- The value of a path in a job, in the form that names keys.
 function M.value(path, facts, job)
   if not facts.argument then
     read_argument(facts, job)
@@ -169,7 +169,7 @@ local function may_match(definition, queue_name, name)
   return matcher.test(definition.m, { name = name, queue = queue_name }) ~= false
 end
 
---- The definitions that may match, as they were stored.
+--- Decodes stored definitions that may match.
 ---@param raw string
 local function decode(raw)
   local list = #raw > 4 and cmsgpack.unpack(raw:sub(5)) or {}
@@ -197,7 +197,7 @@ end
 ---@param queue_name string
 ---@param name string
 ---@param stores? boolean false for scripts that only read
----@return table[] # not to be changed
+---@return table[] # read-only
 function M.matching(queue_name, name, stores)
   local pair = queue_name .. "\0" .. name
   local list = loaded.lookups[pair]
@@ -223,12 +223,12 @@ function M.matching(queue_name, name, stores)
 end
 
 ---@param definition table
----@return number conditions to look at
+---@return number conditions to test
 function M.weight(definition)
   return matcher.weight(definition.m)
 end
 
---- How many conditions there are to look at for a job.
+--- How many conditions must be tested for a job.
 ---@param list table[] definitions that may match
 local function weight_of(list)
   if not list.weight then
@@ -240,7 +240,7 @@ local function weight_of(list)
   return list.weight
 end
 
---- What every job of a queue and name needs, if that depends on nothing else.
+--- The units that every job of a queue and name needs, if they depend on nothing else.
 ---@param list table[] definitions that may match
 local function find_fixed(list, queue_name, name)
   local facts, entries = { queue = queue_name, name = name }, {}
@@ -253,9 +253,9 @@ local function find_fixed(list, queue_name, name)
   return { entries = entries, units = false }
 end
 
---- As entries, where they are the same for all jobs of a queue and name.
+--- Like entries, if they are the same for all jobs of a queue and name.
 ---@param stores? boolean as of matching
----@return table|false fixed {entries, not to be changed; units, of those who wait there with nothing else, once known}
+---@return table|false fixed {entries, read-only; units, of jobs that wait with nothing else, once known}
 function M.fixed(queue_name, name, stores)
   local list = M.matching(queue_name, name, stores)
   local known_fixed, pair = list.fixed, queue_name .. "\0" .. name
@@ -269,8 +269,7 @@ function M.fixed(queue_name, name, stores)
   return known_fixed[pair]
 end
 
----@cold
---- Whether jobs that a call brings or names ask for more matching than one call may do. Nothing is written.
+--- Checks the call's limit for matching the jobs that it brings or names. Writes nothing.
 ---@param new_jobs table[] as module job.jobspec parses them, or module job.jobs reads them
 ---@param path string of their list
 ---@return string? problem
@@ -292,8 +291,8 @@ function M.check_asked(new_jobs, path)
   end
 end
 
---- The units that a job needs, by the constraints as they are. It is paid for, as who goes through jobs that the call
---- did not name must.
+--- The units that a job needs under the present constraints. Pays for it, for callers that go through jobs which the
+--- call did not name.
 ---@param facts table
 ---@param stores? boolean as of matching
 ---@return table[] entries by number

@@ -1,5 +1,5 @@
 ---@lazy
--- What is said of a constraint, checked.
+-- Parses and checks constraints.
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
@@ -83,8 +83,8 @@ local function take_share(new)
   end
 end
 
---- Takes the call's arguments: a spec and a matcher.
----@return table? new definition, without its number (module constraint)
+--- Parses the call's arguments: a spec and a matcher.
+---@return table? new definition, without its number (module limits.constraints)
 ---@return string? problem
 ---@return table? spec
 function M.parse()
@@ -148,8 +148,7 @@ function M.parse()
   return new, nil, spec
 end
 
---- Whether two definitions are of the same jobs under the same keys, counted alike: then what is known of the keys
---- stays, and only limits change.
+--- Whether two definitions count the same jobs under the same keys: then the keys' state stays, and only limits change.
 function M.is_same_set(old, new)
   for _, field in ipairs({ "g", "p", "o" }) do
     if old[field] ~= new[field] then

@@ -1,5 +1,5 @@
 ---@lazy
--- What held a job before its first start: of the keys that it needs the one that was the last to have no room.
+-- What delayed a job's first start: the last of its keys to have no room.
 local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
 local jobs = require "jqlua.job.jobs"
@@ -9,10 +9,9 @@ local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
--- What held it for less is not told.
+-- Shorter delays are not recorded.
 local SHORTEST_MS = 1000
 
----@cold
 local function keep(job, entry, until_ms)
   local definition = constraints.load_number(entry[job_units.NUMBER])
   if definition then
@@ -22,7 +21,6 @@ local function keep(job, entry, until_ms)
   end
 end
 
----@cold
 local function look(job, entries)
   local last_ms, last = 0, nil
   for i = 1, #entries do
@@ -41,7 +39,7 @@ local function look(job, entries)
   end
 end
 
---- A job starts for the first time.
+--- Records what delayed a job that starts for the first time.
 ---@param entries table[] of units, fetched, all with room
 function M.note(job, entries)
   for i = 1, #entries do

@@ -1,5 +1,5 @@
 ---@lazy
--- Why a job waits.
+-- Explains why a job waits.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local constraints = require "jqlua.limits.constraints"
@@ -25,8 +25,8 @@ local pack = cmsgpack.pack
 
 --- Whether a key has room for an entry, and if not, when it will.
 ---@return boolean is_open
----@return number opens_ms when it is not closed by time any more
----@return boolean is_full whether it also takes another job to end
+---@return number opens_ms until when it is closed by time
+---@return boolean is_full whether another job must end, too
 local function outlook(limit, key, entry)
   local opens_ms = room.opens_at(limit, key, rate.cost(limit, entry[job_units.COST])) or 0
   local is_full = not entry[job_units.IS_TAKEN] and room.is_full(limit, key)
@@ -62,14 +62,14 @@ local function encode_entry(definition, entry)
   return string.char(0x80 + #parts) .. table.concat(parts), is_open, not is_full and opens_ms or nil
 end
 
---- How many jobs come before one.
+--- How many jobs come before a job.
 local function count_ahead(job, queue, units)
   local state, id = job[jobs.STATE], job[jobs.ID]
   local key = state == states.IN_LANE and lane_index.jobs_key(units[job_units.LANE]) or queues.key(queue, state)
   return call("ZRANK", key, id) or 0
 end
 
---- The constraints that have no room for a job that is ready.
+--- The constraints that have no room for a ready job.
 ---@param job table job
 ---@return string[] ids
 function M.holders(job, queue)

@@ -1,5 +1,5 @@
 ---@lazy
--- Keys that a worker closes when it gives jobs back.
+-- Keys of constraints that a worker holds when it releases jobs.
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
@@ -15,9 +15,9 @@ M.LONGEST_S = 31536000
 M.SECONDS = "seconds from 0 to " .. M.LONGEST_S
 local MOST = 10
 
---- Checks the field `hold`. This check reads.
+--- Checks the field `hold`. Reads.
 ---@param hold any map from ids to seconds
----@return table? holds number of the constraint -> until_ms, and ALL for all that a job is under
+---@return table? holds number of the constraint -> until_ms, and ALL for all constraints of a job
 ---@return string? problem
 function M.parse(hold)
   local holds, count = {}, 0
@@ -47,7 +47,7 @@ function M.parse(hold)
   return holds
 end
 
---- What names a key of a constraint: the values that these paths lead to.
+--- Describes the values that name a key of a constraint, for errors.
 local function expected_value(definition)
   if type(definition.bg) == "string" then
     return "the value of " .. check.show(definition.bg)
@@ -95,7 +95,7 @@ function M.value(definition)
   return constraints.join(values)
 end
 
---- Closes the keys that a running job has under these constraints.
+--- Closes a running job's keys under these constraints.
 function M.close(job, holds)
   local units = job_units.of(job)
   for _, entry in ipairs(units and units[job_units.ENTRIES] or {}) do

@@ -1,22 +1,22 @@
 ---@lazy
--- The section of a job's record that says in which lane it waits and which room it has taken.
+-- Units: the section of a job's record that says in which lane it waits and which keys' units it has taken.
 --
 -- Jobs that wait under the same keys of constraints, in the same groups of a fair queue, are held or free
 -- together: they form a lane. A job needs a unit of each of its keys to start, and has it as long as it runs.
 --
--- In a script, units are a list of the fields below. What the bytes of a section mean is remembered, so that neither
--- units nor their entries are ever changed: other units are made from them.
+-- In a script, units are a list of the fields below. Decoded sections are cached, so units and their entries are never
+-- modified: new units are made from them.
 local jobs = require "jqlua.job.jobs"
 local memory = require "jqlua.base.memory"
 
 local M = {}
 
-M.LANE = 1 -- digest of what the lane is; of no meaning unless the job waits in it
-M.PATH = 2 -- digests of the fair queue's groups it is in, outermost first, one behind the other
-M.GROUPS = 3 -- list of the values that made these groups
+M.LANE = 1 -- digest of the lane; only valid while the job waits in it
+M.PATH = 2 -- digests of its groups in a fair queue, concatenated, outermost first
+M.GROUPS = 3 -- list of the values of these groups
 M.ENTRIES = 4 -- by number
 M.BYTES = 5 -- the section
-local ALL_TAKEN = 6 -- the same with every unit taken, once that was asked for
+local ALL_TAKEN = 6 -- the same units, all taken; once needed
 
 -- Fields of an entry.
 M.NUMBER = 1 -- of the constraint
@@ -36,17 +36,17 @@ local LANE_AND_GROUPS = ">c20B"
 M.DIGEST = 20 -- size of one
 
 ---@kept
--- Units, by their section; or, behind a zero byte, by their queue and all of their section but the lane.
+-- Units by their section; or, with a zero byte in front, by queue and section without the lane.
 local known = {}
 
---- How a key is called inside of names of Redis keys.
+--- The name of a key, for use in Redis keys.
 ---@param number number
 ---@param value string
 function M.key_name(number, value)
   return string.format("%d:", number) .. value
 end
 
---- The number and the value in the name of a key.
+--- The number and the value of a key's name.
 ---@param name string
 ---@return number
 ---@return string
@@ -80,7 +80,7 @@ function M.with(entry, is_taken)
     packed:sub(1, 4) .. string.char(flags) .. packed:sub(6))
 end
 
---- What a section says.
+--- Decodes a section.
 local function decode(section)
   local lane, count, at = struct.unpack(LANE_AND_GROUPS, section)
   local groups = {}
@@ -104,7 +104,7 @@ function M.parse(section)
   return known[section] or decode(section)
 end
 
----@return table? units nil when the job has none
+---@return table? units nil if the job has none
 function M.of(job)
   local section = job[jobs.UNITS]
   return section ~= "" and M.parse(section) or nil
@@ -123,7 +123,7 @@ local function encode_need(path, groups, entries)
   return bytes
 end
 
---- Names a lane: the queue, the groups, and the keys, apart by whether their units are still to be taken.
+--- The digest of a lane: queue, groups and keys, distinguished by whether their units are taken.
 local function lane_of(queue_name, path, entries)
   local parts = { queue_name, path }
   for _, entry in ipairs(entries) do
@@ -174,7 +174,7 @@ function M.is_laned(units)
   return units ~= nil and (units[M.ENTRIES][1] ~= nil or units[M.GROUPS][1] ~= nil)
 end
 
---- Puts units, or none, into the job; the caller has the record written.
+--- Sets or removes a job's units; the caller saves the record.
 ---@param units table?
 function M.put(job, units)
   if M.is_laned(units) then

@@ -15,26 +15,26 @@ local M = {}
 local call = redis.call
 
 M.IN_USE = 1 -- units taken
-M.HOLD_MS = 2 -- closed until then because somebody said so
+M.HOLD_MS = 2 -- closed until then by a hold
 M.OPENS_MS = 3 -- closed until then for lack of room under the rate
 M.USED = 4 -- cost of the starts in keys.STARTS; smooth: the moment of the next start
 M.LAST_MS = 5 -- the latest start
-M.TIMER_MS = 6 -- keys.OPENING has it for then, or earlier
-M.PLACES = 7 -- where it holds lanes, or did (module limits.parking)
+M.TIMER_MS = 6 -- in keys.OPENING with this time, or an earlier one
+M.PLACES = 7 -- where it holds or held lanes (module limits.parking)
 M.NAME = 8
 M.OF = 9 -- number of its constraint
 M.CHANGED = 10
 local IS_NEW = 11
 local RECORD = 12 -- its Redis key
-M.CLOSED_MS = 13 -- when it last had no room, where the fields above do not say so
+M.CLOSED_MS = 13 -- when it last had no room, if the fields above do not say so
 local FORMAT = ">I4ddddd"
-local USE = ">I4dd" -- its beginning: IN_USE, HOLD_MS, OPENS_MS
+local USE = ">I4dd" -- the header: IN_USE, HOLD_MS, OPENS_MS
 local HEADER = 44
--- Behind the header: places, and CLOSED_MS like one, which the queue of none begins with.
+-- After the header: places, and CLOSED_MS like a place, with a name that no queue begins with.
 local CLOSED = "@"
 local CLOSED_SIZE = 11
 
---- As load, of a record that was read with others.
+--- Like load, from a record that was read with others.
 ---@param record string its Redis key
 ---@param raw string|false
 local function decode(name, number, record, raw)
@@ -113,10 +113,10 @@ function M.load_named(name, number)
   return key
 end
 
---- Looks at keys of one constraint, for those who only read.
+--- Reads keys of one constraint, without changes.
 ---@param values string[] not empty
----@return (number|table)[] found in the same order; of one that is not closed by time and holds nothing only what it
---- has in use, as a table for each would cost several times as much
+---@return (number|table)[] found in the same order; of a key that is not closed by time and holds nothing only
+--- the units in use, since a table for each would cost several times as much
 function M.look_through(number, values)
   local prefix, wanted = keys.KEY .. job_units.key_name(number, ""), {}
   for i = 1, #values do
@@ -136,13 +136,13 @@ function M.look_through(number, values)
   return in_use_keys
 end
 
----@return string the value a key stands for
+---@return string value that names the key
 function M.value_of(key)
   local _, value = job_units.split_name(key[M.NAME])
   return value
 end
 
---- Has a key looked at, at that moment or before.
+--- Schedules a check of a key, no later than then.
 function M.look_at(key, at_ms)
   local now = meta.state[meta.NOW_MS]
   if key[M.TIMER_MS] > now and key[M.TIMER_MS] <= at_ms then
@@ -154,22 +154,20 @@ function M.look_at(key, at_ms)
   key[M.CHANGED] = true
 end
 
---- A job has taken a unit, or given it back.
+--- Counts units taken or released.
 ---@param more number
 function M.count(key, more)
   key[M.IN_USE] = key[M.IN_USE] + more
   key[M.CHANGED] = true
 end
 
----@cold
---- A key that had no room is to be asked anew.
+--- Records until when a key was closed.
 function M.note_closed(key, until_ms)
   key[M.CLOSED_MS] = math.max(key[M.CLOSED_MS], math.min(until_ms, meta.state[meta.NOW_MS]))
 end
 
----@cold
---- Until when a key that has room had none, as far as is known.
----@return number closed_ms 0 when nothing is known
+--- Until when a key that now has room had none.
+---@return number closed_ms 0 if unknown
 function M.closed_before(key)
   local now, closed_ms = meta.state[meta.NOW_MS], 0
   for _, field in ipairs({ M.CLOSED_MS, M.HOLD_MS, M.OPENS_MS }) do
@@ -181,7 +179,7 @@ function M.closed_before(key)
   return closed_ms
 end
 
---- A key is of no use any more.
+--- Removes an unused key.
 function M.forget(key)
   key[M.HOLD_MS], key[M.OPENS_MS], key[M.USED], key[M.LAST_MS], key[M.TIMER_MS] = 0, 0, 0, 0, 0
   if not key[IS_NEW] then
@@ -204,7 +202,7 @@ local function encode(key)
   return raw
 end
 
---- Has a key written at the next flush.
+--- Buffers a key for the next flush.
 function M.save(key)
   local writes = batch.writes
   local n = #writes

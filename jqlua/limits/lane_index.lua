@@ -1,12 +1,12 @@
 ---@lazy
 -- Indexes of lanes: those of a queue that may start, and those that a key of a constraint holds in a queue.
 --
--- A lane stands in an index by its head's (priority, id). What stands there is a lower bound: a head that went away
--- leaves its entry behind, and whoever looks at the entry puts it right, if another lane may come before what is the
--- head now. A lane may have several entries; once put right they are one.
+-- An index orders lanes by their head's (priority, id). An entry is a lower bound: a head that left the lane
+-- leaves its entry behind, which is repaired when it is read and another lane may come before what is the head now. A
+-- lane may have several entries, which a repair merges.
 --
 -- In a fair queue an index holds groups, one for each value, and each group has an index like the first.
--- Groups of equal priority stand by virtual start: the later of the clock of their node and the end of what they
+-- Groups of equal priority are ordered by virtual start: the later of the clock of their node and the end of what they
 -- were given last. Both only grow, so that again an entry is a lower bound.
 --
 -- Members: start (8 bytes, 0 for lanes), number in the id (14, a lower bound), kind, digest of the lane or group (20).
@@ -26,7 +26,7 @@ local GROUP = "g"
 local NO_START = "\0\0\0\0\0\0\0\0"
 local FORGET_TURNS_S = 86400
 
---- The key of an index, or of what it holds at a path of groups.
+--- The key of an index, or of its part at a path of groups.
 function M.node(index, path)
   return path == "" and index or keys.GROUP .. path:sub(-job_units.DIGEST) .. ":" .. index
 end
@@ -49,7 +49,7 @@ function M.of_queue(name)
   return keys.LANES .. name
 end
 
---- The key of a lane's jobs, for those who read it: what this call has gathered for it is sent before.
+--- The key of a lane's jobs, to be read: buffered writes to it are sent first.
 function M.jobs_key(lane)
   local key = keys.LANE .. lane
   batch.flush_key(key)
@@ -61,7 +61,7 @@ function M.has_jobs(lane)
   return call("EXISTS", M.jobs_key(lane)) == 1
 end
 
---- Puts the entries of groups, from the innermost on.
+--- Adds entries of groups, from the innermost on.
 local function add_groups(index, name, priority, id, path, last)
   while last > 0 do
     local parent, group = path:sub(1, last - job_units.DIGEST), path:sub(last - job_units.DIGEST + 1, last)
@@ -71,20 +71,20 @@ local function add_groups(index, name, priority, id, path, last)
   end
 end
 
---- Puts a lane into an index.
+--- Adds a lane to an index.
 ---@param name string the queue
 ---@param rest string the lane's digest and the path of its groups
 function M.put(index, name, priority, id, rest)
   id = queues.bound(id)
   local path = rest:sub(job_units.DIGEST + 1)
-  -- A lane that was parked comes back under the priority that its head had then.
+  -- A parked lane returns with the priority that its head had when it was parked.
   call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. LANE .. rest:sub(1, job_units.DIGEST))
   if path ~= "" then
     add_groups(index, name, priority, id, path, #path)
   end
 end
 
---- What stands first among the lanes that may start: a lower bound, of which nothing is put right.
+--- The first entry among the lanes that may start: a lower bound, without repairs.
 ---@return number? priority
 ---@return string? id of 14 digits
 function M.bound(name)
@@ -94,7 +94,7 @@ function M.bound(name)
   end
 end
 
---- A lane may start, as far as is known.
+--- Adds a lane that may start.
 ---@param queue table
 function M.add(queue, priority, id, rest)
   M.put(M.of_queue(queue[queues.NAME]), queue[queues.NAME], priority, id, rest)
@@ -102,8 +102,7 @@ function M.add(queue, priority, id, rest)
   queues.note_head(queue, priority, id)
 end
 
---- What comes next in the inner of several groups may be another value's job now. The outer ones may have stood by an
---- id that is greater than its.
+--- Resets the ids of outer groups' entries, since the next job of an inner group may have a smaller id than theirs.
 local function unsettle(index, name, priority, path)
   if #path > job_units.DIGEST then
     add_groups(index, name, priority, queues.LEAST_ID, path, #path - job_units.DIGEST)
@@ -113,15 +112,15 @@ local function unsettle(index, name, priority, path)
   end
 end
 
---- Takes the entry of a lane out of an index.
----@param place table as M.first gave it
+--- Removes the entry of a lane from an index.
+---@param place table as returned by M.first
 function M.remove(index, name, place)
   call("ZREM", M.node(index, place.path), place.member)
   unsettle(index, name, place.priority, place.path)
 end
 
---- The head of a lane goes, and with it the lane's entry among those that may start.
----@return boolean # whether it stood there
+--- Removes a lane whose head leaves from those that may start.
+---@return boolean # whether it was among them
 function M.withdraw(queue, priority, id, lane, path)
   local name = queue[queues.NAME]
   local index = M.of_queue(name)
@@ -132,7 +131,7 @@ function M.withdraw(queue, priority, id, lane, path)
   return true
 end
 
---- The first lane of a node. Entries of groups are put right on the way.
+--- The first lane of a node. Repairs entries of groups on the way.
 local function first_of(index, name, path)
   local at = M.node(index, path)
   while budget.is_left() do
@@ -170,17 +169,17 @@ local function first_of(index, name, path)
   return nil, true
 end
 
---- The first lane of an index, as far as is known.
----@return table? place {priority, id, member, lane, path, rival: the member behind it, rival_priority, and to be filled
---- in: job, units, argument if it was read}
----@return boolean? is_more when the looks allowed were used up
+--- The first lane of an index, by its entry.
+---@return table? place {priority, id, member, lane, path, rival: the member behind it, rival_priority, and for the
+--- caller to fill in: job, units, argument if it was read}
+---@return boolean? is_more if the search was cut short
 function M.first(index, name)
   return first_of(index, name, "")
 end
 
---- What stands in the index behind a lane of no group.
----@param place table as M.first gave it
----@return number? priority nil when nothing does
+--- The next entry behind a lane without groups.
+---@param place table as returned by M.first
+---@return number? priority nil if there is none
 ---@return string? id a lower bound
 ---@return string? lane
 function M.rival(place)
@@ -191,13 +190,13 @@ function M.rival(place)
   end
 end
 
---- Texts have weights, and numbers by their text.
+--- The weight of a value: of a text, or of a number's text.
 local function weight_of(name, level, value)
   local weight = value:find("^[sidh]") and call("HGET", keys.WEIGHTS .. name, level .. value:sub(2))
   return tonumber(weight or 1)
 end
 
---- A job of this lane starts: its groups have had their turn.
+--- Counts a turn of this lane's groups, of which a job starts.
 ---@param groups string[] values
 function M.serve(queue, place, groups)
   local path, priority, name = place.path, place.priority, queue[queues.NAME]
@@ -207,12 +206,12 @@ function M.serve(queue, place, groups)
     local group = path:sub(last - job_units.DIGEST + 1, last)
     local start = start_of(turns, group)
     call("ZADD", turns, start, "clock", start + 1 / weight_of(name, level, groups[level]), group)
-    -- Who is behind the clock starts at the clock.
+    -- A group behind the clock starts at the clock.
     call("ZREMRANGEBYSCORE", turns, "-inf", "(" .. string.format("%.17g", start))
     call("EXPIRE", turns, FORGET_TURNS_S)
   end
   if path ~= "" then
-    -- What comes next may have a lesser id than what came now.
+    -- The next job may have a smaller id than this one.
     queues.note_head(queue, priority, queues.LEAST_ID)
   end
 end
@@ -224,8 +223,8 @@ function M.least_priority(queue)
 end
 
 --- How many jobs the lanes of an index have.
----@param counted table is filled: {lanes, jobs, first: digest of the first lane or false, digest -> true}
----@param most number of entries that are looked at
+---@param counted table to fill: {lanes, jobs, first: digest of the first lane or false, digest -> true}
+---@param most number of entries to read
 ---@return number left of them
 function M.count(index, path, most, counted)
   for _, member in ipairs(call("ZRANGE", M.node(index, path), 0, most - 1)) do
@@ -236,13 +235,13 @@ function M.count(index, path, most, counted)
     local digest = member:sub(24)
     local is_group = member:sub(23, 23) == GROUP
     local what = is_group and path .. digest or digest
-    if not counted[what] and is_group then -- it may stand at places of jobs that were first before
+    if not counted[what] and is_group then -- it may still have entries of former first jobs
       counted[what] = true
       most = M.count(index, what, most, counted)
     elseif not counted[what] then
       counted[what] = true
       local jobs = call("ZCARD", M.jobs_key(digest))
-      if jobs > 0 then -- what is empty stands there until somebody looks
+      if jobs > 0 then -- empty lanes keep their entry until it is read
         counted.lanes, counted.jobs, counted.first = counted.lanes + 1, counted.jobs + jobs, counted.first or digest
       end
     end
@@ -252,7 +251,7 @@ end
 
 --- The path of the groups of these values.
 ---@return string
----@param generation string|number other groups for the same values, after a change of what they are made by
+---@param generation string|number distinguishes groups of the same values after a change of levels
 function M.path_of(queue_name, generation, values)
   local path, before = "", queue_name .. "\0" .. generation
   for _, value in ipairs(values) do

@@ -1,5 +1,5 @@
 ---@lazy
--- The best job of a queue that has lanes, or whose waiting jobs have to be looked at anew.
+-- The best job of a queue that has lanes, or whose waiting jobs must be placed again.
 local meta = require "jqlua.base.meta"
 local attempts = require "jqlua.life.attempts"
 local budget = require "jqlua.job.budget"
@@ -24,19 +24,19 @@ local M = {}
 local call = redis.call
 
 local STEPS = 100
--- Plain jobs that are looked at anew in one go.
+-- Plain jobs that are placed again at a time.
 local PAGE = 8
--- Notes in loaded.lookups that a head was read.
+-- Marks in loaded.lookups that a head was read.
 local LOOKED = ""
 
-local function moved(job, queue)
+local function place_again(job, queue)
   local is_moved = placement.review(job, queue)
   batch.flush()
   return is_moved
 end
 
---- Whether another lane may come before the head of one whose entry is of a job that went away.
----@param place table of the lane, as lane_index.first gave it
+--- Whether another lane may come before a lane whose entry is of a job that left.
+---@param place table of the lane, as returned by lane_index.first
 ---@param entries table[] of units of the head, fetched
 local function is_overtaken(place, priority, id, entries)
   if place.path ~= "" or priority ~= place.priority or parking.holds_any(entries) then
@@ -46,14 +46,14 @@ local function is_overtaken(place, priority, id, entries)
   return rival_lane and (rival_lane == place.lane or lane_index.is_before(rival_priority, rival_id, priority, id))
 end
 
---- Puts the entry of a lane where its head is. What was cancelled may have been all that held others back.
+--- Moves a lane's entry to the position of its head, and sends parked lanes that it may have held back.
 local function move_entry(queue, index, place, job, entries)
   lane_index.remove(index, queue[queues.NAME], place)
   lane_index.add(queue, job[jobs.PRIORITY], job[jobs.ID], place.lane .. place.path)
   parking.pass_on(queue, entries)
 end
 
---- Reads the head of a lane: the first that a call looks at, which is likely to start, with its argument.
+--- Reads the head of a lane: the first one in a call, which is likely to start, with its argument.
 local function read_head(place, id)
   if loaded.lookups[LOOKED] then
     return jobs.read(id)
@@ -64,9 +64,9 @@ local function read_head(place, id)
   return jobs.from_record(id, raws[1])
 end
 
---- The best lane of a queue whose head may start now. Those that may not are parked on the way.
----@return table? place as lane_index.first gives it, with job and units
----@return boolean? is_more when the looks allowed were used up
+--- The best lane of a queue whose head may start now. Parks those that may not on the way.
+---@return table? place as of lane_index.first, with job and units
+---@return boolean? is_more if the search was cut short
 local function best_lane(queue, is_settled)
   local name = queue[queues.NAME]
   local index = lane_index.of_queue(name)
@@ -93,7 +93,7 @@ local function best_lane(queue, is_settled)
       failure.expire(job)
       batch.flush()
       budget.pay(budget.of_job(job))
-    elseif is_settled or not moved(job, queue) then
+    elseif is_settled or not place_again(job, queue) then
       local lacking = room.lacking(entries)
       if not lacking then
         place.id, place.job, place.units = id, job, units
@@ -131,9 +131,9 @@ local function head_of(queue, place, priority, id)
   end
 end
 
---- The best job of a queue in which jobs may stand where they do not belong: as few of them as will do are looked at.
+--- The best job of a queue with jobs that may have to be placed again: it places as few as possible.
 ---@return table? head
----@return boolean? is_more when the looks allowed were used up
+---@return boolean? is_more if the search was cut short
 local function best_unsettled(queue)
   while true do
     local place, is_more = best_lane(queue, false)
@@ -153,8 +153,7 @@ local function best_unsettled(queue)
   end
 end
 
---- Whether, after another step, changes are still to be carried out, or keys whose time has come have not sent their
---- lanes yet.
+--- After another step: whether changes are still pending, or keys that opened have not sent their lanes yet.
 ---@return boolean
 function M.is_behind()
   local state = meta.state
@@ -164,7 +163,7 @@ function M.is_behind()
   return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, parking.sweep(STEPS))
 end
 
---- Whether the best job of a queue is found without sending what the call did before.
+--- Whether the best job of a queue can be found without flushing the call's writes.
 ---@return boolean
 function M.sees_all(queue)
   return meta.state[meta.PENDING] == 0 and queue[queues.VERSION] >= meta.state[meta.ADDED]
@@ -197,8 +196,8 @@ function M.best(queue)
   return head_of(queue, place, priority, id)
 end
 
---- The best job that may start and is accepted, among the first of each set of a queue that has lanes, whose best is
---- not accepted. Groups of a fair queue are not asked whose turn it is.
+--- The best job that may start and is accepted, among the first of each set of a queue with lanes whose best job is not
+--- accepted. Ignores the turns of groups in a fair queue.
 ---@param accepts fun(of: table?): boolean
 ---@return table? head
 function M.find(queue, most, accepts)
@@ -214,7 +213,7 @@ function M.find(queue, most, accepts)
       end
       if accepts(job) then
         if not is_settled then
-          moved(job, queue)
+          place_again(job, queue)
         end
         local units = job_units.of(job)
         local lacking
@@ -238,7 +237,7 @@ function M.find(queue, most, accepts)
   return best
 end
 
---- Whether a head that was found may still start.
+--- Whether a head found before may still start.
 ---@param head table of a lane
 ---@return boolean
 function M.may_start(head)

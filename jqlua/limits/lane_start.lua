@@ -1,5 +1,5 @@
--- Heads that were found leave where they wait: those of lanes take their units, and what stands behind them may start
--- next.
+-- Starts the jobs that were found: removes them from where they wait, takes units for those in lanes, and lets the next
+-- ones follow.
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
@@ -21,11 +21,11 @@ local M = {}
 
 local call = redis.call
 
--- Jobs of a lane that start in one go.
+-- Jobs of a lane that start at a time.
 local MOST_AT_ONCE = 100
 
 ---@cold
---- A lower bound of what comes behind the jobs of a head's lane: plain jobs, other lanes, other queues.
+--- A lower bound of what follows the jobs of a head's lane: plain jobs, other lanes, other queues.
 ---@return number priority
 ---@return string id
 local function bound_of(head)
@@ -68,7 +68,7 @@ local function followers(head, most)
 end
 
 ---@cold
---- A job of a lane takes its units, and is none of those that wait any more.
+--- Takes a job's units and removes it from the waiting ones of its lane.
 local function start(queue, job, units)
   budget.pay(budget.of_job(job))
   batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
@@ -79,7 +79,7 @@ local function start(queue, job, units)
 end
 
 ---@cold
---- A lane's groups have had their turn.
+--- Counts a turn of a lane's groups.
 local function take_turn(queue, place)
   local name = queue[queues.NAME]
   lane_index.remove(lane_index.of_queue(name), name, place)
@@ -99,7 +99,7 @@ local function start_lane(head, most)
   local units = place.units
   local entries = units[job_units.ENTRIES]
   local started, ids = { place.job }, { place.id }
-  -- Lanes that keys hold, and groups that have their turn, have to be looked at behind each start.
+  -- Lanes that keys hold, and turns of groups, require a new choice after each start.
   local behind = most > 1 and head.bound_id and place.path == "" and not parking.holds_any(entries)
     and placement.is_settled(queue) and followers(head, most - 1) or {}
   start(queue, place.job, units)
@@ -124,7 +124,7 @@ local function start_lane(head, most)
 end
 
 ---@cold
---- Takes a head out of where it waits, and of a lane as many behind it as come before all others.
+--- Takes a head from where it waits, and from a lane as many behind it as come before all others.
 ---@param most number
 ---@return table[] jobs
 function M.take(head, most)

@@ -1,6 +1,6 @@
 ---@lazy
--- Lanes: sets of a queue's jobs that are held or free together. Beside the set of its state (w) a job that waits in a
--- lane stands in the lane's own, so that only heads of lanes need a look.
+-- Lanes: sets of a queue's jobs that are held or free together. A job that waits in a lane is in the lane's set as well
+-- as in that of its state (w), so that only heads of lanes need reading.
 local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local keyrecord = require "jqlua.limits.keyrecord"
@@ -32,12 +32,12 @@ function M.head(lane)
   return known[1], known[2]
 end
 
---- A job comes to wait in its lane.
+--- Adds a job to its lane.
 function M.join(queue, job)
   local units = job_units.of(job)
   local lane, id, priority = units[job_units.LANE], job[jobs.ID], job[jobs.PRIORITY]
   if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
-    due.move_timer() -- what holds the lane may be over, and nobody came
+    due.move_timer() -- the lane may have been freed without a call
   end
   local head_priority, head_id = M.head(lane)
   batch.add(keys.LANE .. lane, priority, id)
@@ -50,8 +50,8 @@ function M.join(queue, job)
   end
 end
 
---- A job leaves its lane, other than to start. If it was the last, nobody will look at the lane again: what its keys
---- have room for is for others. In a fair queue, others of its group may be looked at before.
+--- Removes a job from its lane, other than to start it. If it was the last, the lane is not read again, and its keys'
+--- room is for other lanes. In a fair queue, others of its group may be checked before.
 function M.leave(queue, job)
   local units = job_units.of(job)
   local lane, path, id = units[job_units.LANE], units[job_units.PATH], job[jobs.ID]

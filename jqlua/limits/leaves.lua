@@ -1,11 +1,9 @@
 ---@lazy
--- Conditions in the form they are tested in: leaves of a program (jqlua/limits/condition.lua). Here is also found
--- out what
--- nothing can fulfil.
+-- Compiles conditions to leaves of a program (jqlua/limits/condition.lua), and detects those that nothing can fulfil.
 --
--- `said` is what a condition says: `kind` of its subject, `is_always_there`, `path` (of an argument, compiled; else
+-- A `leaf` is a parsed condition: `kind` of its subject, `is_always_there`, `path` (of an argument, compiled; else
 -- false), and from its operators `operators` (codes and scalars in turn), `list` (of `in`), `exists`, and for tags
--- `unwanted` (of `ne`, which is about all of them, where the others are about one).
+-- `unwanted` (of `ne`, which applies to all tags, while the others apply to one).
 local check = require "jqlua.base.check"
 local condition = require "jqlua.limits.condition"
 local ordering = require "jqlua.values.ordering"
@@ -15,11 +13,11 @@ local M = {}
 local LEAST_PRIORITY = -2147483648
 local MOST_PRIORITY = 2147483647
 
---- What a scalar of a condition must be.
+--- Checks a scalar of a condition.
 ---@param kind number of the subject
 ---@param use string equal (also one of several), unequal, bound, glob
 ---@param scalar number|string|nil
----@return string? expected nil when the scalar will do
+---@return string? expected nil if the scalar is valid
 function M.expected(kind, use, scalar)
   local is_text = ordering.is_text(scalar)
   local number = ordering.to_number(scalar)

@@ -1,5 +1,5 @@
 ---@lazy
--- Limits: the part of a constraint that every start needs, and how many jobs have a unit of it.
+-- Limits: the part of a constraint that every start needs, with the count of its units in use.
 --
 -- In a script limits are a list of the fields below.
 local batch = require "jqlua.base.batch"
@@ -20,7 +20,7 @@ local RECORD = 7 -- its Redis key
 local CHANGED = 8
 local FORMAT = ">dddBd"
 
---- As load, of a record that was read with others.
+--- Like load, from a record that was read with others.
 ---@param record string its Redis key
 ---@param raw string|false
 function M.decode(number, record, raw)
@@ -33,7 +33,7 @@ function M.decode(number, record, raw)
   return limit or nil
 end
 
----@return table? limit nil when there is no such constraint any more
+---@return table? limit nil if the constraint was removed
 function M.load(number)
   local limit = loaded.limits[number]
   if limit ~= nil then
@@ -43,7 +43,7 @@ function M.load(number)
   return M.decode(number, record, call("GET", record))
 end
 
---- Puts limits in force.
+--- Sets limits.
 function M.set(number, concurrency, rate, period_ms, is_smooth, running)
   loaded.limits[number] = {
     concurrency, rate, period_ms, is_smooth and 1 or 0, running, number,
@@ -51,20 +51,20 @@ function M.set(number, concurrency, rate, period_ms, is_smooth, running)
   }
 end
 
---- The constraint is gone.
+--- Removes the limits of a removed constraint.
 function M.delete(number)
   loaded.limits[number] = false
   call("UNLINK", keys.LIMIT .. string.format("%d", number))
 end
 
---- Counts jobs that have taken a unit, or given it back.
+--- Counts units taken or released.
 ---@param more number
 function M.count(limit, more)
   limit[M.RUNNING] = limit[M.RUNNING] + more
   limit[CHANGED] = true
 end
 
---- Has those that changed written at the next flush.
+--- Buffers those that changed for the next flush.
 function M.save_all()
   local writes = batch.writes
   for _, limit in next, loaded.limits do

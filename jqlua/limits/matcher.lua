@@ -1,9 +1,8 @@
 ---@lazy
 -- Which jobs a constraint is about: matchers, compiled once and tested at every enqueue.
 --
--- A compiled matcher is one flat list (jqlua/limits/condition.lua). That is cheap to unpack, and cmsgpack packs what
--- is nested
--- deeper than 16 as nil.
+-- A compiled matcher is one flat list (jqlua/limits/condition.lua). That is cheap to unpack, and cmsgpack packs what is
+-- nested deeper than 16 as nil.
 local condition = require "jqlua.limits.condition"
 local matcherspec = require "jqlua.limits.matcherspec"
 local jobpath = require "jqlua.values.jobpath"
@@ -17,7 +16,7 @@ M.value = jobpath.value
 M.amount = jobpath.amount
 
 --- The only values a name, queue or priority can have for the matcher to hold.
----@return string[]? texts nil when no condition at the top names them
+---@return string[]? texts nil if no condition at the top names them
 local function values_of(program, kind)
   local at = 1
   while at <= #program do
@@ -46,7 +45,7 @@ local function is_impossible(program, kind, fact)
   return values ~= nil
 end
 
---- Checks a matcher and brings it into the form that is kept.
+--- Checks and compiles a matcher.
 ---@param blob string MessagePack map
 ---@return table? program lists of texts, numbers and booleans: cmsgpack packs it as it is
 ---@return string? problem
@@ -59,13 +58,6 @@ function M.compile(blob)
     return nil, "INVALID match" .. matcherspec.CONTRADICTION
   end
   return program
-end
-
---- The names of the jobs that a matcher can hold for.
----@param program table a compiled matcher
----@return string[]? names nil when its condition on `name`, if there is one, leaves others too
-function M.names(program)
-  return values_of(program, condition.NAME)
 end
 
 return M

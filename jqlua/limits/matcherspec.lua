@@ -1,5 +1,5 @@
 ---@lazy
--- What a matcher says, checked. Errors point to the place that is wrong.
+-- Parses and checks matchers. Errors name the invalid place.
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"
 local condition = require "jqlua.limits.condition"
@@ -121,7 +121,7 @@ local function read_list(reader, kind, pos, place, with_patterns)
   return scalars, patterns
 end
 
---- Reads an operator's operand into what the condition says.
+--- Reads an operator's operand into the condition.
 ---@return string? problem
 local function read_operator(reader, leaf, name, pos, inside)
   local code = name == "eq" and condition.EQ or name == "ne" and condition.NE or name == "lt" and condition.LT
@@ -148,7 +148,7 @@ local function read_operator(reader, leaf, name, pos, inside)
     leaf.exists = text == "t"
     return text ~= "t" and text ~= "f" and refusal(inside, "true or false", reader.blob, pos) or nil
   else
-    -- They are too short to guess which one was meant.
+    -- They are too short for suggestions.
     return "INVALID " .. inside .. ": unknown operator, expected one of " .. OPERATORS
   end
 end
@@ -199,8 +199,8 @@ local function read_condition(reader, leaf, pos, place)
   return leaves.one_of(leaf, { scalar }, {})
 end
 
---- What a condition is about, from its key.
----@return table? said see jqlua/limits/leaves.lua
+--- The subject of a condition, from its key.
+---@return table? leaf see jqlua/limits/leaves.lua
 ---@return string? problem
 local function subject_of(key, place)
   local leaf = { kind = condition.ARGUMENT, is_always_there = true, path = false, operators = {} }
@@ -243,7 +243,7 @@ end
 
 -- Reading matchers ---------------------------------------------------------------------------------------------------
 
---- Puts nodes behind one another in a group; those that open the argument last.
+--- Joins nodes to a group; those that decode the argument come last.
 local function to_group(kind, nodes)
   local group = { kind, 0, is_costly = false }
   local size = 2

@@ -1,5 +1,5 @@
 ---@lazy
--- Lanes that a key holds while it is closed: they are parked on it, per queue, in order.
+-- Parks lanes on a key while it is closed, per queue, in order.
 --
 -- Always true: if a key is open and holds lanes of a queue, then the queue's index (module limits.lane_index) has a
 -- lane of this key that is no worse than they. So a key that opens sends its best lane of each queue, and a lane that
@@ -22,7 +22,7 @@ local M = {}
 
 local call = redis.call
 
--- So many keys are asked for more lanes when a job of a fair queue starts.
+-- So many keys send more lanes when a job of a fair queue starts.
 local MOST_SENT = 1000
 
 local HAS_UNIT = "!"
@@ -71,7 +71,7 @@ local function note_place(key, place)
   key[keyrecord.CHANGED] = true
 end
 
---- The best lane that a key holds in a place may start, as far as this key goes.
+--- Returns the best lane that a key holds in a place to its queue's index.
 local function send(key, place)
   local name = M.queue_of(place)
   local index = M.index(key[keyrecord.NAME], place)
@@ -79,12 +79,12 @@ local function send(key, place)
   repeat
     first, is_more = lane_index.first(index, name)
     if is_more or not budget.pay(budget.LOOK) then
-      return keyrecord.look_at(key, meta.state[meta.NOW_MS]) -- the next call goes on
+      return keyrecord.look_at(key, meta.state[meta.NOW_MS]) -- the next call continues
     elseif not first then
       return forget_place(key, place)
     end
     lane_index.remove(index, name, first)
-    -- Lanes that lost their last job while they were held are of no use.
+    -- Lanes may have lost their last job while they were held.
   until lane_index.has_jobs(first.lane)
   local queue = queues.load(name)
   lane_index.add(queue, first.priority, first.id, first.lane .. first.path)
@@ -108,7 +108,7 @@ local function send_to(key, limit, name)
   return is_sent
 end
 
---- A key may have opened: its best lane of each place comes back.
+--- After a key may have opened: sends its best lane of each place.
 function M.reopen(key)
   local places = key[keyrecord.PLACES]
   local limit = places[1] and limitrecord.load(key[keyrecord.OF])
@@ -122,8 +122,8 @@ function M.reopen(key)
   end
 end
 
---- A lane of these keys left its queue's index, or is worse than it was there: what they still have room for, the next
---- lanes may take.
+--- After a lane of these keys left its queue's index, or has a worse position there: if they have room, sends their
+--- next lanes.
 ---@param entries table[] of units, fetched
 ---@param except? table entry
 function M.pass_on(queue, entries, except)
@@ -136,8 +136,8 @@ function M.pass_on(queue, entries, except)
   end
 end
 
---- A group of a fair queue had its turn, so that all its lanes are worse than they were: what keys sent before may
---- not be their best lane any more.
+--- After a turn of a group in a fair queue, which makes all its lanes worse: keys may have better lanes than those that
+--- they sent.
 function M.send_more(queue)
   local name = queue[queues.NAME]
   for _, key_name in ipairs(call("SRANDMEMBER", keys.SENT .. name, MOST_SENT)) do
@@ -159,8 +159,8 @@ function M.holds_any(entries)
   return false
 end
 
---- Has a key that lacks room looked at when it opens, though no lane is parked there.
----@param entry table that has no room
+--- Schedules a check of a key without room for when it opens, although no lane is parked there.
+---@param entry table without room
 function M.note_opening(entry)
   local key = loaded.keys[entry[job_units.NAME]]
   if entry[job_units.IS_TAKEN] or not room.is_full(loaded.limits[entry[job_units.NUMBER]], key) then
@@ -168,9 +168,9 @@ function M.note_opening(entry)
   end
 end
 
---- A lane waits until a key opens.
----@param entry table that has no room
----@param lane table as lane_index.first gave it
+--- Parks a lane until a key opens.
+---@param entry table without room
+---@param lane table as returned by lane_index.first
 function M.park(queue, entry, lane)
   local key = loaded.keys[entry[job_units.NAME]]
   local name = queue[queues.NAME]
@@ -180,7 +180,7 @@ function M.park(queue, entry, lane)
   M.note_opening(entry)
 end
 
---- The limits of a constraint changed, or it is gone: a key is looked at again.
+--- Checks a key again after its constraint's limits changed or it was removed.
 function M.review(key)
   budget.pay(budget.STEP)
   keyrecord.note_closed(key, key[keyrecord.OPENS_MS])
@@ -189,7 +189,7 @@ function M.review(key)
   M.reopen(key)
 end
 
---- Closes a key until a moment, or opens it.
+--- Closes a key until then, or opens it.
 function M.hold(key, until_ms)
   keyrecord.note_closed(key, math.max(key[keyrecord.HOLD_MS], key[keyrecord.OPENS_MS]))
   key[keyrecord.HOLD_MS] = until_ms
@@ -200,25 +200,25 @@ function M.hold(key, until_ms)
   M.reopen(key)
 end
 
---- Looks at keys whose time has come.
----@return number moved
+--- Checks keys that are due.
+---@return number sent
 ---@return boolean is_behind whether there are more
 function M.sweep(most)
   local now = meta.state[meta.NOW_MS]
   local names = call("ZRANGEBYSCORE", keys.OPENING, "-inf", now, "LIMIT", 0, most)
-  local moved = 0
+  local sent = 0
   for _, name in ipairs(names) do
     call("ZREM", keys.OPENING, name)
     local key = keyrecord.load_named(name)
     key[keyrecord.TIMER_MS] = 0
     key[keyrecord.CHANGED] = true
     M.reopen(key)
-    moved = moved + 1
+    sent = sent + 1
     if not budget.pay(budget.STEP) then
       break
     end
   end
-  return moved, moved == most or moved < #names
+  return sent, sent == most or sent < #names
 end
 
 return M

@@ -1,9 +1,9 @@
 ---@lazy
 -- Where a job waits: in its queue's plain set, or, under constraints and in fair queues, in a lane.
 --
--- That is decided when a job becomes ready. When a constraint is added later, waiting jobs may stand where
--- they do not belong any more: so before one of them starts it is looked at anew, and in the background all of them
--- are, a step at a time. A queue's record has the version of the set of constraints under which all were.
+-- That is decided when a job becomes ready. After a constraint is added, waiting jobs may be in the wrong place: each
+-- is placed again before it starts, and all of them in the background, a step at a time. A queue's record has the
+-- version of the set of constraints under which all were placed.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -26,20 +26,20 @@ local M = {}
 
 local call = redis.call
 
--- Between steps in the background, so that they take a part of the time only.
+-- Pause between steps in the background, so that they take only part of the time.
 local WALK_EVERY_MS = 2
 local MOST_AT_ONCE = 10
 
---- By what a queue is shared.
+--- By what a queue is shared fairly.
 ---@return table fairness {l levels {b path, t path as given}, g of their own, for the groups}
 function M.fairness(queue)
   local raw = queues.has(queue, queues.FAIR) and call("GET", keys.FAIR .. queue[queues.NAME])
   return raw and cmsgpack.unpack(raw) or { l = {}, g = 0 }
 end
 
---- The entries, those of units that the job has as it has them. What it has and does not need any more, because
---- constraints changed, is of constraints that are gone.
----@param entries table[] not to be changed
+--- The entries, with those whose units the job has already marked as taken. Units that it has and no longer needs
+--- belong to removed constraints.
+---@param entries table[] read-only
 local function keep_taken(entries, before)
   local taken, kept = {}, {}
   for _, entry in ipairs(before[job_units.ENTRIES]) do
@@ -51,7 +51,7 @@ local function keep_taken(entries, before)
   return kept
 end
 
---- The units of a job that is to wait, as of now. It keeps what it has.
+--- The units of a job that is to wait, under the present constraints. It keeps those that it has.
 ---@param argument? string
 ---@param stores? boolean as of constraints.matching
 ---@return table units
@@ -79,7 +79,7 @@ function M.units(job, queue, argument, stores)
 end
 
 --- A lower bound of a queue's ready jobs.
----@return number? priority nil when there are none
+---@return number? priority nil if there are none
 ---@return string? id
 function M.least(queue)
   local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
@@ -91,7 +91,7 @@ function M.least(queue)
   return priority, id
 end
 
---- Finds the place of a job that is to wait; its units say which lane.
+--- Finds where a job waits; its units name the lane.
 ---@param argument? string
 ---@return string state
 function M.place(job, queue, argument)
@@ -108,7 +108,7 @@ function M.place(job, queue, argument)
   return job[jobs.UNITS] == "" and states.QUEUED or states.IN_LANE
 end
 
---- A queued job changed: it stands where it belongs from now on. The caller has the record written.
+--- Places a queued job again after a change; the caller saves the record.
 ---@param argument? string
 function M.relocate(job, priority, argument)
   local queue = queues.load(job[jobs.QUEUE])
@@ -120,8 +120,8 @@ function M.relocate(job, priority, argument)
   transition.move(job, M.place(job, queue, argument), priority, true)
 end
 
---- A job that did not wait for a worker does so from now on. The caller has the record written.
----@param is_popped? boolean whether it is out of its old set already
+--- Makes a job ready; the caller saves the record.
+---@param is_popped? boolean whether it was removed from its old set already
 function M.enter(job, is_popped)
   local queue = queues.load(job[jobs.QUEUE])
   if job[jobs.STATE] == states.RUNNING then
@@ -129,12 +129,12 @@ function M.enter(job, is_popped)
     taking.leave(job, true)
   end
   if job[jobs.ATTEMPT] > 0 then
-    job[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- what went before does not count as waiting
+    job[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- time before this does not count as waiting
   end
   transition.move(job, M.place(job, queue), job[jobs.PRIORITY], is_popped)
 end
 
---- Looks at a waiting job anew, and moves it if it belongs elsewhere; the caller has that flushed.
+--- Places a waiting job again; the caller flushes.
 ---@param argument? string
 ---@return boolean moved
 function M.review(job, queue, argument)
@@ -166,7 +166,7 @@ function M.review(job, queue, argument)
   return true
 end
 
---- Looks at members of a set anew.
+--- Places members of a set again.
 ---@param members string[] ids and scores
 ---@param stops boolean whether to stop at the first that stays
 ---@return string? id of that
@@ -189,7 +189,7 @@ function M.review_all(queue, members, stops)
   return id
 end
 
---- Whether a constraint that was added since the queue was looked at may match jobs that wait in it.
+--- Whether a constraint added since the queue's jobs were placed may match waiting ones.
 local function may_concern(queue)
   local name = queue[queues.NAME]
   if not queues.has(queue, queues.MIXED) then
@@ -221,7 +221,7 @@ local function settle(queue, version)
   end
 end
 
---- Whether all jobs that wait in a queue stand where they belong. If not, it is seen to that they will.
+--- Whether all waiting jobs of a queue are in the right place. If not, schedules placing them.
 ---@return boolean
 function M.is_settled(queue)
   if queue[queues.VERSION] >= meta.state[meta.ADDED] and not queues.has(queue, queues.UNSORTED) then
@@ -238,7 +238,7 @@ function M.is_settled(queue)
   return false
 end
 
---- A job is to come to a queue.
+--- Prepares a queue for a new job.
 function M.admit(new, queue)
   if new[jobs.NAME] ~= new[jobs.QUEUE] then
     queues.set(queue, queues.MIXED)
@@ -248,9 +248,9 @@ function M.admit(new, queue)
   end
 end
 
---- Looks at some more of a queue's waiting jobs.
+--- Places some more of a queue's waiting jobs again.
 ---@param most? number
----@return number looked at
+---@return number count of jobs placed
 function M.walk(queue, most)
   most = math.min(most or MOST_AT_ONCE, MOST_AT_ONCE)
   local raw = call("GET", keys.WALK .. queue[queues.NAME])
@@ -259,7 +259,7 @@ function M.walk(queue, most)
   end
   local at = cmsgpack.unpack(raw)
   if at.v ~= meta.state[meta.VERSION] then
-    at = { v = meta.state[meta.VERSION], s = states.QUEUED } -- once more, from the beginning
+    at = { v = meta.state[meta.VERSION], s = states.QUEUED } -- again from the beginning
   end
   local key = queues.key(queue, at.s)
   local from = at.i and rank.behind(key, at.p, at.i) or 0

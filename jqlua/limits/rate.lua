@@ -1,6 +1,6 @@
 ---@lazy
--- Rates. An exact one counts the starts in the period that ends now: they are remembered with date and cost as far as
--- they are in it. A smooth one has a moment for the next start.
+-- Rates. An exact one counts the starts in the period that ends now, which are stored with date and cost. A smooth one
+-- stores the time of the next start.
 local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
 local limitrecord = require "jqlua.limits.limitrecord"
@@ -22,21 +22,21 @@ function M.is_smooth(limit)
   return limit[limitrecord.SMOOTH] == 1
 end
 
---- What a start of that cost counts.
+--- The cost that counts for a start.
 ---@param cost number
 function M.cost(limit, cost)
   return math.min(cost, limit[limitrecord.RATE])
 end
 
---- When a start is dated. If the clock went back: like the last.
+--- The date of a start: that of the last if the clock went back.
 local function date(key)
   return math.max(meta.state[meta.NOW_MS], key[keyrecord.LAST_MS])
 end
 
---- When a key has room for a start of that cost under an exact rate, as far as is known: never too late. This reads.
----@return number opens_ms 0 when it has room now
----@return number old how many of the starts that are remembered have left the window
----@return number freed what they cost
+--- A lower bound of when a key has room for a start of that cost under an exact rate. Reads.
+---@return number opens_ms 0 if it has room now
+---@return number old how many of the stored starts have left the window
+---@return number freed their cost
 local function window_opens(limit, key, cost)
   local now = date(key)
   local enough = EPSILON * limit[limitrecord.RATE]
@@ -64,12 +64,12 @@ local function window_opens(limit, key, cost)
     if #starts < PAGE then
       return 0, old, key[keyrecord.USED]
     elseif seen >= MOST_AHEAD and leaves_ms > now then
-      return leaves_ms, old, freed -- another look then
+      return leaves_ms, old, freed -- check again then
     end
   end
 end
 
---- When a key has room for an entry; old starts are forgotten.
+--- When a key has room for an entry; drops old starts.
 ---@return number opens_ms
 local function opens(limit, key, entry)
   if M.is_smooth(limit) then
@@ -82,7 +82,7 @@ local function opens(limit, key, entry)
     end
     key[keyrecord.USED] = key[keyrecord.USED] - freed
     keyrecord.note_closed(key, key[keyrecord.OPENS_MS])
-    key[keyrecord.OPENS_MS] = 0 -- it was said of those that have left
+    key[keyrecord.OPENS_MS] = 0 -- it was set by starts that have left
     key[keyrecord.CHANGED] = true
   end
   return opens_ms
@@ -100,8 +100,8 @@ function M.has_room(limit, key, entry)
   return false
 end
 
---- Until when a key is closed for lack of room that was noted.
----@return number closed_ms 0 when it is open
+--- Until when a key is recorded as closed for lack of room.
+---@return number closed_ms 0 if open
 function M.closed_until(key)
   local opens_ms = key[keyrecord.OPENS_MS]
   return opens_ms > key[keyrecord.LAST_MS] and opens_ms or 0
@@ -131,8 +131,8 @@ function M.remembers_until(limit, key)
   return M.is_smooth(limit) and math.ceil(key[keyrecord.USED]) or last_ms + limit[limitrecord.PERIOD_MS]
 end
 
---- When a start of that cost would have room, for those who only read.
----@return number opens_ms 0 when it has
+--- When a start of that cost would have room, without changes.
+---@return number opens_ms 0 if it has room now
 function M.outlook(limit, key, cost)
   local opens_ms = key[keyrecord.OPENS_MS]
   if M.is_smooth(limit) then

@@ -1,7 +1,6 @@
 ---@lazy
--- Changes of constraints, carried out in steps as far as a call's budget goes. Until they are done, nothing starts in
--- queues that have lanes.
--- Each is noted by its kind and the constraint's number, with how far it is carried out.
+-- Rolls out changes of constraints, in steps as far as a call's budget goes. Until they are done, nothing starts in
+-- queues with lanes. Each is recorded by its kind and the constraint's number, with how far it is.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -25,14 +24,14 @@ local call = redis.call
 local PAGE = 50
 
 -- Kinds of changes.
-M.ADDED = "a" -- a new constraint: jobs that run and match take their units. At: queue, and (score, id) in it
-M.LIMITED = "r" -- new limits, or none any more: its keys are looked at again. At: the last value
+M.ADDED = "a" -- a new constraint: running jobs that match take units. Position: queue, and (score, id) in it
+M.LIMITED = "r" -- limits changed or removed: its keys are checked again. Position: the last value
 
 local function name_of(kind, number)
   return kind .. string.format("%d", number)
 end
 
---- Notes a change that is to be carried out.
+--- Records a change to roll out.
 ---@param kind string M.ADDED or M.LIMITED
 function M.note(kind, number)
   call("HSET", keys.CHANGES, name_of(kind, number), "")
@@ -45,12 +44,12 @@ local function parse(change)
   return change:sub(1, 1), tonumber(change:sub(2))
 end
 
---- Whether a change is not yet carried out.
+--- Whether a change is not yet rolled out.
 function M.is_noted(kind, number)
   return call("HEXISTS", keys.CHANGES, name_of(kind, number)) == 1
 end
 
---- A running job that matches takes its unit.
+--- Takes a unit for a running job that matches.
 local function adopt_job(definition, id)
   local job = jobs.read(id)
   if not job then
@@ -74,8 +73,8 @@ local function adopt_job(definition, id)
   jobs.save(job)
 end
 
---- A job leaves off running for the time being, perhaps before it was counted: what it keeps until it ends for good it
---- takes now.
+--- For a job that stops running but will run again, perhaps not counted yet: takes the units that it keeps until it
+--- ends for good.
 function M.catch_up(job)
   if meta.state[meta.PENDING] == 0 then
     return
@@ -89,8 +88,8 @@ function M.catch_up(job)
   end
 end
 
---- Goes on through the jobs that run, in order of queue.
----@return string? at nil when it is done
+--- Continues through the running jobs, in order of queue.
+---@return string? at nil when done
 local function adopt(number, at)
   local definition = constraints.load_number(number)
   if not definition then
@@ -124,8 +123,8 @@ local function adopt(number, at)
   return cmsgpack.pack(place)
 end
 
---- Goes on through the keys of a constraint.
----@return string? at nil when it is done
+--- Continues through the keys of a constraint.
+---@return string? at nil when done
 local function review(number, at)
   while budget.pay(budget.LOOK) do
     local from = at == "" and "-" or "(" .. at:sub(2)
@@ -144,8 +143,8 @@ local function review(number, at)
   return at
 end
 
---- Carries out some more of what is pending.
----@return boolean done whether nothing is left
+--- Carries out some more of the pending changes.
+---@return boolean done whether none is left
 function M.carry_out()
   while budget.pay(budget.LOOK) do
     local change, at
@@ -174,7 +173,7 @@ function M.carry_out()
     end
     batch.flush()
   end
-  -- Who sleeps is woken for the rest: jobs may be ready then.
+  -- A sleeper is woken for the rest: jobs may be ready then.
   due.note(due.CONSTRAINTS, due.AT_ONCE)
   return false
 end

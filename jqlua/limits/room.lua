@@ -1,8 +1,8 @@
 ---@lazy
 -- Whether keys of constraints have room.
 --
--- A key is closed while as many of its jobs run as may, or until a moment: because it was put on hold, or because
--- the rate has no room for the job that was looked at last.
+-- A key is closed while its jobs use all its concurrency, or until a time: because it was put on hold, or because the
+-- rate has no room for the job that was checked last.
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
 local meta = require "jqlua.base.meta"
@@ -12,18 +12,18 @@ local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
---- Whether as many jobs run as may.
+--- Whether running jobs use all the concurrency.
 function M.is_full(limit, key)
   local most = limit[limitrecord.CONCURRENCY]
   return most ~= 0 and key[keyrecord.IN_USE] >= most
 end
 
---- Until when a key is closed, other than by jobs that run.
+--- Until when a key is closed, other than by running jobs.
 function M.closed_until(key)
   return math.max(key[keyrecord.HOLD_MS], rate.closed_until(key))
 end
 
---- Whether a key is open, as far as that does not depend on what the start costs.
+--- Whether a key is open, apart from what a start costs.
 ---@param limit table|false|nil
 ---@param has_unit boolean whether the job has its unit already
 function M.is_open(limit, key, has_unit)
@@ -34,7 +34,7 @@ function M.is_open(limit, key, has_unit)
   return now >= key[keyrecord.HOLD_MS] and now >= rate.closed_until(key) and (has_unit or not M.is_full(limit, key))
 end
 
---- The first entry that has no room.
+--- The first entry without room.
 ---@param entries table[] of units, fetched
 ---@return table? entry
 function M.lacking(entries)
@@ -53,15 +53,15 @@ function M.lacking(entries)
   end
 end
 
---- The moment a key opens, where that is known, for those who only read.
----@param cost number of the start that is asked about
+--- When a key opens, if known, without changes.
+---@param cost number of the start in question
 ---@return number? opens_ms
 function M.opens_at(limit, key, cost)
   local opens_ms = math.max(rate.outlook(limit, key, cost), key[keyrecord.HOLD_MS])
   return opens_ms > meta.state[meta.NOW_MS] and opens_ms or nil
 end
 
---- A key that nothing uses any more is forgotten, as soon as its starts do not count any more.
+--- Writes a key, or removes it if it is unused and its starts no longer count.
 local function save(key)
   local limit = limitrecord.load(key[keyrecord.OF])
   if not key[keyrecord.PLACES][1] and (not limit or key[keyrecord.IN_USE] == 0) then
@@ -74,7 +74,7 @@ local function save(key)
   keyrecord.save(key)
 end
 
---- Has the keys and limits that changed written at the next flush.
+--- Buffers the keys and limits that changed for the next flush.
 function M.save_all()
   for _, key in next, loaded.keys do
     if key[keyrecord.CHANGED] then

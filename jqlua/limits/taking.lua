@@ -1,5 +1,5 @@
 ---@lazy
--- Units of keys are taken when a job starts, and come back when it leaves off running.
+-- Takes units of keys when a job starts, and releases them when it stops running.
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
 local meta = require "jqlua.base.meta"
@@ -15,8 +15,8 @@ local function count(limit, entry, more)
   keyrecord.count(loaded.keys[entry[job_units.NAME]], more)
 end
 
---- Takes one unit without asking for room.
----@return table entry with its unit, unless the constraint is gone
+--- Takes one unit without checking for room.
+---@return table entry with its unit, unless the constraint was removed
 function M.occupy(entry)
   local limit = limitrecord.load(entry[job_units.NUMBER])
   if not limit or entry[job_units.IS_TAKEN] then
@@ -27,8 +27,8 @@ function M.occupy(entry)
   return job_units.with(entry, true)
 end
 
---- A job starts: takes a unit of each of its keys.
----@param units table units, fetched, all with room
+--- Takes a unit of each of a starting job's keys.
+---@param units table fetched, all with room
 function M.take(job, units)
   local entries, is_whole = units[job_units.ENTRIES], true
   for i = 1, #entries do
@@ -55,7 +55,7 @@ function M.take(job, units)
   job_units.put(job, job_units.replaced(units, taken))
 end
 
---- A unit that a job has comes back.
+--- Releases one unit of a job.
 local function give_back(entry)
   local limit = loaded.limits[entry[job_units.NUMBER]]
   if limit then
@@ -68,7 +68,7 @@ local function give_back(entry)
   end
 end
 
---- A job has ended: all its units come back.
+--- Releases all units of an ended job.
 ---@param units table
 function M.give_back(units)
   local entries = units[job_units.ENTRIES]
@@ -80,8 +80,8 @@ function M.give_back(units)
   end
 end
 
---- A job leaves: gives its units back.
----@param keeps boolean whether it keeps those of strict order: it will run again
+--- Releases the units of a job that stops running.
+---@param keeps boolean whether it keeps those of strict order, since it will run again
 function M.leave(job, keeps)
   local units = job_units.of(job)
   if not units then

@@ -1,5 +1,5 @@
 ---@lazy
--- What is said of a job's dependencies after it was enqueued, checked.
+-- Parses and checks changes of a job's dependencies.
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local dependents = require "jqlua.links.dependents"
@@ -40,7 +40,7 @@ function M.check(spec)
   end
 end
 
---- The ids a job depends on when this is done, in order.
+--- The ids a job depends on after the change, in order.
 ---@return string[]
 local function resulting(options, spec)
   local gone, known, all = {}, {}, {}
@@ -94,7 +94,7 @@ function M.read(spec)
   return job, added
 end
 
---- Has the job's record say what it depends on.
+--- Stores the dependencies in the job's record.
 function M.note(job, spec)
   local options = jobs.copy_options(job)
   local all = resulting(options, spec)

@@ -1,5 +1,5 @@
 ---@lazy
--- Jobs that wait for others: how they come to wait, and what becomes of them.
+-- Jobs that wait for other jobs: when they wait, and what follows.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -17,8 +17,8 @@ local M = {}
 
 local call = redis.call
 
---- Whether a job that depends on another has to wait for it. One that failed keeps who would wait, and fails who would
---- fail, as if it had ended now.
+--- Whether a job that depends on another has to wait for it. A dependency that failed already counts like one that
+--- fails now.
 ---@param if_failed? string
 ---@return boolean waits
 function M.must_wait(other_id, if_failed)
@@ -32,7 +32,7 @@ function M.must_wait(other_id, if_failed)
   return true
 end
 
---- A job waits for others from now on. If one failed already, the next sweep sees to it.
+--- Makes a job wait for others. If one failed already, the next sweep handles it.
 ---@param others string[] ids
 function M.link_all(id, others)
   links.join(id, others)
@@ -45,8 +45,8 @@ function M.link_all(id, others)
   end
 end
 
---- A job has nobody to wait for any more: it is queued, or scheduled if its time is still to come. One that is for when
---- another failed is not needed: where one did, it is not `only` any more.
+--- Ends the wait of a job: it is queued, or scheduled if its time is still to come. With if_failed `only` it is
+--- skipped; if a dependency failed, it no longer has `only`.
 function M.free(job)
   local now = meta.state[meta.NOW_MS]
   local options = jobs.copy_options(job)
@@ -66,7 +66,7 @@ function M.free(job)
   jobs.save(job)
 end
 
---- A job on which another depends failed: if that is what the other is for, it runs when the rest has ended.
+--- After a dependency failed: with if_failed `only` the job runs when the rest has ended.
 ---@return string if_failed
 local function policy_of(job)
   local options = jobs.copy_options(job)
@@ -78,7 +78,7 @@ local function policy_of(job)
   return options.if_failed or "wait"
 end
 
---- What the end of one job means for another.
+--- Applies the end of a job to a dependent.
 local function settle(job, id, how)
   local policy = how == states.DONE and "run" or how ~= links.ALL_CANCELLED and policy_of(job)
   if how == links.ALL_CANCELLED then
@@ -95,8 +95,8 @@ local function settle(job, id, how)
   end
 end
 
---- Goes through those that waited for a job.
----@param name string how it ended, its id, and the last that was looked at, if any
+--- Handles the dependents of an ended job.
+---@param name string how it ended, its id, and the last one handled, if any
 ---@return number count
 function M.sweep(name, limit)
   local how, id, last = name:match("^(%l)(%x+):?(%x*)$")
@@ -111,7 +111,7 @@ function M.sweep(name, limit)
       links.cut(dependent, id)
     end
     looked = looked + 1
-    -- One that waits for more only lost a link, however much it carries.
+    -- A job that waits for more only loses a link, however much it carries.
     local waits = not job or job[jobs.STATE] == states.BLOCKED
     if not budget.pay(waits and budget.STEP or budget.of_job(job)) then
       break
@@ -129,14 +129,14 @@ end
 ---@param job table queued, scheduled or blocked
 ---@param added string[] ids of jobs it is to wait for
 ---@param removed string[] ids
----@param has_new_policy boolean whether another if_failed holds from now on
+---@param has_new_policy boolean whether if_failed changes
 function M.change(job, added, removed, has_new_policy)
   local id = job[jobs.ID]
   if has_new_policy then
-    -- Those that failed before have to be looked at under it.
+    -- Dependencies that failed before are handled by the new one.
     for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, -1)) do
       local other = jobs.read(other_id)
-      -- One whose record is gone was not done, or it would not be waited for.
+      -- A dependency without a record was not done, or it would not be waited for.
       local state = other and other[jobs.STATE] or states.ERROR
       if state == states.ERROR or state == states.CANCELLED then
         due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
@@ -149,7 +149,7 @@ function M.change(job, added, removed, has_new_policy)
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
   if waits and job[jobs.STATE] ~= states.BLOCKED then
-    -- It is ready when it is free, or at the moment it is scheduled for. One that is queued has that behind it.
+    -- It is ready when its dependencies end, or at its scheduled time; a queued job was ready already.
     local options = jobs.copy_options(job)
     options.ready_ms = job[jobs.STATE] == states.SCHEDULED
       and tonumber(call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), states.SCHEDULED), id)) or nil

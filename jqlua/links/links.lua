@@ -1,7 +1,7 @@
 ---@lazy
--- Who waits for whom. A blocked job has the set of those it still waits for, each of these the set of those that
--- wait for it. When a job ends, its dependents are due for a look (kind "d" .. how it ended .. id), so that any number
--- of them is unblocked in steps, by whoever sweeps.
+-- Which jobs wait for which. A blocked job has the set of jobs it still waits for, each of these the set of jobs that
+-- wait for it. When a job ends, its dependents become due (kind "d" .. how it ended .. id), so that any number of them
+-- is unblocked in steps, by sweeps.
 --
 -- How it ended: d done or skipped, e error, c cancelled, a cancelled with all its dependents (which comes before the
 -- others).
@@ -18,10 +18,10 @@ local call = redis.call
 local MOST_NAMED = 10
 local CHUNK = 1000
 
-M.ALL_CANCELLED = "a" -- how a job ended whose dependents go with it
-M.tree = {} -- [1]: what this call cancels takes its dependents along
+M.ALL_CANCELLED = "a" -- the end of a job that is cancelled with its dependents
+M.tree = {} -- [1]: jobs that this call cancels are cancelled with their dependents
 
---- A job comes to wait for others, which have not ended.
+--- Links a job to others that it waits for, which have not ended.
 ---@param others string[] ids
 function M.join(id, others)
   for first = 1, #others, CHUNK do
@@ -34,21 +34,21 @@ function M.join(id, others)
   for _, other_id in ipairs(others) do
     call("ZADD", keys.DEPENDENTS .. other_id, 0, id)
     local other = jobs.read(other_id)
-    if other then -- else its record is gone
+    if other then -- nil: its record was removed
       awaited.note(other)
     end
   end
 end
 
---- A job does not wait for another any more.
----@return boolean free whether it waits for none
+--- Removes a link.
+---@return boolean free whether the job waits for no other
 function M.cut(id, other_id)
   call("ZREM", keys.WAITS_FOR .. id, other_id)
   call("ZREM", keys.DEPENDENTS .. other_id, id)
   return call("EXISTS", keys.WAITS_FOR .. id) == 0
 end
 
---- A blocked job becomes something else.
+--- Removes all links of a job that leaves state blocked.
 function M.leave(id)
   for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, -1)) do
     call("ZREM", keys.DEPENDENTS .. other_id, id)
@@ -56,7 +56,7 @@ function M.leave(id)
   call("DEL", keys.WAITS_FOR .. id)
 end
 
---- A job ended that others may wait for.
+--- Makes the dependents of an ended job due.
 ---@param to string its state
 function M.note_end(id, to)
   if call("EXISTS", keys.DEPENDENTS .. id) == 1 then
@@ -66,7 +66,7 @@ function M.note_end(id, to)
   end
 end
 
---- Why jobs are not to be cancelled: others, which are not cancelled with them, wait for one of them.
+--- Refuses to cancel jobs on which others depend that are not cancelled with them.
 ---@return string? problem
 function M.refusal(ids)
   local is_named = {}
@@ -88,10 +88,10 @@ function M.refusal(ids)
   end
 end
 
---- Whether a job had better not wait for others, as one of them waits for it.
----@param others string[] ids; this is done with the list
----@return boolean? is_circle nil when there are too many to look at
----@return number? looked at so many, when there is none
+--- Whether one of these jobs waits for the job, so that it must not wait for them.
+---@param others string[] ids; the list is consumed
+---@return boolean? is_circle nil if there are too many to search
+---@return number? looked how many were searched, if there is none
 function M.reaches(others, id, most)
   local seen, looked = {}, 0
   while others[1] do

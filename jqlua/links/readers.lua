@@ -1,6 +1,6 @@
 ---@lazy
--- Whose results are wanted: of a job that keeps its result, those that depend on it and have not ended. As long as
--- there is one, the result stays; if its time is over meanwhile it is held, and goes when the last of them has ended.
+-- Readers of a kept result: the jobs that depend on its job and have not ended. While there are any, the result stays;
+-- if it expires meanwhile it is held, and removed when the last reader has ended.
 local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -14,22 +14,22 @@ local M = {}
 
 local call = redis.call
 
---- The score, in the set of kept results, of one that is held: later than all moments.
+--- The score of a held result in the set of kept results: later than any time.
 M.HELD = 2 ^ 53
 
---- Whether there is one. Who has none, as a rule, is not asked for.
+--- Whether a job has readers. Jobs that cannot have any cost no command.
 ---@param job table
 ---@return boolean
 function M.any(job)
   return jobs.has(job, jobs.AWAITED) and call("EXISTS", keys.READERS .. job[jobs.ID]) == 1
 end
 
---- Until when a result is kept, as far as that is written yet.
+--- Until when a result is kept, as far as written yet.
 local function until_ms(other)
   return tonumber(call("ZSCORE", queues.key(queues.load(other[jobs.QUEUE]), states.KEPT), other[jobs.ID]) or nil)
 end
 
---- Whether a job has a result that can still be read, or may come to have one.
+--- Whether a job has, or may yet have, a result that can be read.
 local function may_be_read(other)
   if not jobs.has(other, jobs.KEEP_RESULT) or other[jobs.STATE] == states.DONE then
     return false
@@ -38,7 +38,7 @@ local function may_be_read(other)
   return not at_ms or at_ms > meta.state[meta.NOW_MS] or M.any(other)
 end
 
---- A job depends on others from now on, and has not ended.
+--- Adds a job, which has not ended, as a reader of others.
 ---@param depends string[] ids
 function M.enter(id, depends)
   for _, other_id in ipairs(depends) do
@@ -50,7 +50,7 @@ function M.enter(id, depends)
   end
 end
 
---- A job does not want another's result any more.
+--- Removes a reader.
 local function leave_one(id, other_id)
   local other = call("ZREM", keys.READERS .. other_id, id) == 1 and jobs.read(other_id)
   local at_ms = other and not M.any(other) and other[jobs.STATE] == states.KEPT and until_ms(other)
@@ -62,7 +62,7 @@ local function leave_one(id, other_id)
   end
 end
 
---- A job ended, or does not depend on these any more.
+--- Removes a job as a reader of others, when it ended or no longer depends on them.
 ---@param depends string[] ids
 function M.leave(id, depends)
   budget.pay(budget.LOOK * #depends)

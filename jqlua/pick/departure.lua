@@ -1,4 +1,4 @@
--- What becomes of a registered worker's jobs when it goes.
+-- Handles the jobs of a registered worker that leaves or died.
 local keys = require "jqlua.base.keys"
 local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.batch"
@@ -12,11 +12,11 @@ local M = {}
 
 local call = redis.call
 
----@param limit? number how many at most, as far as the call's budget goes; nil: all
----@return number moved
+---@param limit? number at most so many, within the call's budget; nil: all
+---@return number count
 local function each_held(id, limit, what)
   local held = call("ZRANGE", keys.HELD .. id, 0, (limit or 0) - 1)
-  local moved = 0
+  local count = 0
   for _, job_id in ipairs(held) do
     local job = jobs.read(job_id)
     if job and job[jobs.STATE] == states.RUNNING then
@@ -25,33 +25,33 @@ local function each_held(id, limit, what)
       call("ZREM", keys.HELD .. id, job_id)
       job = nil
     end
-    moved = moved + 1
+    count = count + 1
     if limit and not budget.pay(job and budget.of_job(job) or budget.LOOK) then
       break
     end
   end
   batch.flush()
-  return moved
+  return count
 end
 
---- Its jobs fail with reason timeout: the attempt was spent.
+--- Fails its jobs with reason timeout; the attempts count.
 ---@param limit? number as of each_held
----@return number moved
+---@return number count
 function M.jobs_fail(id, message, limit)
   return each_held(id, limit, function(job)
     failure.fail(job, jobs.LAPSED, { reason = "timeout", message = message })
   end)
 end
 
---- Its jobs go back to their queues; no attempt is spent.
----@return number moved
+--- Returns its jobs to their queues; the attempts do not count.
+---@return number count
 function M.jobs_back(id)
   return each_held(id, nil, function(job)
     attempts.release(job, 0)
   end)
 end
 
---- Takes the worker's own records away; it holds nothing any more.
+--- Removes the records of a worker that holds no jobs.
 function M.forget(id)
   local record = workers.load(id)
   if record then

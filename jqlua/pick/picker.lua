@@ -1,4 +1,4 @@
--- Picking: carries out what a worker asks for.
+-- Picks jobs for a worker.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
@@ -20,12 +20,12 @@ local M = {}
 
 local call = redis.call
 
--- Who picks many at once finishes as many, and old records have to go as fast as they come.
+-- A worker that picks many finishes as many, and old records have to go as fast as they come.
 local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
 ---@cold
---- What this request got before. What else there is nobody has looked for: pick anew.
+--- The jobs that this request got before. Whether more is ready is unknown: next_ms says to pick again.
 local function repeat_jobs(reply, running)
   reply[#reply + 1] = 0
   for _, job in ipairs(running) do
@@ -35,14 +35,14 @@ local function repeat_jobs(reply, running)
 end
 
 ---@cold
---- Whether more is ready, or may be: then the looks allowed were used up.
+--- Whether more is ready, or may be because the search was cut short.
 local function is_more_ready(plan)
   local head, is_more = several.best(plan[plans.WISH].entries, plan)
   return head ~= nil or is_more == true
 end
 
 ---@cold
---- Whether what is asked for only in front of a certain place has nothing there.
+--- Whether nothing comes before the position that the pick asks for.
 local function is_later(plan)
   local entries = plan[plans.WISH].entries
   local head = heads.build_all(entries) and several.best(entries, plan)
@@ -50,8 +50,8 @@ local function is_later(plan)
 end
 
 ---@cold
---- What a plan of more than plain fields needs before the jobs are chosen.
----@return table[]? running jobs that this request got before
+--- Prepares a pick with rare fields, before jobs are chosen.
+---@return table[]? running the jobs that this request got before
 local function prepare(plan)
   local wish = plan[plans.WISH]
   if plan[plans.IS_REGISTERED] then
@@ -91,7 +91,7 @@ local function settle(plan, reply, wakes, is_ready)
   end
 end
 
---- The common case: one queue. Its set is all there is to look at.
+--- The common case: one queue, with only its plain set to read.
 ---@param place number of next_ms in the reply
 ---@return boolean? is_more
 local function take_plain(queue, plan, reply, place)
@@ -113,9 +113,9 @@ local function take_plain(queue, plan, reply, place)
   end
 end
 
---- Carries a plan out. Nothing here fails.
+--- Carries a plan out. Must not raise: writes have begun.
 ---@param reply table next_ms, document, argument, ... are appended to it
----@param raw string|false|nil the record of the plan's one queue, if it was read already
+---@param raw string|false|nil the record of the plan's only queue, if it was read already
 ---@return table reply
 function M.run(plan, reply, raw)
   local wish = plan[plans.WISH]
@@ -137,7 +137,7 @@ function M.run(plan, reply, raw)
   local is_first = pulse.is_due()
   if is_due or is_first or not queue or batch.adds[queues.key(queue, states.QUEUED)]
     or not queues.is_plain(queue) and not lane_pick.sees_all(queue) then
-    transition.commit() -- what this call did before has to be seen
+    transition.commit() -- what this call wrote before must be visible
   end
   if is_first then
     pulse.note()
@@ -146,7 +146,7 @@ function M.run(plan, reply, raw)
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
   end
   local is_more
-  local leaves = plan[plans.IS_QUIET] -- without a job, nor to sleep
+  local leaves = plan[plans.IS_QUIET] -- gets no job and does not sleep
   if leaves then
     is_more = false
   elseif plan[plans.BEFORE] and is_later(plan) then
@@ -160,7 +160,7 @@ function M.run(plan, reply, raw)
   else
     is_more = several.take_all(plan, reply)
   end
-  -- Who leaves may have been woken in another's place.
+  -- A worker that leaves may have consumed another's wake-up.
   local wakes = wish.wait and (#reply > place or leaves) and state[meta.SLEEPERS] > 0
   local is_ready = wakes and (leaves or plans.room_for(plan, reply) == 0) and is_more_ready(plan)
   transition.commit()

@@ -1,4 +1,4 @@
--- What a call notes of a wish that it carries out, and the jobs that it starts for it.
+-- The state of a pick that a call carries out, and starting its jobs.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -15,30 +15,30 @@ local M = {}
 
 local call = redis.call
 
--- What a call notes of its wish: a list of these.
+-- Fields of a plan.
 M.WISH = 1
 M.IS_REGISTERED = 2
-M.IS_QUIET = 3 -- the worker was asked to take no more jobs
-M.EXPIRED = 4 -- how many jobs ended instead of being started
-M.STARTED = 5 -- entries of what was started, to be remembered; false without a request
-M.PLACE = 6 -- of next_ms in the reply; jobs stand behind it
+M.IS_QUIET = 3 -- the worker must take no more jobs
+M.EXPIRED = 4 -- how many jobs expired instead of starting
+M.STARTED = 5 -- entries of started jobs, to be remembered; false without a request
+M.PLACE = 6 -- index of next_ms in the reply; jobs follow it
 M.BYTES = 7 -- of arguments in the reply
 M.CHUNK = 8 -- how many jobs to take at once
 M.REQUEST = 9 -- its token, or false
-M.BEFORE = 10 -- the place that the first job must come before, or false
+M.BEFORE = 10 -- position that the first job must come before, or false
 
--- How long arguments are shows when they are read. So few jobs are taken at first, then more, never many, and none when
--- the reply has this many bytes; those that were too many go back. Of a lane none goes back.
+-- Lengths of arguments are known only when read. So few jobs are taken at first, then more, never many, and none when
+-- the reply has this many bytes; surplus jobs are returned, except of lanes.
 M.MOST_BYTES = 4194304
 local FIRST_CHUNK = 8
 local MOST_IN_CHUNK = 32
 
--- Expired jobs that one pick ends on its way, beyond those of the sweep.
+-- Expired jobs that one pick may end, beyond those of the sweep.
 M.MOST_EXPIRED = 100
 
---- Checks the rest.
+--- Checks what needs reading, and makes a plan.
 ---@param token string|false|nil request
----@param before? string where that is not the wish's
+---@param before? string if it differs from the wish's
 ---@return table? plan of this call
 ---@return string? problem
 function M.new(wish, token, before)
@@ -55,9 +55,9 @@ function M.new(wish, token, before)
   }
 end
 
---- Appends a job that was started to the reply. Counts those that had expired: they are work, too.
+--- Appends a started job to the reply. Counts expired ones, which are work, too.
 ---@param document? string
----@param number number which attempt it is
+---@param number number of the attempt
 local function append(plan, reply, document, argument, id, number)
   if not document then
     plan[M.EXPIRED] = plan[M.EXPIRED] + 1
@@ -77,7 +77,7 @@ function M.is_full(plan)
   return plan[M.BYTES] >= M.MOST_BYTES
 end
 
---- How many to take next: twice as many, as far as those so far tell how long they will be.
+--- How many to take next: twice as many, within the size estimated from those so far.
 local function grow(plan, reply)
   local started, bytes = (#reply - plan[M.PLACE]) / 2, plan[M.BYTES]
   local most = started > 0 and math.ceil((M.MOST_BYTES - bytes) * started / bytes) or meta.NONE
@@ -85,7 +85,7 @@ local function grow(plan, reply)
 end
 
 --- How many more jobs to take for the plan's reply.
----@param most? number of those in it and those to come
+---@param most? number most jobs in it
 function M.room_for(plan, reply, most)
   if plan[M.BYTES] >= M.MOST_BYTES then
     return 0
@@ -93,7 +93,7 @@ function M.room_for(plan, reply, most)
   return math.min((most or plan[M.WISH].count) - (#reply - plan[M.PLACE]) / 2, plan[M.CHUNK])
 end
 
---- Starts what was popped from the queue's plain set.
+--- Starts jobs popped from the queue's plain set.
 ---@param popped string[] ids and scores
 function M.start_all(queue, popped, plan, reply)
   local wanted = { false, false }
@@ -106,7 +106,7 @@ function M.start_all(queue, popped, plan, reply)
   for i = 1, #popped, 2 do
     local id, raw = popped[i], records[i]
     if plan[M.BYTES] >= M.MOST_BYTES then
-      -- At once: who looks whether more is ready, and for whom, is to see it.
+      -- Now: whether more is ready, and for which sleepers, depends on it.
       call("ZADD", queues.key(queue, states.QUEUED), popped[i + 1], id)
     else
       local document, job
@@ -136,7 +136,7 @@ local function read_arguments(head, started)
 end
 
 ---@cold
---- Starts the head of a queue that has lanes, and those of its lane behind it that come next.
+--- Starts the head of a queue that has lanes, and those behind it in its lane that come next.
 ---@param most number
 function M.start_lane(head, most, plan, reply)
   local started = lane_start.take(head, most)

@@ -1,5 +1,4 @@
--- Dispatch looks at pools: workers with the same queues, the same refused names and the same key, those with room
--- ordered by load.
+-- Pools, for dispatch: workers with the same queues, refused names and key. Those with room are ordered by load.
 local apikeys = require "jqlua.access.apikeys"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
@@ -15,13 +14,13 @@ local M = {}
 
 local call = redis.call
 
--- How far who refuses names looks past jobs of such names: in a queue, over queues of a pattern, over all together.
+-- How many jobs of refused names are skipped: in a queue, over queues of a pattern, over all together.
 local LOOK = 100
 local MOST_LOOKS = 1000
 
 M.MOST_WITHOUT = 200
 
---- Pools that have a worker with room, and whose key, if they have one, is good.
+--- Pools that have a worker with room, and a valid key if any.
 ---@return table[] pools {key, entries, refused (set) or nil, wanted}
 function M.with_room()
   local open_pools = {}
@@ -55,7 +54,7 @@ local function first_without(key, without)
 end
 
 --- The least loaded worker of a pool.
----@param without? table<string, boolean> those that are passed over, at most MOST_WITHOUT
+---@param without? table<string, boolean> workers to skip, at most MOST_WITHOUT
 ---@return string? id
 ---@return number? load
 function M.least_loaded(pool, without)
@@ -66,7 +65,7 @@ function M.least_loaded(pool, without)
   return first[1], tonumber(first[2])
 end
 
---- The best job of a queue whose name is not refused.
+--- The best job of a queue without a refused name.
 ---@param looks table {left}
 ---@return table? head
 ---@return boolean? is_more
@@ -82,7 +81,7 @@ local function accepted(name, refused, looks)
   end
   local queue = head.queue
   if accepts(jobs.read(head.id)) then
-    head.is_single = true -- what stands behind it may be refused
+    head.is_single = true -- the next one may be refused
     return head
   elseif not queues.is_plain(queue) then
     return lane_pick.find(queue, LOOK, accepts)
@@ -99,9 +98,9 @@ local function is_worse(best, priority, id)
   return best and heads.is_before(best.priority, best.id, priority, id)
 end
 
---- The best job that has none of these names. Who asks for this does so rarely and not for long: a look at the
---- first jobs of the first queues is enough. That does not end with the call's budget, since the next call would
---- look at the same: so whoever asks for many stops by it.
+--- The best job that has none of these names. That is rare and temporary: reading the first jobs of the first queues
+--- is enough. It ignores the call's budget, since the next call would read the same; callers that want many jobs stop
+--- by the budget.
 ---@param entries table[] {name} or {pattern}
 ---@param refused table<string, boolean>
 ---@return table? head
@@ -125,7 +124,7 @@ function M.best_accepted(entries, refused)
       end
       local name = bounds[i]:sub(#queues.LEAST_ID + 1)
       if look_at(name) then
-        queues.set_head(queues.load(name), meta.NONE) -- else it stays in front of those that have jobs
+        queues.set_head(queues.load(name), meta.NONE) -- otherwise it stays in front of queues with jobs
       end
     end
     if entry.name and looks.left > 0 then
@@ -134,7 +133,7 @@ function M.best_accepted(entries, refused)
   end
   budget.pay((MOST_LOOKS - looks.left) * budget.LOOK)
   if is_more then
-    return nil, true -- what is there may be better than all others
+    return nil, true -- it may be better than all others
   end
   return best
 end

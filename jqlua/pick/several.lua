@@ -1,4 +1,4 @@
--- Jobs of several queues, or of one that has lanes: which comes next.
+-- Picks from several queues, or from one that has lanes.
 local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -32,7 +32,7 @@ local function pop(head, n)
 end
 
 ---@cold
---- The best job of these entries that the plan's worker takes.
+--- The best job of these entries that the plan's worker accepts.
 ---@return table? head
 ---@return boolean? is_more
 function M.best(entries, plan)
@@ -44,7 +44,7 @@ function M.best(entries, plan)
 end
 
 ---@cold
---- Takes the best of several entries until there are enough.
+--- Takes the best jobs of several entries.
 ---@param most? number jobs in the reply
 ---@return boolean? is_more
 function M.take(entries, plan, reply, most)
@@ -59,7 +59,7 @@ function M.take(entries, plan, reply, most)
     if head.place or head.is_single then
       plans.start_lane(head, plans.room_for(plan, reply, most), plan, reply)
       if plan[plans.WISH].without then
-        batch.flush() -- the next look has to see it
+        batch.flush() -- the next choice must see it
         if not budget.is_left() then
           return true
         end
@@ -67,7 +67,7 @@ function M.take(entries, plan, reply, most)
     else
       local popped = pop(head, plans.room_for(plan, reply, most))
       if not popped[1] then
-        return true -- the index and the queue disagree: never loop inside Redis over that
+        return true -- the index and the queue disagree: never loop on that
       end
       plans.start_all(head.queue, popped, plan, reply)
     end
@@ -93,7 +93,7 @@ local function take_in_order(plan, reply)
   if wish.order ~= "ordered" then
     local key = keys.TURN .. redis.sha1hex(cmsgpack.pack(wish.wanted)):sub(1, 16)
     local turn = call("INCR", key)
-    call("EXPIRE", key, 86400) -- a list that nobody uses any more is forgotten
+    call("EXPIRE", key, 86400) -- lists that are not used any more expire
     if wish.order == "round_robin" then
       offset, each = turn - 1, 1
     else
@@ -111,7 +111,7 @@ local function take_in_order(plan, reply)
     before = #reply
     for _, entry in ipairs(entries) do
       if M.take({ entry }, plan, reply, math.min(wish.count, (#reply - plan[plans.PLACE]) / 2 + each)) then
-        return true -- what is not known yet of this entry may come before the next one's
+        return true -- this entry may still have a job that comes before the next one's
       end
     end
   until plans.room_for(plan, reply) == 0 or #reply == before or each > 1

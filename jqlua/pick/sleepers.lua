@@ -1,6 +1,6 @@
--- Who waits for work, and waking them. Workers that share the same queues share a channel and block on its marker
+-- Workers that wait for jobs, and waking them. Workers with the same queues share a channel and block on its marker
 -- (a sorted set with at most one member). A marker wakes one of them; its pick sets the marker again when more
--- is ready. Channels with nobody asleep are not known here, so a busy system pays one comparison
+-- is ready. Channels without sleepers are not recorded, so a busy system pays one comparison
 -- (meta.state[meta.SLEEPERS]).
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -33,8 +33,8 @@ local function mark(channel)
 end
 
 ---@cold
---- A job is ready in this queue.
----@param is_behind boolean behind others of its lane: only who passes over these may take it
+--- Wakes sleepers for a job that is ready in a queue.
+---@param is_behind boolean behind others of its lane: only a worker that refuses those can take it
 function M.wake(queue_name, is_behind)
   local known = call("HGETALL", keys.SLEEPERS)
   for i = 1, #known, 2 do
@@ -48,13 +48,13 @@ function M.wake(queue_name, is_behind)
   end
 end
 
---- Until when the first to be up counts as asleep.
+--- When the first sleeper of a channel wakes by itself.
 ---@return number?
 local function first_until(channel)
   return tonumber(call("ZRANGE", keys.ASLEEP .. channel, 0, 0, "WITHSCORES")[2])
 end
 
---- Somebody of the channel must be up when the next thing is due: wake one to set its timer if nobody will be.
+--- A sleeper of the channel must be awake when something is due next: if none will be, wakes one to set its timer.
 local function keep_time(channel)
   local until_ms = first_until(channel)
   if not until_ms or until_ms <= meta.state[meta.NOW_MS] then
@@ -66,7 +66,7 @@ local function keep_time(channel)
 end
 
 ---@cold
---- The next due moment may have come nearer than those who sleep were told, or who should be up then have died.
+--- Something may be due earlier than sleepers were told, or the one that should wake then may have died.
 function M.keep_time()
   for _, channel in ipairs(call("HKEYS", keys.SLEEPERS)) do
     keep_time(channel)
@@ -74,7 +74,7 @@ function M.keep_time()
 end
 
 ---@cold
---- A worker of this channel has got its jobs and will be busy.
+--- After a worker of this channel got jobs.
 ---@param is_more boolean whether more is ready
 function M.go_on(channel, is_more)
   if is_more then
@@ -85,7 +85,7 @@ function M.go_on(channel, is_more)
 end
 
 ---@cold
---- What sleepers of a channel are to be woken for, if there are any.
+--- Sets what the sleepers of a channel, if any, are woken for.
 ---@param wanted string[] names and patterns of queues
 function M.want(channel, wanted)
   if call("HEXISTS", keys.SLEEPERS, channel) == 1 then
@@ -99,7 +99,7 @@ function M.wake_channel(channel)
 end
 
 ---@cold
---- A worker that slept is back.
+--- A worker that slept is awake.
 function M.awake(who, channel)
   if call("ZREM", keys.ASLEEP .. channel, who) == 1 then
     is_asleep(channel)
@@ -107,7 +107,7 @@ function M.awake(who, channel)
 end
 
 ---@cold
---- A worker is to take no more jobs: nobody counts on it.
+--- A worker takes no more jobs: it does not count as a sleeper.
 function M.leave(who)
   for _, channel in ipairs(call("HKEYS", keys.SLEEPERS)) do
     if call("ZREM", keys.ASLEEP .. channel, who) == 1 then
@@ -117,9 +117,9 @@ function M.leave(who)
 end
 
 ---@cold
---- A worker found nothing and goes to sleep. The marker, if set, has nothing to tell any more.
+--- A worker found no job and goes to sleep. A set marker is cleared.
 ---@param wanted string[] names and patterns of queues
----@param without table<string, boolean>|false names of jobs that nobody on this channel takes
+---@param without table<string, boolean>|false names of jobs that no worker of this channel takes
 function M.sleep(who, channel, ms, wanted, without)
   local next_ms = meta.next_ms()
   if next_ms >= 0 and next_ms < ms then

@@ -1,7 +1,7 @@
 ---@lazy
--- Workers that are listed without being registered: those that pull and say every so often that they are there, and for
--- an hour those that died, registered or not. Nothing depends on what stands here: it is for people to look at. So it
--- costs nothing but what is said, and is bounded by age and by number.
+-- Workers that are listed without being registered: those that pull and announce themselves regularly, and for an hour
+-- those that died, registered or not. The list is for people; nothing depends on it. It is bounded by age and by
+-- number.
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
@@ -12,12 +12,12 @@ local M = {}
 
 local call = redis.call
 
--- Who has said nothing for so long is gone: three times what the library's workers let pass.
+-- A worker that was silent for so long is gone: three times the interval of the library's workers.
 local SILENT_MS = 180000
 local KEPT_MS = 3600000
 local MOST = 1000
 local DROPPED = 10 -- at most, by one call
--- Of so many jobs that a dead one lost the ids are kept.
+-- So many ids of jobs that a dead worker lost are kept.
 local MOST_LOST = 20
 
 ---@return table? worker {n name, q queues, m max_jobs, h host, i pid, v version, j names of jobs, t seen_ms,
@@ -52,7 +52,7 @@ local function save(id, worker)
   drop_old()
 end
 
---- One that pulls says that it is there, and what it runs.
+--- Records a worker that announces itself, and the jobs it runs.
 ---@param worker table record, without its times
 function M.announce(worker, running)
   local before = M.load(worker.n)
@@ -62,7 +62,7 @@ function M.announce(worker, running)
   save(worker.n, worker)
 end
 
---- Those that announced themselves and are not gone.
+--- Workers that announced themselves and are not gone.
 ---@return table[] records
 function M.present()
   local present = {}
@@ -76,13 +76,13 @@ function M.present()
   return present
 end
 
---- The first jobs that a worker is about to lose.
+--- Ids of the first jobs that a worker is about to lose.
 function M.lost(id)
   return call("ZRANGE", keys.HELD .. id, 0, MOST_LOST - 1)
 end
 
---- A registered one gave no sign of life, and goes off the list.
----@param record table as pick.worker has it
+--- Records a registered worker that died.
+---@param record table as workers.load returns it
 function M.died(id, record)
   save(id, {
     n = record.n, q = record.q, m = record.m, h = record.h, i = record.i, v = record.v, j = record.j, g = true,
@@ -90,7 +90,7 @@ function M.died(id, record)
   })
 end
 
---- Those of the jobs that it said it runs which it still does: {{id, started_ms}, ...}.
+--- The jobs that it reported as running and still runs: {{id, started_ms}, ...}.
 function M.running(worker)
   local shown = {}
   for _, id in ipairs(worker.r or {}) do

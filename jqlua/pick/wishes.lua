@@ -1,4 +1,4 @@
--- What a worker asks for, checked as far as can be without reading.
+-- Parses what a worker asks for in a pick, and checks what needs no reading.
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
@@ -14,7 +14,7 @@ M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
 ---@cold
 ---@param value any the field `queues`
----@return table? entries {name} or {pattern}; has_patterns: whether there is one besides *
+---@return table? entries {name} or {pattern}; has_patterns: whether one is a pattern other than *
 ---@return string? problem
 function M.parse_queues(value, path)
   local list = value
@@ -39,10 +39,10 @@ function M.parse_queues(value, path)
 end
 
 ---@kept
--- What specs with nothing but `queues` say, by their bytes.
+-- Parsed specs with only `queues`, by their bytes.
 local entries_of = {}
 
---- The entries of the call's only argument, a spec that has nothing else.
+--- The entries of the call's only argument, a spec with only `queues`.
 ---@return table? entries not to be changed
 ---@return string? problem
 function M.read_queues()
@@ -87,7 +87,7 @@ function M.check_wait(wait, path)
 end
 
 ---@cold
---- Names of jobs that the worker does not take. Then even one queue has to be searched as several are.
+--- Names of jobs that the worker does not take. Then even one queue is searched like several.
 ---@return string? problem
 local function parse_without(wish, names, path)
   local problem = not check.is_list(names, 1, MOST_WITHOUT) and check.problem(path, WITHOUT, names)
@@ -124,10 +124,10 @@ local function parse_rare(wish, field, value, path, holder)
   return check.unknown(path:sub(1, -2), field, holder and FIELDS:sub(8) or FIELDS)
 end
 
---- Checks what can be checked of a pick's spec without reading.
+--- Parses a pick's spec, and checks what needs no reading.
 ---@param spec table
 ---@param path string in front of fields in errors, "" or "pick."
----@param holder string? the worker, where it is given elsewhere
+---@param holder string? the worker, if given elsewhere
 ---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, before, without: a
 --- set of names, request, wait}, not to be changed
 ---@return string? problem
@@ -166,16 +166,16 @@ function M.parse(spec, path, holder)
 end
 
 ---@kept
--- What specs say, by their bytes; of those that end with a request, by the bytes in front of it.
+-- Parsed specs, by their bytes; if they end with a request, by the bytes before it.
 local known = {}
 ---@kept
 local known_with_token = {}
 
---- As parse, of the bytes of a call's only argument.
+--- Like parse, from the bytes of a call's only argument.
 ---@return table? wish
 ---@return string? problem
 ---@return string|false|nil token its request
----@return string? before where that is not the wish's
+---@return string? before if it differs from the wish's
 function M.read(blob)
   local rest, token, before, wishes
   if memory.LASTS and blob then

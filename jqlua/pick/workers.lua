@@ -1,7 +1,7 @@
 -- Registered workers: their records, what they hold, and their room. A worker that is pushed to stands in its
 -- pool's set, ordered by load, exactly while it may get another job: it holds fewer than max_jobs, does not rest and
--- was not asked to be quiet. Workers with the same queues, the same refused names and the same key share a pool, so
--- that dispatch looks at pools and not at workers.
+-- was not asked to be quiet. Workers with the same queues, refused names and key share a pool, so that dispatch reads
+-- pools and not workers.
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -32,7 +32,7 @@ function M.load(id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
---- A worker's url for people, without what may be secret.
+--- A worker's URL for display, without what may be secret.
 ---@cold
 ---@param url string
 ---@return string
@@ -44,7 +44,7 @@ function M.save(id, record)
   call("HSET", keys.WORKERS, id, cmsgpack.pack(record))
 end
 
---- What one is, as Standard Webhooks have it: 24 to 64 bytes.
+--- Whether a secret is valid by Standard Webhooks: 24 to 64 bytes.
 ---@return boolean
 function M.is_secret(value)
   local digits, padding = string.match(type(value) == "string" and value or "", "^whsec_([%w+/]+)(=*)$")
@@ -55,7 +55,7 @@ function M.is_secret(value)
   return bytes >= 24 and bytes <= 64
 end
 
---- What is wrong is not shown: it may be a secret that was cut off.
+--- Errors do not show the value: it may be part of a secret.
 ---@return string? problem
 function M.check_secrets(secrets)
   if not check.is_list(secrets, 1, 2) then
@@ -77,7 +77,7 @@ local function is_resting(id)
   return call("ZSCORE", keys.RESTING, id)
 end
 
---- Puts a worker into its pool's set, or out of it, as its room says.
+--- Adds a worker to its pool's set if it has room, or removes it.
 function M.place(id, record)
   if not record.u then
     return
@@ -95,7 +95,7 @@ function M.place(id, record)
 end
 
 ---@cold
---- A job left the worker.
+--- After a job left the worker.
 function M.free(id, job_id)
   call("ZREM", keys.HELD .. id, job_id)
   local record = M.load(id)
@@ -105,7 +105,7 @@ function M.free(id, job_id)
 end
 
 ---@cold
---- Jobs came to the worker (its held set is written).
+--- After the worker got jobs (its held set is written).
 function M.took(id)
   local record = M.load(id)
   if record then
@@ -114,7 +114,7 @@ function M.took(id)
 end
 
 ---@cold
---- A sign of life: one that could not be reached can be again.
+--- Records a heartbeat: an unreachable worker is reachable again.
 function M.seen(id)
   call("ZADD", keys.ALIVE, meta.state[meta.NOW_MS], id)
   due.note(due.WORKERS, meta.state[meta.NOW_MS] + settings.at(settings.WORKER_TTL) * 1000)
@@ -128,7 +128,7 @@ function M.seen(id)
 end
 
 ---@cold
---- Notes a sign of life, if it is a registered worker's.
+--- Records a heartbeat, if it is a registered worker's.
 ---@return boolean
 function M.is_alive(name)
   if M.is_id(name) and M.is_registered(name) then
@@ -139,7 +139,7 @@ function M.is_alive(name)
 end
 
 ---@cold
---- Whether it was asked to take no more jobs.
+--- Whether the worker was asked to take no more jobs.
 ---@return boolean
 function M.is_quiet(id)
   local record = M.load(id)
@@ -147,7 +147,7 @@ function M.is_quiet(id)
 end
 
 ---@cold
---- What a worker is asked to do.
+--- Asks a worker to do something.
 ---@param request string quiet, stop or resume
 function M.ask(id, record, request)
   record.k = request ~= "resume" and request or nil
@@ -160,7 +160,7 @@ function M.ask(id, record, request)
 end
 
 ---@cold
---- One of its attempts timed out.
+--- Counts an attempt that timed out.
 function M.lapsed(id)
   local record = M.load(id)
   if record then
@@ -169,7 +169,7 @@ function M.lapsed(id)
   end
 end
 
---- Nothing for this worker until then.
+--- Gives this worker no jobs until then.
 ---@param why string busy or unreachable
 function M.rest(id, record, why, until_ms)
   record.w = why
@@ -179,7 +179,7 @@ function M.rest(id, record, why, until_ms)
   M.place(id, record)
 end
 
---- Writes the pool, new or changed, of a worker that is pushed to.
+--- Adds a worker that is pushed to to its pool, new or changed.
 function M.join(id, record)
   table.sort(record.r)
   local definition = cmsgpack.pack(record.q, record.r) .. (record.a or "")
@@ -200,7 +200,7 @@ function M.leave(id, record)
 end
 
 ---@cold
---- A worker that is not pushed to picks without these names: people see that it does not know them.
+--- Records the names without which a worker picks, for display: it does not know them.
 ---@param names table<string, boolean>
 function M.picks_without(id, names)
   local record = M.load(id)
@@ -218,7 +218,7 @@ function M.picks_without(id, names)
   end
 end
 
---- This worker knows no jobs of that name.
+--- Records that this worker knows no jobs of a name.
 function M.refuse_name(id, record, name)
   for _, known in ipairs(record.r) do
     if known == name then

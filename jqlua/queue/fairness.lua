@@ -1,5 +1,5 @@
 ---@lazy
--- By what a queue is shared fairly, set and checked.
+-- Fair sharing of a queue: parses and sets its levels.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -77,7 +77,7 @@ local function same(old, new)
   return true
 end
 
---- Shares a queue by these levels. Jobs that wait are sorted anew, unless only weights changed.
+--- Sets a queue's levels. Waiting jobs are sorted again, unless only weights changed.
 function M.set(queue, levels)
   local name = queue[queues.NAME]
   if not levels[1] and not queues.has(queue, queues.FAIR) then
@@ -97,12 +97,12 @@ function M.set(queue, levels)
   if is_same then
     return
   end
-  -- Turns of a queue of this name that was forgotten are none of its.
+  -- Turns may be left from a removed queue of this name.
   call("SET", keys.FAIR .. name, cmsgpack.pack({ l = packed, g = serial.next() }))
   queues.set(queue, queues.LANED)
   queues.set(queue, queues.UNSORTED)
   call("DEL", keys.WALK .. name)
-  -- Those that wait may have been looked at under the levels that were.
+  -- Waiting jobs may have been placed under the old levels.
   if placement.is_settled(queue) then
     return
   end

@@ -1,11 +1,9 @@
 -- The best waiting job of a queue, of a pattern's queues, of a list of both.
 --
--- For a pattern there is an index of queues: each stands there with a lower bound of its best job. The least
--- entry is looked
--- at: if its queue's best job is still no worse than the next entry, it is the best of all; else the entry moves
--- to where
--- it belongs and the next is looked at. Each look repairs one entry, so the work is paid for by the jobs that
--- went away since. Queues that nobody asks for by pattern never repair anything.
+-- A pattern has an index of queues: each with a lower bound of its best job. The least entry is checked: if its queue's
+-- best job is still no worse than the next entry, it is the best of all; otherwise the entry is moved to where it
+-- belongs and the next is checked. Each check repairs one entry, so the work is paid for by the jobs that left since.
+-- Queues that are not picked by pattern never repair anything.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -18,8 +16,7 @@ local M = {}
 
 local call = redis.call
 
--- So many fair queues a look compares by the job that they give next; further ones stand by what that was when they
--- were last looked at.
+-- So many fair queues are compared by the job that they give next; further ones by that of their last check.
 local MOST_FAIR = 10
 local BUILD_STEP = 500
 M.MOST_PATTERNS = 200
@@ -31,14 +28,14 @@ function M.is_before(priority, id, other_priority, other_id)
   return priority < other_priority or (priority == other_priority and id < other_id)
 end
 
---- Where a job stands among all, as text of 22 digits that compares as jobs do, those of one moment apart.
+--- A job's position among all, as text of 22 digits that compares like jobs, except those of one millisecond.
 ---@return string
 function M.place(priority, id)
   return string.format("%08x", priority + 2147483648) .. id:sub(1, 14)
 end
 
 ---@return table? head {queue, priority, id, place: of its lane, is_single: take no more than this}
----@return boolean? is_more when the looks allowed were used up
+---@return boolean? is_more if the search was cut short
 function M.of_queue(name)
   local queue = queues.load(name)
   if queue[queues.PAUSED] ~= 0 then
@@ -52,7 +49,7 @@ function M.of_queue(name)
   end
 end
 
---- Whether a pattern is known, or can be: one that was not used for a day makes room.
+--- Whether a pattern is known or there is room: one that was not used for a day is replaced.
 ---@return boolean
 function M.has_place(pattern)
   if call("HEXISTS", keys.PATTERNS, pattern) == 1 or call("HLEN", keys.PATTERNS) < M.MOST_PATTERNS then
@@ -61,7 +58,7 @@ function M.has_place(pattern)
   return tonumber(call("ZRANGE", keys.PATTERN_USE, 0, 0, "WITHSCORES")[2]) < meta.state[meta.NOW_MS] - UNUSED_MS
 end
 
---- Notes that a pattern is used, now and then, and lets the one go that it replaces.
+--- Records now and then that a pattern is used, and drops the one that it replaces.
 local function note_use(pattern, is_known)
   local used_ms = tonumber(call("ZSCORE", keys.PATTERN_USE, pattern) or 0)
   if used_ms < meta.state[meta.NOW_MS] - NOTE_MS then
@@ -74,7 +71,7 @@ local function note_use(pattern, is_known)
   end
 end
 
---- Registers a pattern or goes on building its index, a bounded step.
+--- Registers a pattern or continues building its index, by a bounded step.
 ---@return boolean complete
 function M.build(pattern)
   local at = call("HGET", keys.PATTERNS, pattern)
@@ -100,7 +97,7 @@ function M.build(pattern)
 end
 
 ---@cold
---- Whether there is a place for the patterns. This reads.
+--- Checks that there is room for the patterns. Reads.
 ---@return string? problem
 function M.check_patterns(entries, path)
   for _, entry in ipairs(entries) do
@@ -122,7 +119,7 @@ function M.build_all(entries)
 end
 
 ---@return table? head {queue, priority, id, bound_priority, bound_id: of the other queues}
----@return boolean? is_more true when the looks allowed were used up
+---@return boolean? is_more if the search was cut short
 function M.of_pattern(pattern)
   local fair, passed = nil, 0
   while budget.pay(budget.STEP) do
@@ -145,14 +142,14 @@ function M.of_pattern(pattern)
     if not head then
       queues.set_head(queues.load(name), meta.NONE)
     elseif passed < MOST_FAIR and head.priority == bound and queues.is_fair(head.queue) then
-      -- Its entry stays a lower bound: what comes next there may have any id.
+      -- Its entry stays a lower bound: its next job may have any id.
       passed = passed + 1
       if not fair or M.is_before(head.priority, head.id, fair.priority, fair.id) then
         fair = head
         fair.bound_priority, fair.bound_id = fair.priority, fair.id
       end
     elseif not M.is_before(bound_priority, bound_id, head.priority, queues.bound(head.id)) then
-      -- Equal is as good: a job that moved on may still be the bound of the queue that it left.
+      -- Equal is as good: a job that was moved may still be the bound of the queue that it left.
       if fair and M.is_before(fair.priority, fair.id, head.priority, head.id) then
         return fair
       elseif fair and M.is_before(fair.priority, fair.id, bound_priority, bound_id) then
@@ -178,7 +175,7 @@ local function best_of(entries)
       head, more = M.of_queue(entry.name)
     end
     if more then
-      return nil, true -- what is there may be better than all others
+      return nil, true -- it may be better than all others
     end
     if head then
       head.bound_priority, head.bound_id = head.bound_priority or meta.NONE, head.bound_id or ""
@@ -189,7 +186,7 @@ local function best_of(entries)
         if M.is_before(head.priority, head.id, best.priority, best.id) then
           best, worse = head, best
         end
-        -- The same queue through another entry: what bounds it there bounds it here as well.
+        -- The same queue through another entry: its bound applies here as well.
         local priority, id = worse.priority, worse.id
         if worse.queue == best.queue then
           priority, id = worse.bound_priority, worse.bound_id
@@ -203,14 +200,14 @@ local function best_of(entries)
   return best
 end
 
---- The best over all entries, with the bound up to which its queue may be taken from without another look.
+--- The best over all entries, with the bound up to which jobs of its queue may be taken without another check.
 ---@param entries table[] {name} or {pattern}
 ---@return table? head
 ---@return boolean? is_more
 function M.best(entries)
   while budget.pay(#entries * budget.LOOK) do
     local head, is_more = best_of(entries)
-    -- What was looked at after it may have reserved a key of its.
+    -- Queues checked after it may have reserved one of its keys.
     if not head or not head.place or lane_pick.may_start(head) then
       return head, is_more
     end

@@ -1,8 +1,8 @@
 ---@lazy
--- Since when a queue's oldest ready job waits. When a job became ready stands in its record alone, but never before
--- the moment in its id; and jobs that wait stand in order of id within a priority. So the first of a priority that is
--- younger than the oldest known ends the look there, mostly after one record. Jobs that constraints hold stand in the
--- same set as those of other lanes.
+-- Since when a queue's oldest ready job has been ready. Only a job's record says when it became ready, but not before
+-- the time in its id; and waiting jobs are in order of id within a priority. So the first of a priority that is younger
+-- than the oldest known ends the search there, mostly after one record. Jobs that constraints hold are in the same set
+-- as those of other lanes.
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
@@ -13,7 +13,7 @@ local M = {}
 
 local call = redis.call
 
--- Of each of a queue's two sets, so many jobs and priorities are looked at, the worst priority first: there jobs wait
+-- So many jobs and priorities of each of a queue's two sets are read, the worst priority first: there jobs wait
 -- longest.
 local MOST = 100
 local CHUNK = 20
@@ -28,11 +28,11 @@ local function since(job)
   return math.max(created_ms, ready_ms or created_ms)
 end
 
---- The oldest of jobs of one priority and what is known.
+--- The oldest of the jobs of one priority and the oldest so far.
 ---@param oldest number ms
----@param most number how many to look at
+---@param most number how many to read
 ---@return number oldest
----@return number looked at
+---@return number looked how many were read
 ---@return table? job if it is one of these
 local function of_priority(key, priority, oldest, most)
   local looked, oldest_job = 0, nil

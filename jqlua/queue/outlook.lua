@@ -1,6 +1,6 @@
 ---@lazy
--- Where the best waiting job stands, told without writing: so nothing is put right on the way, and what is told is a
--- lower bound, as indexes have it. Who follows it picks, and that puts it right.
+-- The position of the best waiting job, without writing: nothing is repaired on the way, so it is a lower bound, as in
+-- the indexes. A pick repairs them.
 local budget = require "jqlua.job.budget"
 local glob = require "jqlua.base.glob"
 local heads = require "jqlua.queue.heads"
@@ -41,13 +41,13 @@ local function of_queue(name)
     return priority, id
   elseif meta.state[meta.PENDING] ~= 0 or queue[queues.VERSION] < meta.state[meta.ADDED]
     or queues.has(queue, queues.UNSORTED) then
-    -- Lanes that a definition of the past holds do not stand among those that may start yet.
+    -- Lanes that an old definition holds are not among those that may start yet.
     return better(priority, id, least(queues.key(queue, states.IN_LANE)))
   end
   return better(priority, id, lane_index.bound(name))
 end
 
---- Of a pattern's queues. Only `*` has an index that is there whoever asks, so others go by that as well.
+--- Of a pattern's queues. Only `*` always has an index, so other patterns use it as well.
 local function of_pattern(pattern)
   local priority, id, at
   local looked = 0
@@ -60,7 +60,7 @@ local function of_pattern(pattern)
         return priority, id
       elseif glob.match(pattern, name) then
         if not budget.pay(budget.STEP) then
-          return bound, at -- none of what was not looked at is better
+          return bound, at -- none of the others is better
         end
         priority, id = better(priority, id, of_queue(name))
       end
@@ -70,8 +70,8 @@ local function of_pattern(pattern)
   return priority, id
 end
 
----@param entries table[] {name} or {pattern}, as wish.parse_queues gives them
----@return number? priority nil where nothing waits that could start
+---@param entries table[] {name} or {pattern}, as wishes.parse_queues returns them
+---@return number? priority nil if no waiting job can start
 ---@return string? id
 function M.best(entries)
   local priority, id

@@ -1,4 +1,4 @@
--- A queue that has no jobs goes, and whatever was kept of it.
+-- Removes a queue without jobs, with all that is kept of it.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
@@ -23,7 +23,7 @@ function M.has_jobs(queue)
   return call("EXISTS", unpack(sets)) > 0
 end
 
---- What is remembered of constraints for each name it had jobs of, as far as the statistics know them.
+--- Removes what is cached of constraints for each name of its jobs that the statistics know.
 local function forget_matching(name)
   local unwanted = { keys.MATCHING .. name .. "\0" .. name }
   for _, pair in ipairs(call("ZRANGEBYLEX", keys.STATS_PAIRS, "[" .. name .. "\0", "(" .. name .. "\1", "LIMIT", 0,
@@ -33,7 +33,7 @@ local function forget_matching(name)
   call("UNLINK", unpack(unwanted))
 end
 
---- Entries of groups in a fair queue stay until somebody looks at them; nobody will.
+--- Removes entries of groups in a fair queue, which stay until they are read: now they never would be.
 local function forget_lanes(queue)
   local name = queue[queues.NAME]
   local index = lane_index.of_queue(name)
@@ -47,14 +47,14 @@ local function forget_lanes(queue)
   call("UNLINK", index)
 end
 
---- Takes the queue away; it has no jobs.
+--- Removes a queue without jobs.
 function M.forget(queue)
   local name = queue[queues.NAME]
   if queues.has(queue, queues.LANED) then
     forget_lanes(queue)
   end
   queues.set_head(queue, meta.NONE)
-  queue[queues.CHANGED] = false -- it is not to be written again
+  queue[queues.CHANGED] = false -- it must not be written again
   call("ZREM", keys.QUEUE_NAMES, name)
   local due_members = {}
   for kind in KINDS:gmatch(".") do

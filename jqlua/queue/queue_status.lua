@@ -1,6 +1,6 @@
 ---@lazy
--- How a queue does: what happened in the last minutes, who serves it, why its oldest ready job waits, and what holds
--- others.
+-- A queue's status: what happened in the last minutes, which workers serve it, why its oldest ready job waits, and
+-- which constraints hold others.
 local budget = require "jqlua.job.budget"
 local explanation = require "jqlua.limits.explanation"
 local jobs = require "jqlua.job.jobs"
@@ -17,14 +17,14 @@ local M = {}
 local call = redis.call
 
 local MINUTE_MS = 60000
--- A queue that is served may have none at work for so long, and none of its jobs need start at once.
+-- So long a served queue may have no running job, and a ready job may wait, before that is a problem.
 local LATE_MS = 10000
 local CHUNK = 50
 
-local log = { cells = nil } -- what it says, once in a call
+local log = { cells = nil } -- decoded once in a call
 
 --- What happened in the last minutes, the current one included.
----@return table? recent nil when nothing is counted
+---@return table? recent nil if statistics are off
 ---@return boolean # whether an attempt ended in the current minute or the one before
 local function recent_of(name, minutes)
   if not meta.state[meta.COUNTED] then
@@ -49,7 +49,7 @@ local function recent_of(name, minutes)
   return shown, is_active
 end
 
---- How long it takes until no job is ready, if all goes on like this.
+--- How long until no job is ready, at the present rate.
 ---@return number? ms nil for never
 local function empties_in(shown, recent)
   local less = recent.done + recent.error + recent.cancelled + recent.skipped + recent.moved - recent.enqueued
@@ -61,7 +61,7 @@ end
 ---@param oldest table? record of the job
 ---@return string? cause
 ---@return string[]? held_by constraints
----@return string? unknown name of the job, where no worker of the queue knows it
+---@return string? unknown name of the job, if no worker of the queue knows it
 local function cause_of(queue, shown, is_served, oldest)
   if shown.paused then
     return "paused"
@@ -77,7 +77,7 @@ local function cause_of(queue, shown, is_served, oldest)
   end
 end
 
---- Adds to a queue's document.
+--- Adds the status to a queue's document.
 ---@param shown table document
 ---@param minutes number
 ---@param oldest table? record of its oldest ready job
@@ -93,8 +93,8 @@ function M.add(queue, shown, minutes, oldest)
   budget.pay(budget.LOOK)
 end
 
---- What holds the first of a queue's jobs that wait under constraints.
----@param most number of jobs that are looked at
+--- Which constraints hold the first waiting jobs of a queue.
+---@param most number of jobs that are read
 ---@return table {looked, jobs that are held, by: {{id, jobs}, ...}, the most first}
 function M.held(queue, most)
   local looked, held, counts, order = 0, 0, {}, {}

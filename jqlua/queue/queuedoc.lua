@@ -1,4 +1,4 @@
--- A queue as readers see it.
+-- A queue's document.
 local keys = require "jqlua.base.keys"
 local oldest = require "jqlua.queue.oldest"
 local queues = require "jqlua.queue.queues"
@@ -10,8 +10,8 @@ local states = require "jqlua.job.states"
 local M = {}
 
 ---@cold
---- By what the queue is shared.
----@return table[]? levels {by, weights?}; nil when it is not any more
+--- By what the queue is shared fairly.
+---@return table[]? levels {by, weights?}; nil if it is not
 function M.fair(queue)
   local raw = redis.call("GET", keys.FAIR .. queue[queues.NAME])
   if not raw then
@@ -62,9 +62,9 @@ function M.encode(queue)
 end
 
 ---@cold
---- With how it does.
+--- The document with the queue's status.
 ---@param minutes? number
----@param held? number of jobs that are looked at
+---@param held? number of jobs that are read
 ---@return string map
 function M.encode_status(queue, minutes, held)
   local shown, first = document_of(queue)

@@ -27,21 +27,21 @@ M.CHANGED = 9
 M.IS_NEW = 10
 M.KEYS = 11 -- of its record and its sets
 M.FLAGS = 12 -- sum of those below
-M.VERSION = 13 -- of the set of constraints under which its waiting jobs were looked at
+M.VERSION = 13 -- of the set of constraints under which its waiting jobs were placed
 M.REOPENED = 14 -- a job of it became ready in this call; or M.BEHIND
 M.FREE = 15 -- the version under which no constraint can match jobs whose name is the queue's
 
-M.BEHIND = "behind" -- REOPENED by jobs that stand behind another of their lane
+M.BEHIND = "behind" -- REOPENED by jobs behind another of their lane
 
 M.LANED = 2 -- has had lanes
-M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted anew
+M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted again
 M.MIXED = 8 -- has had jobs of another name than its own
-M.UNSORTED = 16 -- its jobs are to be sorted anew before any is picked
-M.INDEXED = 32 -- has had jobs with tags or unique_for, or that failed for good: something may know of jobs that go
+M.UNSORTED = 16 -- its jobs must be sorted again before any is picked
+M.INDEXED = 32 -- has had jobs with tags or unique_for, or that failed for good: indexes may hold removed jobs
 M.OWN = 64 -- has settings of its own
 
--- Where notifications wait for masters (module webhooks.notices). No pattern means it, as workers could not tell what
--- to do with them.
+-- The queue of notifications, for masters (module webhooks.notices). No pattern matches it, since workers could not
+-- handle them.
 M.WEBHOOKS = "jq.webhooks"
 
 M.FORMAT = ">BI4ddddc14I4I4"
@@ -49,11 +49,11 @@ local MOST_KEYS = 256
 local NO_ID = "              "
 M.LEAST_ID = "00000000000000"
 
--- Records this script has looked at, by name.
+-- Records this call has read, by name.
 local open = {}
 
 ---@kept
--- What records say, by their bytes.
+-- Decoded records, by their bytes.
 local known = {}
 
 local function decoded(raw)
@@ -84,11 +84,11 @@ function M.record_key(name)
 end
 
 ---@param raw string|false the stored record
----@return table queue fresh for an unknown one; it is created when it changes
+---@return table queue a new one if unknown; it is created when it changes
 function M.decode(name, raw)
   local queue
   if raw then
-    -- A call decodes a record once; only who remembers it for others needs a copy.
+    -- A call decodes a record once; only what outlives the call needs a copy.
     queue = memory.LASTS and { unpack(known[raw] or memory.keep(known, raw, decoded(raw))) } or decoded(raw)
     queue[M.NAME] = name
   else
@@ -121,7 +121,7 @@ function M.key(queue, state)
 end
 
 ---@cold
---- Something of one kind is due earlier than was noted.
+--- Records an earlier due time of one kind.
 ---@param field number DUE_RUNNING, DUE_WAITING or DUE_ENDED
 function M.note_due(queue, field, at_ms)
   if at_ms < queue[field] then
@@ -134,7 +134,7 @@ function M.note_due(queue, field, at_ms)
 end
 
 ---@cold
---- Settings changed: moments that were noted before may be too late.
+--- After a change of settings: recorded due times may be too late.
 function M.recheck_due(queue)
   M.note_due(queue, M.DUE_RUNNING, due.AT_ONCE)
   M.note_due(queue, M.DUE_ENDED, due.AT_ONCE)
@@ -146,13 +146,13 @@ function M.due_member(queue, field)
 end
 
 ---@cold
---- Whether a queue that has jobs stands in the indexes of patterns.
+--- Whether a queue with jobs has entries in the indexes of patterns.
 function M.is_listed(queue)
   return queue[M.PAUSED] == 0 and queue[M.NAME] ~= M.WEBHOOKS
 end
 
 ---@cold
---- Whether a name or pattern that somebody asks for means a queue.
+--- Whether a name or pattern matches a queue.
 function M.matches(wanted, name)
   return wanted == name or name ~= M.WEBHOOKS and glob.is_pattern(wanted) and glob.match(wanted, name)
 end
@@ -167,7 +167,7 @@ local function patterns_of(name)
   return matching
 end
 
---- What stands for an id in indexes: its first digits, which are a lower bound all the same.
+--- An id in indexes: its first digits, which are a lower bound.
 ---@return string digits 14
 function M.bound(id)
   return id:sub(1, #M.LEAST_ID)
@@ -230,7 +230,7 @@ function M.clear(queue, flag)
   end
 end
 
---- Whether no constraint can match its jobs of a name, and it is not shared fairly: they wait in its plain set.
+--- Whether its jobs of a name wait in its plain set: no constraint can match them, and it is not shared fairly.
 ---@param name string
 ---@return boolean
 function M.is_free(queue, name)
@@ -238,7 +238,7 @@ function M.is_free(queue, name)
   return queue[M.FLAGS] % (2 * M.FAIR) < M.FAIR and (version == 0 or queue[M.FREE] == version and name == queue[M.NAME])
 end
 
---- Whether the set of its plain jobs is all there is to look at.
+--- Whether all its waiting jobs are in its plain set.
 function M.is_plain(queue)
   return queue[M.FLAGS] % M.MIXED == 0 and queue[M.FLAGS] % M.INDEXED < M.UNSORTED
     and queue[M.VERSION] >= meta.state[meta.ADDED]
@@ -250,10 +250,10 @@ function M.is_fair(queue)
 end
 
 ---@cold
---- A job came in that may be the queue's best.
+--- Updates the bound for a new job that may be the queue's best.
 function M.note_head(queue, priority, id)
   if M.is_fair(queue) then
-    id = M.LEAST_ID -- which of them comes next is not a matter of ids
+    id = M.LEAST_ID -- ids do not decide which comes next
   end
   local best = queue[M.HEAD_PRIORITY]
   if priority < best or (priority == best and id < queue[M.HEAD_ID]) then
@@ -262,7 +262,7 @@ function M.note_head(queue, priority, id)
 end
 
 ---@cold
---- Calls what(queue, is_behind) for each whose jobs became ready in this call, and forgets that they did.
+--- Calls what(queue, is_behind) once for each queue in which jobs became ready in this call.
 function M.each_reopened(what)
   for _, queue in pairs(open) do
     local reopened = queue[M.REOPENED]
@@ -283,7 +283,7 @@ function M.save_all()
 end
 
 ---@cold
---- Jobs of a queue that are to start: they count against max_waiting.
+--- The number of a queue's jobs that count against max_waiting.
 function M.waiting(queue)
   local total = 0
   for state in states.WAITING:gmatch(".") do

@@ -1,6 +1,6 @@
 ---@lazy
--- Who serves queues: registered workers, those that announced themselves, and those who wait for jobs. What they name
--- is read once in a call.
+-- Which workers serve queues: registered ones, those that announced themselves, and those that wait for jobs. They are
+-- read once in a call.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -24,7 +24,7 @@ local function set_of(names)
   return set
 end
 
---- Workers and channels, those that name the same queues and refuse the same jobs together.
+--- Workers and channels, grouped by the queues that they name and the jobs that they refuse.
 ---@return table[] groups {queues, refused (set), workers, channels, others: that announced themselves}
 local function all()
   if known.groups then
@@ -70,7 +70,7 @@ end
 
 ---@param name string a queue
 ---@return number workers registered for it
----@return number channels on which somebody waits for it
+---@return number channels on which workers wait for it
 function M.counts(name)
   local registered, channels = 0, 0
   for _, group in ipairs(all()) do
@@ -82,7 +82,7 @@ function M.counts(name)
   return registered, channels
 end
 
---- Whether workers serve a queue, and all of them have refused jobs of a name.
+--- Whether workers serve a queue but all of them refuse jobs of a name.
 ---@param name string the queue
 ---@param job_name string
 ---@return boolean

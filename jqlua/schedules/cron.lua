@@ -1,6 +1,6 @@
 ---@lazy
--- Cron expressions: what they say, and which moments they name. A clock's times are counted by arithmetic alone; what
--- happens when clocks are put forward or back is said in `next` and `last`.
+-- Cron expressions: parsing, and their times. Local times are computed by arithmetic alone; `next` and `last` say what
+-- happens when clocks are put forward or back.
 local calendar = require "jqlua.schedules.calendar"
 local check = require "jqlua.base.check"
 local zones = require "jqlua.schedules.zones"
@@ -11,7 +11,7 @@ local floor = math.floor
 
 local HOUR, DAY = 3600, 86400
 local MOST_BYTES = 1000
--- Whatever comes at all comes within 40 years: a 29th of February on a given weekday, across a century's turn.
+-- Any time that ever comes does so within 40 years: a 29th of February on a given weekday, across a century.
 local MOST_MONTHS = 12 * 41
 
 local FIELDS = {
@@ -34,7 +34,7 @@ local function number(text, field)
   return value and value >= field[2] and value <= field[3] and value or nil
 end
 
---- One entry of a field's list.
+--- Adds one entry of a field's list.
 ---@return boolean understood
 local function add_entry(set, entry, field)
   local low, high = field[2], field[3]
@@ -89,8 +89,8 @@ local function sorted(set, high)
   return list
 end
 
----@return number below how many of a list's values are less than that
----@return boolean is_in whether it is one of them
+---@return number below how many of a list's values are less than the value
+---@return boolean is_in whether it is in the list
 local function place(list, value)
   for i, other in ipairs(list) do
     if other >= value then
@@ -100,7 +100,7 @@ local function place(list, value)
   return #list, false
 end
 
---- How many of a day's times are no later than that second of it.
+--- How many of a day's times are at or before this second of it.
 local function times_until(cron, second_of_day)
   local hour = floor(second_of_day / HOUR)
   local minute = floor(second_of_day / 60) % 60
@@ -115,7 +115,7 @@ local function times_until(cron, second_of_day)
 end
 
 ---@param n number from 1
----@return number? second_of_day the n-th time of a day
+---@return number? second_of_day of the n-th time of a day
 local function time_at(cron, n)
   local per_minute = #cron.seconds
   local per_hour = #cron.minutes * per_minute
@@ -135,7 +135,7 @@ local function has_day(cron, first, day)
   return cron.days[day] and is_weekday
 end
 
---- The first time of a clock from one on.
+--- The first local time at or after another.
 ---@param from number seconds, as the clock shows them
 ---@return number? at
 local function at_clock(cron, from)
@@ -161,9 +161,9 @@ local function at_clock(cron, from)
   end
 end
 
---- Of a clock's times from one until another, the n-th from the end.
----@return number? at nil when there are fewer
----@return number left so many fewer
+--- The n-th last local time in a range.
+---@return number? at nil if there are fewer
+---@return number left by how many
 local function last_at_clock(cron, low, high, n)
   local first_days, days = floor(low / DAY), floor(high / DAY)
   local _, month, day = calendar.date_of(days)
@@ -189,12 +189,12 @@ local function last_at_clock(cron, low, high, n)
   return nil, n
 end
 
---- From when on times count in a part of a zone's time: who works at given times has had those that come again.
+--- From when on times count in a part of a zone's time: repeated local times do not run twice at fixed times of day.
 local function counts_from(cron, part)
   return cron.is_any and part.begins or part.begins + math.max(0, part.before - part.offset)
 end
 
---- Whether the clocks, put forward where this part begins, skipped a time that is made up for then.
+--- Whether the clocks, put forward where this part begins, skipped a time that therefore runs at its beginning.
 local function makes_up(cron, part)
   if cron.is_any or part.before >= part.offset then
     return false
@@ -203,10 +203,10 @@ local function makes_up(cron, part)
   return skipped ~= nil and skipped < part.begins + part.offset
 end
 
---- The first moment after another.
----@param cron table as parse gives it
+--- The first time after another.
+---@param cron table as returned by parse
 ---@param after_ms number
----@param zone table zone
+---@param zone table
 ---@return number? ms
 function M.next(cron, after_ms, zone)
   local from = floor(after_ms / 1000) + 1
@@ -221,17 +221,17 @@ function M.next(cron, after_ms, zone)
     if not at_s or at_s < part.ends then
       return at_s and at_s * 1000
     end
-    -- In whatever follows the clocks show no time of its between. But for the first part: what was there before `from`
-    -- may come again.
+    -- No time matches before at_s in the following parts, so they are skipped; but behind the first part local times
+    -- before `from` may come again.
     from = math.max(part.ends, is_first and 0 or at_s - 2 * DAY)
     is_first = false
   end
 end
 
---- The first of the last n moments that are no later than another.
----@param from_ms number a moment; what is earlier does not count
+--- The first of the last n times at or before another.
+---@param from_ms number earlier times do not count
 ---@param until_ms number not before from_ms
----@param zone table zone
+---@param zone table
 ---@param n number
 ---@return number ms
 function M.last(cron, from_ms, until_ms, zone, n)
@@ -290,7 +290,7 @@ function M.parse(text)
     seconds = sorted(sets[1], 59), minutes = sorted(sets[2], 59), hours = sorted(sets[3], 23),
     days = sets[4], months = sets[5], weekdays = sets[6],
     is_either = texts[4]:sub(1, 1) ~= "*" and texts[6]:sub(1, 1) ~= "*",
-    is_any = texts[2]:sub(1, 1) == "*" or texts[3]:sub(1, 1) == "*", -- works at no given time of day
+    is_any = texts[2]:sub(1, 1) == "*" or texts[3]:sub(1, 1) == "*", -- runs at no fixed time of day
   }
   cron.least_day = cron.is_either and 1 or sorted(cron.days, 31)[1]
   if not at_clock(cron, 0) then

@@ -1,6 +1,5 @@
 ---@lazy
--- The moments of a schedule. They are whole milliseconds; skipping those that passed is arithmetic, however many they
--- are.
+-- The times of a schedule, in whole milliseconds. Skipping any number of past ones is arithmetic.
 local cron = require "jqlua.schedules.cron"
 local zones = require "jqlua.schedules.zones"
 
@@ -14,8 +13,8 @@ local function to_ms(seconds)
   return floor(seconds * 1000 + 0.5)
 end
 
---- What a schedule's fields come to.
----@param spec table as it was given, checked
+--- Compiles a schedule's fields.
+---@param spec table as given, checked
 ---@return table plan
 function M.plan(spec)
   local plan = {
@@ -30,8 +29,8 @@ function M.plan(spec)
   return plan
 end
 
---- The first moment after another.
----@return number? ms nil when there is none any more
+--- The first time after another.
+---@return number? ms nil if there are no more
 function M.next(plan, after_ms)
   after_ms = math.max(after_ms, plan.start_ms - 1)
   local at_ms
@@ -43,8 +42,8 @@ function M.next(plan, after_ms)
   return at_ms and at_ms <= plan.end_ms and at_ms or nil
 end
 
---- The first of the last n moments that are no later than another.
----@param from_ms number a moment; what is earlier does not count
+--- The first of the last n times at or before another.
+---@param from_ms number earlier times do not count
 ---@param until_ms number not before from_ms
 ---@return number ms
 function M.last(plan, from_ms, until_ms, n)

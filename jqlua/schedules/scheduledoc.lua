@@ -1,5 +1,5 @@
 ---@lazy
--- Schedules as readers see them.
+-- Documents of schedules.
 local scheduling = require "jqlua.schedules.scheduling"
 
 local M = {}
@@ -12,8 +12,8 @@ local GIVEN = {
 }
 
 ---@param schedule table record
----@param next_count number how many moments to name, 0 for no list
----@param runs? number likewise, of its last jobs
+---@param next_count number how many times to list, 0 for no list
+---@param runs? number how many of its last jobs to list
 ---@return string document
 function M.encode(schedule, next_count, runs)
   local parts = {}

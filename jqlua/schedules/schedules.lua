@@ -1,5 +1,5 @@
 ---@lazy
--- What is kept of a schedule.
+-- Records of schedules.
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -8,7 +8,7 @@ local M = {}
 
 local call = redis.call
 
--- Of so many jobs that it made last it knows the ids.
+-- Ids of so many of its last jobs are kept.
 M.MOST_RUNS = 20
 
 ---@return table? schedule {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id, r ids of last jobs}
@@ -17,20 +17,20 @@ function M.load(id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
---- When it is to be looked at.
+--- When it is due.
 ---@return number
 function M.due_ms(schedule)
   return schedule.n or meta.NONE
 end
 
---- Writes the record, and where it stands in the due set.
+--- Writes the record and the due time.
 function M.save(schedule)
   local id = schedule.s.id
   call("HSET", keys.SCHEDULES, id, cmsgpack.pack(schedule))
   due.set(due.SCHEDULE .. id, M.due_ms(schedule))
 end
 
---- The same where a moment may come that was not waited for. Sleepers may have to know.
+--- The same, where the due time may be earlier than sleepers were told.
 function M.enter(schedule)
   M.save(schedule)
   local due_ms = M.due_ms(schedule)
@@ -43,8 +43,8 @@ function M.is_used_up(schedule)
   return schedule.m >= (schedule.s.limit or math.huge)
 end
 
---- A job of it is there.
----@param at_ms? number its moment; nil where it is beside those
+--- Records a job that the schedule created.
+---@param at_ms? number its time; nil if it was created on request
 function M.note_made(schedule, id, at_ms)
   schedule.r = schedule.r or {}
   schedule.r[#schedule.r + 1] = id

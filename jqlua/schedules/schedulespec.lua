@@ -1,5 +1,5 @@
 ---@lazy
--- What is said of a schedule, checked.
+-- Parses and checks schedules.
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local cron = require "jqlua.schedules.cron"
@@ -91,13 +91,13 @@ local function check_job(job_spec)
   end
   local read, problem = jobspec.read(job_spec, "job", 0)
   if read and type(job_spec.headers) == "table" and next(job_spec.headers) == nil then
-    job_spec.headers = nil -- as of a job; it would be shown as an empty list
+    job_spec.headers = nil -- like a job's; it would be shown as an empty list
   end
   return problem
 end
 
---- Takes the argument of a call that has the job made at once.
----@return table? spec nil too when it is another call
+--- Parses the argument of a call that creates the job at once.
+---@return table? spec nil also for another call
 ---@return string? problem
 function M.parse_run()
   local spec = #ARGV == 1 and check.map(ARGV[1])
@@ -117,7 +117,7 @@ function M.parse_run()
   return spec
 end
 
---- Takes the call's arguments: a spec and an argument.
+--- Parses the call's arguments: a spec and an argument.
 ---@return table? spec
 ---@return string? problem
 function M.parse()

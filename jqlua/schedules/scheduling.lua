@@ -1,6 +1,6 @@
 ---@lazy
--- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
--- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
+-- Schedules: recurring jobs. The due set has a schedule's exact next time; a sweep at or after it creates the jobs and
+-- moves it on, in one step, so that no time is used twice.
 local creation = require "jqlua.life.creation"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
@@ -18,9 +18,9 @@ local M = {}
 local call = redis.call
 
 local BACKLOG = 100
--- Without catching up, a moment that is so old has been missed.
+-- Without catching up, a time this old is skipped.
 local MISSED_MS = 60000
--- Of these a change makes other moments; the next one is not what it was.
+-- A change of one of these changes the times, also the next one.
 local TIMING = { "every", "cron", "start", "tz" }
 
 function M.delete(id)
@@ -53,7 +53,7 @@ function M.put(spec, argument)
   if old then
     schedule.m, schedule.l, schedule.i, schedule.r = old.m, old.l, old.i, old.r
     if spec.declared and spec.paused == nil then
-      spec.paused = old.s.paused -- a program that declares something else does not resume it
+      spec.paused = old.s.paused -- another declaration by a program does not resume it
     end
     spec.declared = spec.declared or old.s.declared
   end
@@ -70,8 +70,8 @@ function M.put(spec, argument)
 end
 
 ---@param at_ms number
----@param is_beside boolean whether that is none of its moments
----@return string? id nil where its queue has no room
+---@param is_beside boolean whether it is not one of its times
+---@return string? id nil if its queue has no room
 ---@return number? created 0 or 1
 local function create(schedule, at_ms, is_beside)
   local new = jobspec.read(schedule.s.job, "job", 0)
@@ -88,16 +88,16 @@ local function create(schedule, at_ms, is_beside)
   return id, created
 end
 
---- The job of one moment.
+--- Creates the job of one time.
 local function make(schedule, at_ms)
-  budget.pay(budget.STEP) -- reading what the job is to be, finding the next moment
+  budget.pay(budget.STEP) -- reading the job's spec, finding the next time
   local id, created = create(schedule, at_ms, false)
   if created == 1 then
     budget.pay(budget.of_job(jobs.read(id)))
   end
 end
 
---- A job at once, beside those of the moments, which go on as if there were none.
+--- Creates a job at once, beside the scheduled ones.
 ---@return table? reply {job id, created}
 ---@return string? problem
 function M.run_now(schedule_id)
@@ -115,27 +115,27 @@ function M.run_now(schedule_id)
   return { id, created }
 end
 
---- The jobs that it made last, the latest first: what became of them, as far as it is still known.
+--- Its last jobs, the latest first, with their states as far as still known.
 ---@param most number
 ---@return table[]
 function M.runs(schedule, most)
   local list, ids = {}, schedule.r or {}
   for at = #ids, math.max(1, #ids - most + 1), -1 do
     local id = ids[at]
-    local made = jobs.read(id)
+    local job = jobs.read(id)
     local started_ms, ended_ms
-    if made then
-      started_ms = made[jobs.ATTEMPT] > 0 and made[jobs.STARTED_MS] or nil
-      ended_ms = states.is_of(made[jobs.STATE], states.ENDED) and made[jobs.ENDED_MS] or nil
+    if job then
+      started_ms = job[jobs.ATTEMPT] > 0 and job[jobs.STARTED_MS] or nil
+      ended_ms = states.is_of(job[jobs.STATE], states.ENDED) and job[jobs.ENDED_MS] or nil
     end
     list[#list + 1] = {
-      id = id, status = made and states.name(made[jobs.STATE]), started_ms = started_ms, ended_ms = ended_ms,
+      id = id, status = job and states.name(job[jobs.STATE]), started_ms = started_ms, ended_ms = ended_ms,
     }
   end
   return list
 end
 
---- Deals with the moments that passed. What is left of a backlog is left to the next sweep.
+--- Handles past times. The next sweep handles the rest of a backlog.
 ---@param limit number of jobs
 ---@return number steps
 local function make_due(schedule, limit)
@@ -157,7 +157,7 @@ local function make_due(schedule, limit)
   return steps
 end
 
---- A schedule's moment has come: makes its jobs.
+--- Creates the jobs of a due schedule.
 ---@param limit number
 ---@return number steps
 function M.fire(id, limit)
@@ -173,7 +173,7 @@ function M.fire(id, limit)
   return steps
 end
 
---- The next n moments that are to come.
+--- The next n times.
 ---@return number[]
 function M.upcoming(schedule, n)
   local list = {}

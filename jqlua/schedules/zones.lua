@@ -1,6 +1,6 @@
 ---@lazy
--- How far a zone's clocks are ahead of UTC, and when they are put forward and back. A zone is a rule as POSIX' variable
--- TZ has it, with the hours of RFC 8536 (-167 to 167): Redis knows no zones by name.
+-- Time zones: how far clocks are ahead of UTC, and when they are put forward and back. A zone is a rule in the format
+-- of POSIX TZ, with the hours of RFC 8536 (-167 to 167): Redis knows no zones by name.
 local calendar = require "jqlua.schedules.calendar"
 local check = require "jqlua.base.check"
 
@@ -19,7 +19,7 @@ function M.fixed(offset)
   return { standard = offset }
 end
 
---- Takes `[+-]h[h[h]][:mm[:ss]]` from the beginning of a text.
+--- Parses `[+-]h[h[h]][:mm[:ss]]` at the beginning of a text.
 ---@return number? seconds
 ---@return string rest
 local function take_time(text, most_hours)
@@ -38,7 +38,7 @@ local function take_time(text, most_hours)
   return sign == "-" and -seconds or seconds, rest
 end
 
---- Takes a zone's name and offset.
+--- Parses a zone's name and offset.
 ---@return number? offset seconds ahead of UTC
 ---@return string rest
 local function take_zone(text, default)
@@ -50,7 +50,7 @@ local function take_zone(text, default)
   return west and -west or default, behind
 end
 
---- Takes `,` and a day of the year, maybe with a time of it.
+--- Parses `,` and a day of the year, optionally with a time.
 ---@return table? day {kind, numbers..., at seconds}
 ---@return string rest
 local function take_day(text)
@@ -104,7 +104,7 @@ local function clock_of(day, year)
   local new_year = calendar.days_of(year, 1, 1)
   if day.number then
     local is_leap = calendar.days_of(year, 3, 1) - new_year == 60
-    -- Counted from 1 the leap day has no number.
+    -- Counted from 1, the leap day has no number.
     local skips = day.is_julian and not (is_leap and day.number >= 60)
     return (new_year + day.number - (skips and 1 or 0)) * DAY + day.at
   end
@@ -119,7 +119,7 @@ local function clock_of(day, year)
   return at * DAY + day.at
 end
 
---- When clocks are changed, in three years: { at seconds since 1970, offset from then on }.
+--- The changes of clocks in three years: { at seconds since 1970, offset from then on }.
 local function changes(zone, year)
   local list = {}
   for changing_year = year - 1, year + 1 do
@@ -139,7 +139,7 @@ local function changes(zone, year)
   return list
 end
 
---- The time around a moment in which clocks are not changed.
+--- The period around a time in which clocks are not changed.
 ---@param at number seconds since 1970
 ---@return table part {offset seconds, begins, ends seconds since 1970, before, offset before it began}
 function M.part(zone, at)

@@ -1,6 +1,6 @@
 ---@lazy
--- How many queues, names, tags and keys of constraints a namespace takes (module life.admission). That nobody pays for
--- it while there is room, a flag of meta says that a bound is near. That is looked at when tags or names become known,
+-- Limits on queues, names, tags and keys of constraints in a namespace (module life.admission). A flag of meta says
+-- that a limit is near, so that checking costs nothing while there is room. It is updated when tags or names are added,
 -- and once a second.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -17,10 +17,10 @@ M.TAGS = 21
 M.KEYS = 22
 M.ALL_KEYS = 23
 
--- A bound is near when so many would pass it: as many as may come before that is looked at again.
+-- A limit is near if so many more would exceed it: as many as may come before the flag is updated.
 local NEW_NAMES = 2000 -- of a call, and what is in the log
 local NEW_TAGS = 32000 -- of a call
-local NEW_KEYS = 50000 -- that jobs start under in a second
+local NEW_KEYS = 50000 -- of jobs that start within a second
 
 --- How many keys are in use.
 ---@return table<string, number> counts by number of the constraint
@@ -53,8 +53,8 @@ local function is_near(values)
   return left(M.ALL_KEYS, total) < NEW_KEYS
 end
 
---- Looks whether a bound is near.
----@param values? number[] settings in the order of storage, where they are not those that this call has read
+--- Updates the flag that a limit is near.
+---@param values? number[] settings in the order of storage, if they differ from those that this call read
 function M.review(values)
   local near = is_near(values)
   if near ~= meta.state[meta.CROWDED] then

@@ -1,5 +1,5 @@
--- A namespace's settings: numbers behind meta's header, in this order. A queue may have some of its own: a map from
--- places in this order to values.
+-- A namespace's settings: numbers behind meta's header, in this order. A queue may have its own values of some: a map
+-- from places in this order to values.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
@@ -10,7 +10,7 @@ local M = {}
 local DOUBLE = 8
 local FIRST = meta.HEADER_SIZE + 1
 
--- Places, for those who need one setting only.
+-- Places of single settings.
 M.RETRY = FIRST -- base, cap, jitter
 M.RESULT_TTL = FIRST + 3 * DOUBLE
 M.RESULT_GRACE = FIRST + 4 * DOUBLE
@@ -49,11 +49,11 @@ M.ALL = {
   { "keys_max", 1e6, 1, 1e9, "integer" },
   { "all_keys_max", 5e6, 1, 1e9, "integer" },
 }
-M.EARLY = 17 -- so many stand in front of the pulse
+M.EARLY = 17 -- so many precede the pulse in meta
 M.TRAIL_MAX = 18
 
 ---@rare
--- Settings of queues this call has looked at, by name of the queue.
+-- Settings of queues that this call has read, by name of the queue.
 local known = {}
 
 ---@cold
@@ -69,7 +69,7 @@ function M.own(queue)
 end
 
 ---@cold
---- Writes a queue's own settings; the caller has its record written.
+--- Writes a queue's own settings; the caller saves its record.
 ---@param values table as own gives them
 function M.save_own(queue, values)
   local name = queue[queues.NAME]
@@ -91,7 +91,7 @@ local function own_at(queue, place)
   return M.own(queue)[(place - FIRST) / DOUBLE + 1]
 end
 
----@param queue? table the queue it is asked for
+---@param queue? table for this queue
 ---@return number value of the setting at that place
 function M.at(place, queue)
   return queue and queue[queues.FLAGS] >= queues.OWN and own_at(queue, place)
@@ -109,7 +109,7 @@ function M.value(number)
 end
 
 ---@cold
---- The bytes of settings, as they stand one behind the other.
+--- Encodes settings.
 ---@param values number[] in the order of storage
 function M.packed(values, first, last)
   local packed = {}
@@ -135,7 +135,7 @@ function M.retention(letter, queue)
 end
 
 ---@cold
---- Whether nothing is to be kept of a queue's jobs that end so.
+--- Whether a queue's jobs that end in this state are dropped.
 ---@param letter string d, e or c
 ---@return boolean
 function M.is_dropped(letter, queue)
@@ -147,7 +147,7 @@ function M.is_dropped(letter, queue)
     or meta.NO_CANCELLED)
 end
 
---- What of the settings every call must know, as flags of meta.
+--- Flags of meta for settings that every call needs.
 ---@param values table by name
 ---@return number
 function M.flags(values)

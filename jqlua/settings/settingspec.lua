@@ -1,5 +1,5 @@
 ---@lazy
--- Settings as clients give them and read about them.
+-- Settings as clients set and read them.
 local check = require "jqlua.base.check"
 local jobpath = require "jqlua.values.jobpath"
 local settings = require "jqlua.settings.settings"
@@ -38,7 +38,7 @@ local ABOUT = {
   all_keys_max = { "keys", "the same of all constraints", false },
 }
 
----@return string? expected what is wrong with the value
+---@return string? expected if the value is invalid
 local function expected(setting, value)
   local least, most, kind = setting[3], setting[4], setting[5]
   if kind == "boolean" then
@@ -124,7 +124,7 @@ function M.parse_unset(unset, set, of_queues)
 end
 
 ---@param place number
----@param value number as it is stored
+---@param value number as stored
 ---@return number|boolean value as clients know it
 local function shown(place, value)
   if place ~= ROUTE and settings.ALL[place][5] == "boolean" then
@@ -133,7 +133,7 @@ local function shown(place, value)
   return value
 end
 
---- The values as clients know them.
+--- The values as clients see them.
 ---@param values table<number, number> by place
 ---@return table by name
 function M.show(values)
@@ -154,7 +154,7 @@ function M.current()
   return values
 end
 
---- What there is to know of each setting.
+--- Describes each setting.
 ---@param values number[] by place
 ---@return table[]
 function M.describe(values)

@@ -1,7 +1,7 @@
 ---@lazy
--- Statistics: what became of jobs, by minute, hour and day.
+-- Statistics of jobs by minute, hour and day.
 --
--- One hash for each pair of queue and name. The common job's name is its queue's; so that any question looks at two
+-- One hash for each pair of queue and name. The common job's name is its queue's; so that any query reads two
 -- hashes at most, jobs of other names are counted once more for their queue and for their name:
 --   queue 0          jobs of the queue's own name          queue 0 0    its other jobs, of all names together
 --   queue 0 name     jobs of another name                  0 name       jobs of that name in other queues, together
@@ -43,8 +43,8 @@ function M.level(level)
   return MINUTES[level] * 60000, KEPT[level]
 end
 
---- What is known of values.
----@param counted table value in ms -> how many there were
+--- Summarizes values.
+---@param counted table value in ms -> count
 local function summary(counted)
   local count, sum, squares, least, greatest = 0, 0, 0, math.huge, 0
   local cell = { 0, 0, 0, 0, 0 }
@@ -109,7 +109,7 @@ local function cell_of(cells, key, minute)
   return cell
 end
 
---- Notes that an attempt ended in another minute than it began.
+--- Records that an attempt ended in another minute than it began.
 ---@param cells table
 ---@param pair string
 ---@param cell table of the minute in which it ended
@@ -133,7 +133,7 @@ local function values_of(log)
   return values
 end
 
---- What a log says.
+--- Parses a log.
 ---@return table cells by queue and 0 byte and name (empty if it is the queue's), and minute
 local function parse(log)
   local values = values_of(log)
@@ -178,7 +178,7 @@ local function parse(log)
   return cells
 end
 
---- What a log says, also of queues, names and everything.
+--- Parses a log, with the sums of queues, names and everything.
 ---@param log string|false
 ---@param is_of_queues? boolean without those of names and of everything
 ---@return table cells by the ends of the hashes' keys, and minute
@@ -208,7 +208,7 @@ function M.is_pair(key)
   return key:byte() ~= 0 and key:sub(-2) ~= "\0\0"
 end
 
---- Pairs whose statistics have expired leave the list of pairs: each that is in use looks at those behind it.
+--- Removes pairs whose statistics have expired from the list: each pair in use checks those behind it.
 local function look_behind(pair)
   local behind = call("ZRANGEBYLEX", keys.STATS_PAIRS, "(" .. pair, "+", "LIMIT", 0, 2)
   if not behind[1] then
@@ -222,8 +222,8 @@ local function look_behind(pair)
 end
 
 --- Removes buckets that are not kept any longer.
----@param minute number by now
----@return number looked at
+---@param minute number the current one
+---@return number count of fields checked
 local function trim(key, minute)
   local fields = call("HKEYS", keys.STATS .. key)
   local old = {}
@@ -245,7 +245,7 @@ end
 
 --- Adds to the buckets of one hash.
 ---@param minutes table cells by minute
----@param left table [1]: fields that may still be looked at in this call
+---@param left table [1]: fields that may still be checked in this call
 local function save(key, minutes, left)
   local fields, cells = { "" }, {}
   local latest = 0
@@ -286,7 +286,7 @@ local function save(key, minutes, left)
   end
 end
 
---- Puts what the log says into the buckets.
+--- Folds the log into the buckets.
 function M.fold()
   local log = call("GET", keys.LOG)
   if not log then
@@ -300,9 +300,9 @@ function M.fold()
   bounds.review()
 end
 
---- Takes the statistics of a queue away, as far as they are its own.
+--- Removes the statistics of a queue that are its own.
 function M.forget(queue)
-  M.fold() -- else the log would bring them back
+  M.fold() -- otherwise the log would bring them back
   local first, last = "[" .. queue .. "\0", "(" .. queue .. "\1"
   repeat
     local pairs_of_queue = call("ZRANGEBYLEX", keys.STATS_PAIRS, first, last, "LIMIT", 0, CHUNK)

@@ -1,6 +1,6 @@
 ---@lazy
--- What jobs went through in this call, for those who listen. Module transition notes each change of state, and has all
--- of them written when the call's other writes are. What happens besides is told by who does it.
+-- Events of this call, for subscribers. Module transition records each change of state, and writes all events with the
+-- call's other writes. Other events are reported where they happen.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
@@ -11,7 +11,7 @@ local M = {}
 
 local call = redis.call
 
---- A start is noted before the job has its new attempt.
+--- A start is recorded before the job has its new attempt.
 local function complete(event)
   local job = event.of
   if job then
@@ -20,7 +20,7 @@ local function complete(event)
   end
 end
 
----@param shown table fields of the event, to which those are added that all have
+---@param shown table the event's own fields; common ones are added
 ---@param starts boolean whether the job is about to run
 local function add(job, shown, starts)
   local is_tracked = jobs.options(job).track == true
@@ -40,7 +40,7 @@ local function add(job, shown, starts)
   noted[#noted + 1] = event
 end
 
---- Notes a change of state; the job is in the new one.
+--- Records a change of state; the job is in the new one.
 ---@param job table job
 ---@param from? string letter, nil for a new job
 ---@param to string letter
@@ -51,7 +51,7 @@ function M.note(job, from, to)
   end
 end
 
---- Notes what is no change of state.
+--- Records an event other than a change of state.
 ---@param what string its name
 ---@param more? table further fields
 function M.report(job, what, more)
@@ -60,7 +60,7 @@ function M.report(job, what, more)
   add(job, shown, false)
 end
 
---- Writes and publishes what was noted.
+--- Writes and publishes the recorded events.
 function M.flush()
   local noted = meta.state[meta.NOTED]
   meta.set(meta.NOTED, false)

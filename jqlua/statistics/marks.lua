@@ -1,6 +1,6 @@
 ---@lazy
--- Marks: moments that somebody put a name to, such as a deploy. A sorted set whose members are the moment, the text, a
--- 0 byte and who said so; so their order is that of time.
+-- Marks: named times, such as a deploy. A sorted set whose members are time, text, a 0 byte and actor, so that they are
+-- in order of time.
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
@@ -16,8 +16,8 @@ local DIGITS = 14
 local MOST = 1000
 local MOST_BYTES = 200
 local TEXT = "text of 1 to " .. MOST_BYTES .. " bytes, valid UTF-8, no control characters"
-local KEPT_MS = 400 * 86400000 -- as statistics by day
--- Who repeats a mark, or makes it from each of many hosts, means one.
+local KEPT_MS = 400 * 86400000 -- like statistics by day
+-- A mark that is repeated, or set by each of many hosts, is one.
 local SAME_MS = 60000
 local LOOKED_AT = 100
 
@@ -33,7 +33,7 @@ local function document(member)
   })
 end
 
---- The newest mark of this text in a time.
+--- The newest mark with this text in a period.
 ---@return string? member
 local function find(text, from_ms, to_ms)
   local members = call("ZRANGE", keys.MARKS, "(" .. moment(to_ms + 1), "[" .. moment(from_ms), "BYLEX", "REV", "LIMIT",
@@ -54,7 +54,7 @@ function M.check(spec)
   end
 end
 
---- Sets a mark, unless there is that one.
+--- Sets a mark, unless it exists.
 ---@param spec table {text, time_ms?, actor?}, checked
 ---@return string document
 ---@return boolean is_new

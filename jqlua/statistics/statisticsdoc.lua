@@ -1,4 +1,4 @@
--- Statistics as readers see them: what the buckets hold and what the log adds to them.
+-- Documents of statistics: the buckets, and what the log adds to them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -11,7 +11,7 @@ local call = redis.call
 
 local CHUNK = 1000
 local LATEST_MS = 1e15
-local COST_OF_A_FIELD = 0.05 -- that may not be there
+local COST_OF_A_FIELD = 0.05 -- that may not exist
 local LEVELS = { minute = "m", hour = "h", day = "d" }
 local MOST_PAIRS = 1000
 
@@ -53,8 +53,7 @@ function M.check(spec)
   end
 end
 
---- The buckets asked for, as far as there can be any. Those to come are looked at as well: the clock may have been set
---- back.
+--- The requested buckets that may exist, including future ones: the clock may have been set back.
 ---@return table {level, first, last, ms in a bucket}
 local function range_of(spec)
   local level = LEVELS[spec.by]
@@ -70,7 +69,7 @@ local function range_of(spec)
   return { level, first, last, width }
 end
 
-local names = { of = "", fields = {} } -- of the buckets looked at last: for many hashes they are the same
+local names = { of = "", fields = {} } -- of the last buckets: the same for many hashes
 
 ---@return string[]
 local function fields_of(level, first, last)
@@ -85,7 +84,7 @@ local function fields_of(level, first, last)
   return names.fields
 end
 
---- Adds what one hash and the log have.
+--- Adds the cells of one hash and of the log.
 ---@param key string end of the hash's
 ---@param pending table cells of the log
 ---@param add fun(bucket: number, cell: table)
@@ -110,7 +109,7 @@ local function each_cell(key, range, pending, add)
   end
 end
 
---- The ends of the keys of the hashes that have what was asked for.
+--- The ends of the keys of the requested hashes.
 local function keys_of(spec)
   local queue, name = spec.queue, spec.name
   if queue and name then
@@ -175,7 +174,7 @@ local function fill(document, cell, is_brief)
   return cmsgpack.pack(document)
 end
 
---- The sum of all that happened in a time.
+--- The sums of a period.
 ---@param spec table as of stats, checked
 ---@param pending table cells of the log
 ---@param each fun(bucket: number, cell: table)
@@ -191,7 +190,7 @@ function M.sum(spec, pending, each)
   return sum
 end
 
---- A document for each bucket in which something happened, oldest first.
+--- A document for each non-empty bucket, oldest first.
 function M.buckets(spec)
   local range = range_of(spec)
   local pending = buckets.cells(call("GET", keys.LOG))
@@ -213,7 +212,7 @@ function M.buckets(spec)
   return reply
 end
 
---- Pairs behind the cursor, those that only the log knows included, in order.
+--- Pairs behind the cursor, including those only in the log, in order.
 local function pairs_behind(spec, pending, most)
   local low, high = "-", "+"
   if spec.queue then

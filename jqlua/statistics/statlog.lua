@@ -1,5 +1,5 @@
--- What became of jobs, as it is noted for the statistics: one string that calls append to. It is folded into buckets
--- (module statistics.buckets) by the call that finds it long, so that the common call pays for one command.
+-- The log of the statistics: one string that calls append to. The call that finds it long folds it into buckets (module
+-- statistics.buckets), so that the common call pays for one command.
 --
 -- The log is a list of groups: Unix seconds, queue, name (empty if it is the queue's), number of items; then items:
 -- kind and two numbers. With kind 1 (enqueued) the first is a count; with others they are the ms that the job waited
@@ -15,14 +15,14 @@ local M = {}
 local HEADER = ">I5I2c0I2c0I3"
 M.ITEM = ">BI5I5"
 M.DONE = 2
--- What MessagePack writes in front, to be added: of numbers in 4 and 2 bytes, of the lengths of texts.
+-- MessagePack's first bytes of numbers in 4 and 2 bytes, and of texts.
 M.NUMBER = 206 * 4294967296
 M.SHORT = 205 * 65536
 M.TEXT = 217 * 256
 M.NONE = 4294967295
 M.MOST = 4294967294
 
--- A longer log is folded. What it holds then takes few ms, also if each entry is another queue's.
+-- A longer log is folded. That takes few ms, even if each entry is of another queue.
 M.FULL = 8192
 
 local ENQUEUED = 1
@@ -34,8 +34,8 @@ local RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
--- Of this call: groups {queue, name, number enqueued, item, item, ...}; [1] is the one noted last, and all stand
--- under queue and 0 byte and name.
+-- Groups of this call: {queue, name, number enqueued, item, item, ...}; [1] is the last one, all are under queue, 0
+-- byte and name.
 M.gathered = {}
 
 local function group(queue, name)
@@ -54,7 +54,7 @@ local function group(queue, name)
   return list
 end
 
---- A new job.
+--- Records a new job.
 function M.entered(new)
   local list = group(new[jobs.QUEUE], new[jobs.NAME])
   list[3] = list[3] + 1
@@ -84,13 +84,13 @@ local function add(list, kind, wait, run)
   list[#list + 1] = struct.pack(M.ITEM, kind, M.NUMBER + wait, M.NUMBER + run)
 end
 
---- A job was done at its first attempt.
+--- Records a job that is done after its first attempt.
 ---@param ready_ms number when it was to start
 function M.done(queue, name, ready_ms, started_ms)
   add(group(queue, name), M.DONE, within(started_ms - ready_ms), within(meta.state[meta.NOW_MS] - started_ms))
 end
 
---- A job's attempt ends, or the job does. It still has queue and name under which that counts, and HOW is set.
+--- Records the end of an attempt or a job. The job still has the queue and name under which it counts, and HOW is set.
 ---@param from string letter of its state
 ---@param to string
 function M.left(job, from, to)
@@ -107,7 +107,7 @@ function M.left(job, from, to)
 end
 
 ---@cold
---- A job that does not run goes to another queue.
+--- Records that a job that does not run moves to another queue.
 function M.moved(job)
   add(group(job[jobs.QUEUE], job[jobs.NAME]), MOVED, M.NONE, M.NONE)
 end
@@ -125,7 +125,7 @@ local function entry_of(list)
     M.SHORT + #list - 3) .. (list[5] and table.concat(list, "", 4) or list[4])
 end
 
---- Writes what was gathered.
+--- Appends the records to the log.
 ---@return boolean whether the log is to be folded
 function M.write()
   local gathered = M.gathered

@@ -1,6 +1,5 @@
--- Checks that what is derived agrees with the job records: each job in exactly the set of its state, nothing else
--- in any
--- set, bounds no later than what they bound, held sets and pools as the records say.
+-- Checks derived data against the job records: each job in exactly the set of its state, nothing else in any set,
+-- bounds no later than what they bound, held sets and pools as the records say.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -19,7 +18,7 @@ local workers = require "jqlua.pick.workers"
 local M = {}
 
 local call = redis.call
--- Of a larger set, the two ends are looked at.
+-- Of a larger set, the two ends are checked.
 local MOST_MEMBERS = 300
 
 local function report(problems, ...)
@@ -135,7 +134,7 @@ local function check_set(letter, name, problems)
   elseif BOUND[letter] then
     local bound, late_ms = queue[BOUND[letter]], 0
     if letter == states.RUNNING then
-      -- A lease that is over is looked at when its grace is; after a change of settings all of them are.
+      -- A lapsed lease is handled after its grace; after a change of settings all leases are checked.
       late_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
       bound = math.min(bound, tonumber(call("ZSCORE", keys.DUE, "E") or meta.NONE))
     end
@@ -238,7 +237,7 @@ local function check_workers(problems)
   end
 end
 
---- By what stands before the colon of a key; called with what is behind it.
+--- By the part of a key before the colon; called with the part behind it.
 local CHECKS = {
   j = check_job,
   y = check_expiring,
@@ -266,7 +265,7 @@ local CHECKS_OF_ONE = {
   workers = check_workers,
 }
 
---- Lists of names by their own, each with the prefix of what it names.
+--- Lists of names by their key, each with the prefix of the keys that it names.
 local LISTS = {
   tags = { keys.TAGS, keys.TAGGED },
   ["tag-names"] = { keys.TAG_NAMES, keys.TAGGED },
@@ -290,7 +289,7 @@ function M.key(name, problems)
   end
 end
 
---- Checks what stands in meta, schedules, and keys.
+--- Checks meta, schedules, and keys.
 function M.bounds(problems)
   audit_schedules.check(problems)
   audit_keys.check(problems)

@@ -1,5 +1,5 @@
 ---@lazy
--- The part of the audit that is about the indexes of tags and of failures, against the job records and back.
+-- Audit of the indexes of tags and of failures, against the job records and back.
 local keys = require "jqlua.base.keys"
 local failure_groups = require "jqlua.job.failure_groups"
 local jobs = require "jqlua.job.jobs"
@@ -10,7 +10,7 @@ local M = {}
 
 local call = redis.call
 
--- Of a larger set, the first are looked at.
+-- Of a larger set, the first are checked.
 local MOST_MEMBERS = 300
 
 local function report(problems, ...)
@@ -25,7 +25,7 @@ local function group_of(job)
   return failure_groups.group_of(call("GET", keys.EXTRA .. job[jobs.ID]))
 end
 
---- What must be there for a job.
+--- Checks the index entries of a job.
 ---@param job table
 function M.check_job(job, problems)
   local id = job[jobs.ID]
@@ -86,7 +86,7 @@ function M.check_group(group, problems)
   end
 end
 
---- A list of names: each must have its set.
+--- Checks a list of names: each must have its set.
 ---@param list string key
 ---@param prefix string of the sets' keys
 function M.check_names(list, prefix, problems)

@@ -1,5 +1,5 @@
 ---@lazy
--- The part of the audit that is about keys of the HTTP API: ids, records and uses agree.
+-- Audit of keys of the HTTP API: ids, records and uses agree.
 local keys = require "jqlua.base.keys"
 
 local M = {}

@@ -1,6 +1,6 @@
 ---@lazy
--- The part of the audit that is about lanes and constraints: every job that waits in a lane stands in it, every lane
--- that has jobs stands in an index at its head or before, keys have in use what the jobs have taken.
+-- Audit of lanes and constraints: every job that waits in a lane is in it, every lane with jobs is in an index at its
+-- head or before, keys have in use what the jobs have taken.
 local keys = require "jqlua.base.keys"
 local rollout = require "jqlua.limits.rollout"
 local constraints = require "jqlua.limits.constraints"
@@ -18,9 +18,9 @@ local M = {}
 
 local call = redis.call
 
--- Of larger sets nothing is counted.
+-- Larger sets are not counted.
 local MOST_MEMBERS = 2000
--- Jobs and sets that are gone through to see what units jobs have taken; in a larger namespace that is not compared.
+-- Jobs and sets to read for the units that jobs have taken; in a larger namespace they are not compared.
 local MOST_COUNTED = 4000
 local CHUNK = 200
 local HOLDERS = "rtswq" -- states of jobs that may have units
@@ -54,7 +54,7 @@ local function has_entry(index, path, lane, priority, id)
   return not entries or (entry ~= nil and not lane_index.is_before(priority, id, entry[1], entry[2]))
 end
 
---- A job in state w.
+--- Checks a job in state w.
 function M.check_waiting(job, problems)
   local units = job_units.of(job)
   if not units then
@@ -87,10 +87,10 @@ function M.check_lane(lane, problems)
   report(problems, "lane", lane, "of queue", name, "has jobs and stands nowhere")
 end
 
--- Units that jobs have, by key; one place: what was counted in this call.
+-- [1]: units that jobs have, by key, counted once in a call.
 M.counted = {}
 
---- Adds what jobs have taken.
+--- Adds the units that jobs have taken.
 local function count_in(taken, ids)
   for first = 1, #ids, CHUNK do
     local wanted = {}
@@ -109,7 +109,7 @@ local function count_in(taken, ids)
   end
 end
 
----@return table? taken by name of the key; nil when there are too many jobs
+---@return table? taken by name of the key; nil if there are too many jobs
 local function count_taken()
   if M.counted[1] ~= nil then
     return M.counted[1] or nil
@@ -139,7 +139,7 @@ function M.check_key(name, problems)
     report(problems, "key", name, "is missing among those of its constraint")
   end
   if not limit then
-    -- Those that are still to be looked at go then.
+    -- Keys due for a check may be removed then.
     if not key[keyrecord.PLACES][1] and not rollout.is_noted(rollout.LIMITED, number) then
       report(problems, "key", name, "is of no constraint, and holds nothing")
     end
@@ -168,7 +168,7 @@ function M.check_limit(number, problems)
   end
 end
 
---- The index of a queue's lanes, against the bound of its best job.
+--- Checks the index of a queue's lanes against the bound of its best job.
 ---@param name string
 function M.check_index(name, problems)
   local queue = queues.load(name)

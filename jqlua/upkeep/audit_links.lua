@@ -1,5 +1,5 @@
 ---@lazy
--- The part of the audit that is about unique keys and dependencies.
+-- Audit of unique keys and dependencies.
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
@@ -10,14 +10,14 @@ local M = {}
 
 local call = redis.call
 
--- Of a larger set, the first are looked at.
+-- Of a larger set, the first are checked.
 local MOST_MEMBERS = 300
 
 local function report(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
 end
 
---- What must be there for a job.
+--- Checks the links of a job.
 ---@param job table
 function M.check_job(job, problems)
   local id = job[jobs.ID]
@@ -36,7 +36,7 @@ function M.check_job(job, problems)
   end
 end
 
---- A job's set of those it waits for.
+--- Checks a job's set of those it waits for.
 function M.check_waiting(id, problems)
   local job = jobs.read(id)
   if not job then
@@ -49,7 +49,7 @@ function M.check_waiting(id, problems)
   end
 end
 
---- The set of those that wait for a job.
+--- Checks the set of those that wait for a job.
 function M.check_dependents(id, problems)
   for _, dependent in ipairs(call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_MEMBERS - 1)) do
     if not call("ZSCORE", keys.WAITS_FOR .. dependent, id) then
@@ -62,7 +62,7 @@ function M.check_dependents(id, problems)
   end
 end
 
---- The set of those that depend on a job and have not ended.
+--- Checks the set of those that depend on a job and have not ended.
 function M.check_readers(id, problems)
   for _, dependent in ipairs(call("ZRANGE", keys.READERS .. id, 0, MOST_MEMBERS - 1)) do
     local job = jobs.read(dependent)
@@ -77,7 +77,7 @@ function M.check_readers(id, problems)
   end
 end
 
---- A unique key is of jobs that are there, or kept: for one that ended, also if no record of it is kept, or for a time
+--- Checks that a unique key is held by existing jobs, or kept: for an ended job, also without a record, or for a time
 --- from when its job was enqueued.
 function M.check_unique(key, problems)
   local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key) ~= false
@@ -93,7 +93,7 @@ function M.check_unique(key, problems)
   end
 end
 
---- Keys that are kept have a job's id, and a time that is noted.
+--- Checks that kept keys have a job's id and a recorded time.
 function M.check_kept(problems)
   for _, key in ipairs(call("ZRANGE", keys.UNIQUE_KEPT, 0, MOST_MEMBERS - 1)) do
     if call("EXISTS", keys.UNIQUE .. key) == 0 then

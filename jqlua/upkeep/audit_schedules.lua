@@ -1,6 +1,5 @@
 ---@lazy
--- The part of the audit that is about schedules: ids and records agree, and each that has a next moment is looked at
--- by then.
+-- Audit of schedules: ids and records agree, and each with a next time is due by then.
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
 local meta = require "jqlua.base.meta"
@@ -10,7 +9,7 @@ local M = {}
 
 local call = redis.call
 
--- Of more schedules, the first are looked at.
+-- Of more schedules, the first are checked.
 local MOST = 2000
 
 local function report(problems, ...)

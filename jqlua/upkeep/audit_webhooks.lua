@@ -1,5 +1,5 @@
 ---@lazy
--- The part of the audit that is about webhooks: calls that end jobs know of them, secrets are of one that is there.
+-- Audit of webhooks: calls that end jobs know of them, secrets belong to existing ones.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local registry = require "jqlua.webhooks.registry"

@@ -1,7 +1,7 @@
 ---@lazy
--- Bulk operations: what is to be done to all jobs that fit a description, however many, carried on in steps by whoever
--- holds it: a master. The steps are calls of the operation itself. Here stands what is to be done, how far it is, and
--- who sees to it until when: another goes on where one died.
+-- Bulk operations: an operation on all jobs that `where` selects, however many, run in steps by the master that holds
+-- it. The steps are calls of the operation itself. The record says what to do, how far it is, and which master holds it
+-- until when: another continues if that one dies.
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -11,7 +11,7 @@ local M = {}
 
 local call = redis.call
 
--- For so long it is its holder's; each step begins it anew.
+-- Its holder has it for so long; each step renews that.
 local HELD_MS = 10000
 local KEPT_MS = 3600000
 local MOST_OPEN = 20
@@ -29,7 +29,7 @@ local function save(bulk)
   return bulk
 end
 
---- All of them, the latest first; those that ended an hour ago are left out.
+--- All of them, the latest first, without those that ended over an hour ago.
 function M.all()
   local list = {}
   for _, raw in ipairs(call("HVALS", keys.BULKS)) do
@@ -44,7 +44,7 @@ function M.all()
   return list
 end
 
---- Drops what ended, so that a hundred are left at most.
+--- Drops ended ones, so that at most a hundred are left.
 local function drop_old(list)
   local kept = {}
   for i, bulk in ipairs(list) do
@@ -59,8 +59,8 @@ local function drop_old(list)
   end
 end
 
---- Begins one.
----@param bulk table what is to be done
+--- Begins a bulk operation.
+---@param bulk table what to do
 ---@return table? bulk
 ---@return string? problem
 function M.begin(bulk)
@@ -83,13 +83,13 @@ function M.begin(bulk)
   return save(bulk)
 end
 
---- Ends one.
+--- Ends a bulk operation.
 function M.finish(bulk, is_stopped, why)
   bulk.ended_ms, bulk.is_stopped, bulk.problem = meta.state[meta.NOW_MS], is_stopped, why
   return save(bulk)
 end
 
---- Its holder says how far it is; who says so first holds it.
+--- Records a step by its holder; the first master to do so becomes the holder.
 ---@param step table {holder, cursor?, changed?, ended?, problem?}
 ---@return table? bulk
 ---@return string? problem

@@ -1,5 +1,5 @@
 ---@lazy
--- What is common to export and import: a namespace as records, each a MessagePack list.
+-- Shared by export and import: a namespace as records, each a MessagePack list.
 --   {"begin", schema, copy}                        copy: which export it is
 --   {"key", suffix, type, ttl_ms, at, content}     suffix: behind "<namespace>:"; ttl_ms: 0 for none; at: how many
 --                                                  elements stand in records before; content: a list of texts
@@ -31,8 +31,8 @@ function M.key(suffix)
   return KEYS[1] .. ":" .. suffix
 end
 
---- Whether a key is not copied as it is: meta comes last; manifest and sources are written by loaders; and who sleeps
---- where the namespace was does not sleep where it comes to.
+--- Whether a key is not copied as it is: meta comes last; manifest and sources are written by loaders; and sleepers of
+--- the old namespace do not sleep in the new one.
 function M.is_apart(key)
   return key == keys.META or key == keys.MANIFEST or key == keys.SCRIPTS or key == keys.IMPORT or key == keys.SLEEPERS
     or key:sub(1, #keys.ASLEEP) == keys.ASLEEP or key:sub(1, #keys.WAKE) == keys.WAKE

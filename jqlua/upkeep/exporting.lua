@@ -1,6 +1,6 @@
 ---@lazy
--- A namespace's keys as records, some in each call (module upkeep.copying). Keys are found by SCAN, so nothing that any
--- module stores can be forgotten; large ones go in pages.
+-- Exports a namespace's keys as records, some in each call (module upkeep.copying). Keys are found by SCAN, so that
+-- none can be missed; large ones are paged.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -11,15 +11,15 @@ local M = {}
 local call = redis.call
 local pack = cmsgpack.pack
 
--- What one call gives at most; a record is never cut, so it may be a page more.
+-- At most in one call, plus a page: records are never cut.
 local MOST_BYTES = 1048576
 local MOST_ELEMENTS = 5000
 local MOST_SCANS = 10
 local SCAN_COUNT = 100
 local PAGE = 100
 
---- Pages of a key, by type: what stands from a place on, and the next place, or nil when that was all. Places count
---- elements, but those of hashes and sets are cursors of Redis, and those of streams ids.
+--- Pages of a key, by type: elements from a position on, and the next position, or nil at the end. Positions count
+--- elements; for hashes and sets they are cursors of Redis, for streams ids.
 local READ = {
   string = function(key)
     return { call("GET", key) }
@@ -56,12 +56,12 @@ local READ = {
   end,
 }
 
---- What was exported is not the same as what the next export gives.
+--- Names the copy: each export has another.
 local function copy_name()
   return redis.sha1hex(string.format("%.0f ", meta.state[meta.NOW_MS]) .. (call("GET", keys.SEQ) or "")):sub(1, 16)
 end
 
---- The namespace's own key as another may begin with it: nobody sleeps, and everything is looked at once.
+--- The namespace's own key for a copy: without sleepers, and with everything due.
 local function meta_record()
   local raw = call("GET", keys.META)
   local _, _, flags, _, version, added, pending, secret = struct.unpack(meta.FORMAT, raw)
@@ -76,7 +76,7 @@ local function is_text(value, pattern)
 end
 
 ---@return table? position {c copy, s cursor of SCAN, "" behind the last, k keys found and not yet written, p place in
---- the first of them, n elements of it so far}; nil when the cursor is none of ours
+--- the first of them, n elements of it so far}; nil if the cursor is invalid
 function M.position(cursor)
   if cursor == "" then
     return { c = copy_name(), s = "0", k = {}, is_new = true }
@@ -107,7 +107,7 @@ local function cursor_of(at)
 end
 
 --- The next record of a key.
----@return string? record nil when there is no such key any more
+---@return string? record nil if the key was removed
 ---@return number elements
 local function key_record(at, suffix)
   local key = copying.key(suffix)
@@ -118,7 +118,7 @@ local function key_record(at, suffix)
   end
   local ok, content, place = pcall(read, key, at.p)
   if not ok then
-    return nil, 0 -- a key of another type by now, and a place in it that is none
+    return nil, 0 -- the key has another type by now, so the position is invalid
   end
   local before = at.n or 0
   at.p, at.n = place, before + #content
@@ -130,7 +130,7 @@ end
 
 --- Looks for more keys.
 local function scan(at)
-  -- SCAN's pattern: a namespace may hold characters that mean something there.
+  -- SCAN's pattern: a namespace may have special characters.
   local pattern = KEYS[1]:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
   local page = call("SCAN", at.s, "MATCH", pattern, "COUNT", SCAN_COUNT)
   at.s = page[1] ~= "0" and page[1] or ""

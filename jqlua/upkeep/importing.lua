@@ -1,7 +1,6 @@
 ---@lazy
--- Records of an export, written into a namespace that is not set up (module upkeep.copying). Everything is looked at
--- before
--- the first write: a record that came out of an export has nothing that Redis could refuse.
+-- Imports records of an export into a namespace that is not set up (module upkeep.copying). All is checked before the
+-- first write: a record of an export has nothing that Redis could refuse.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -11,7 +10,7 @@ local M = {}
 
 local call = redis.call
 
--- For so long the last call may be repeated.
+-- The last call may be repeated for so long.
 local REMEMBERED_S = 60
 local MOST_TTL_MS = 1e14
 local CHUNK = 4000
@@ -19,21 +18,21 @@ local MOST_TEXTS = 20000
 
 local WHAT = "a record as export gave it"
 
--- How many texts an element has; those of streams have a number of their own.
+-- How many texts an element has; entries of streams vary.
 local WIDTH = { string = 1, list = 1, set = 1, hash = 2, zset = 2, stream = 1 }
 
 local function is_text(value)
   return type(value) == "string"
 end
 
---- A text that Redis takes as a score.
+--- Whether Redis accepts a text as a score.
 local function is_score(text)
   local number = string.find(text, "^[%d%.eE%+%-]+$") and tonumber(text)
   return text == "inf" or text == "-inf"
     or number and number > -math.huge and number < math.huge and (number ~= 0 or text == "0" or text == "-0")
 end
 
---- What a stream's entries hold: id, number of texts, texts.
+--- Parses a stream's entries: id, number of texts, texts.
 ---@return table? entries arguments of XADD
 local function entries_of(content)
   local entries = {}
@@ -99,7 +98,7 @@ local function decode(i, blob)
   return record
 end
 
---- Whether a record goes with what is there.
+--- Checks a record against existing keys.
 local function problem_of_key(i, record, known)
   local key = copying.key(record[2])
   local existing = known[key]
@@ -134,10 +133,10 @@ function M.read(blobs)
   return records
 end
 
---- Whether these records may come into this namespace now.
+--- Checks that these records may be imported now.
 ---@param digest string of the call's arguments
 ---@return string? problem
----@return boolean? is_repeated the import was completed by just this call
+---@return boolean? is_repeated whether this same call completed the import
 function M.check(records, digest)
   local noted = call("GET", keys.IMPORT)
   if call("EXISTS", keys.META) == 1 then
@@ -188,7 +187,7 @@ local WRITE = {
     send("SADD", key, content)
   end,
   list = function(key, content, at)
-    local written = call("LLEN", key) - at -- elements that an earlier call has written
+    local written = call("LLEN", key) - at -- elements written by an earlier call
     for i = written + 1, #content do
       call("RPUSH", key, content[i])
     end
@@ -202,7 +201,7 @@ local WRITE = {
   end,
   stream = function(key, content)
     for _, entry in ipairs(entries_of(content)) do
-      redis.pcall("XADD", key, unpack(entry)) -- refused when it is there
+      redis.pcall("XADD", key, unpack(entry)) -- refused if it exists
     end
   end,
 }

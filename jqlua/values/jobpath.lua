@@ -1,5 +1,5 @@
 ---@lazy
--- Paths to a value of a job, as matchers, `by` and `cost` have them.
+-- Paths to a value of a job, used by matchers, `by` and `cost`.
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"
 local ordering = require "jqlua.values.ordering"
@@ -11,23 +11,23 @@ local seek = string.find
 
 local MOST_SEGMENTS = 32
 local MOST_BYTES = 1024
--- So short is a text that may have been meant for a path.
+-- Longer texts are not taken for mistyped paths.
 local LONGEST_GUESSED = 60
 -- Larger arguments are not decoded: the tables may take many times their size.
 local MOST_DECODED_BYTES = 16384
--- A short key may stand in many texts.
+-- A short key may occur in many texts.
 local MOST_LOOKS = 8
 
---- Takes a path into the argument apart: `argument.to.country`. `\.` is a dot in a key, `\\` a backslash.
+--- Splits a path into the argument: `argument.to.country`. `\.` is a dot in a key, `\\` a backslash.
 ---@param text string that begins with "argument."
 ---@return string[]? segments 1 to 32
----@return string? expected what it should have been
+---@return string? expected if it is invalid
 function M.split(text)
   if #text > MOST_BYTES then
     return nil, "a path of at most " .. MOST_BYTES .. " bytes"
   end
   local segments, segment = {}, ""
-  -- A stretch without dots and backslashes, then one of these, an escape, or the end.
+  -- Text without dots and backslashes, then one of these, an escape, or the end.
   for plain, mark in text:sub(10):gmatch("([^.\\]*)(\\?.?)") do
     segment = segment .. plain
     if mark == "\\." or mark == "\\\\" then
@@ -52,7 +52,7 @@ end
 
 --- Compiles a path into the argument.
 ---@param segments string[]
----@return table segments behind `false` when one of them may be an integer
+---@return table segments, after `false` if one of them may be an integer
 function M.compile(segments)
   for _, segment in ipairs(segments) do
     if segment:find("^%-?%d+$") then
@@ -76,8 +76,8 @@ local function meant(text)
 end
 
 --- Checks a path, as `by` and `cost` have it.
----@param path string where it stands, for errors
----@param is_inside? boolean whether it must be one into the argument
+---@param path string of the field, for errors
+---@param is_inside? boolean whether it must lead into the argument
 ---@return string|table|nil compiled name, queue, priority, argument, or the segments, compiled
 ---@return string? problem
 function M.parse(text, path, is_inside)
@@ -104,7 +104,7 @@ end
 -- from negative ones, nor integers from floats as keys. What it shows is believed where none of this can be; else the
 -- argument is walked over.
 
---- Whether a text that stands in a blob more than once is a key of its maps once at most.
+--- Whether a text that occurs in a blob more than once is a key of its maps at most once.
 local function is_one_key(blob, text)
   local size, at, count = #text, 0, 0
   for _ = 1, MOST_LOOKS do
@@ -112,7 +112,7 @@ local function is_one_key(blob, text)
     if not at then
       return count <= 1
     end
-    -- Before a text stands its length, by itself or as part of the first byte.
+    -- A text is preceded by its length, by itself or as part of the first byte.
     local before = string.byte(blob, at - 1)
     if before == size % 256 or before == size + 0xA0 then
       count = count + 1
@@ -121,11 +121,11 @@ local function is_one_key(blob, text)
   return false
 end
 
---- Opens a job's argument. What is found out is kept beside it, for the next look.
+--- Decodes a job's argument. The result is cached in facts.
 local function open(facts)
   local argument = facts.argument
   local is_read, rest, value = false, nil, nil
-  -- Of no bytes it would say that it has read them.
+  -- It would accept no bytes.
   if #argument > 0 and #argument <= MOST_DECODED_BYTES then
     is_read, rest, value = pcall(cmsgpack.unpack_one, argument)
   end
@@ -138,7 +138,7 @@ local function open(facts)
   end
 end
 
---- Where the value a path leads to begins, in a job's argument that has been opened.
+--- The position of a path's value in a decoded argument.
 local function place(path, facts)
   if not facts.is_whole then
     return nil

@@ -1,6 +1,6 @@
 ---@lazy
--- MessagePack as it lies in a blob, read in place. cmsgpack is of no use for what clients send as arguments:
--- it refuses bin and ext and rounds big integers.
+-- MessagePack read in place from a blob. cmsgpack is of no use for arguments of clients: it rejects bin and ext, and
+-- rounds large integers.
 --
 -- A scalar is read as something that is equal exactly when the values are. A number below 2^53 is a number; all else
 -- is text that begins with its kind: "n" nil, "t" and "f", "i<decimal>" other integers of up to 64 bits (also floats
@@ -65,7 +65,7 @@ local function pass(blob, pos, left)
           else
             pos = first
             left = left + (head < 0xDE and length or 2 * length)
-            -- Each value takes a byte at least: a count that lies is found out here, not after a long walk.
+            -- Each value takes at least a byte: a false count is detected here, not after a long walk.
             if left > #blob - pos + 1 then
               return nil
             end
@@ -108,7 +108,7 @@ function M.raw(blob, pos)
   return behind and sub(blob, pos, behind - 1)
 end
 
---- Opens an array or map; what is in it is not looked at.
+--- Opens an array or map without reading its contents.
 ---@return number? first where its first element or key begins, nil when it is something else
 ---@return number count of elements, or of keys
 ---@return boolean is_map

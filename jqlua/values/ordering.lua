@@ -1,5 +1,5 @@
 ---@lazy
--- Which of two scalars is less, as jqlua/values/msgpack.lua reads them.
+-- Compares scalars as jqlua/values/msgpack.lua reads them.
 local M = {}
 
 local byte = string.byte
@@ -24,7 +24,7 @@ local function compare_texts(a, b)
   if a == b then
     return 0
   end
-  -- What is equal is passed in large pieces.
+  -- Skips equal text in large pieces.
   local at = 1
   while sub(a, at, at + 63) == sub(b, at, at + 63) do
     at = at + 64

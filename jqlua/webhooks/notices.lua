@@ -1,6 +1,6 @@
 ---@lazy
--- Notifications: jobs that masters carry to the URLs of webhooks. They are made by the call in which a job ends, for
--- its own URL and for each webhook that matches it.
+-- Notifications: jobs that masters deliver to the URLs of webhooks. The call in which a job ends creates them, for its
+-- own URL and for each webhook that matches it.
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"
@@ -18,16 +18,16 @@ local MAX_RETRY = 20
 local LEASE_MS = 30000
 local NIL = "\192"
 
--- Why jobs fail that do so next.
+-- Why the next jobs fail.
 local why = {}
 
---- The next job that ends fails for this reason.
+--- Sets the reason for which the next job fails.
 ---@param message string its beginning
 function M.set_reason(reason, message, group)
   why.reason, why.message, why.group = reason, message, group
 end
 
---- What is told of an end.
+--- The event of an end.
 local function event_of(job, to)
   local event = {
     id = job[jobs.ID], name = job[jobs.NAME], queue = job[jobs.QUEUE], status = states.name(to),
@@ -43,8 +43,8 @@ local function event_of(job, to)
   return event
 end
 
---- A job that carries a notification, due now. It is to be entered into its queue.
-local function new(target)
+--- A job that carries a notification, due now. The caller adds it to its queue.
+local function new_job(target)
   local queue, now = queues.load(queues.WEBHOOKS), meta.state[meta.NOW_MS]
   local id = serial.next()
   local job = {
@@ -61,27 +61,27 @@ local function new(target)
   return job
 end
 
---- The notifications of a job that ends. Of the end of one nobody is told.
+--- The notifications of a job that ends. Ends of notifications are not notified.
 ---@param to string letter
 ---@return table[] jobs
-function M.of(moved, to)
-  local options, made = jobs.options(moved), {}
+function M.of(job, to)
+  local options, made = jobs.options(job), {}
   if options.webhook then
     return made
   end
   local event
   if options.notify then
-    event = event_of(moved, to)
-    made[1] = new({ url = options.notify, event = event })
+    event = event_of(job, to)
+    made[1] = new_job({ url = options.notify, event = event })
   end
   local letter = to == states.KEPT and states.DONE or to
   local facts
   for _, hook in ipairs(meta.has(meta.HAS_WEBHOOKS) and registry.all() or {}) do
     if hook.o:find(letter, 1, true) then
-      facts = facts or constraints.facts(moved)
-      if constraints.is_match(hook, facts, moved) then
-        event = event or event_of(moved, to)
-        made[#made + 1] = new({ id = hook.i, event = event })
+      facts = facts or constraints.facts(job)
+      if constraints.is_match(hook, facts, job) then
+        event = event or event_of(job, to)
+        made[#made + 1] = new_job({ id = hook.i, event = event })
       end
     end
   end

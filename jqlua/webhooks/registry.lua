@@ -1,6 +1,6 @@
 ---@lazy
--- Webhooks: who is told of the ends of which jobs. All stand in one string, so that a call that ends jobs learns of
--- them with one read; what they are signed with stands apart.
+-- Webhooks: URLs to notify of the ends of jobs. All are in one string, so that a call that ends jobs needs one read;
+-- signing secrets are apart.
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local memory = require "jqlua.base.memory"
@@ -10,22 +10,22 @@ local M = {}
 
 local call = redis.call
 
--- Every end is held against each of them.
+-- Every end is matched against each of them.
 M.MOST = 20
 M.MOST_BYTES = 16384
--- The one that tells of no jobs: its secrets are for what jobs themselves ask for with `notify`.
+-- A webhook that matches no jobs: its secrets sign what jobs request by `notify`.
 M.OWN = "notify"
 
 ---@kept
--- What they are, by their bytes.
+-- Decoded webhooks, by their bytes.
 local known = {}
 
--- [1]: those of this call.
+-- [1]: the webhooks of this call.
 local open = {}
 
 --- All of them, in order of id.
----@return table[] each {i id, u url, g matcher as given, m matcher, o states in which jobs end of which it tells},
---- not to be changed
+---@return table[] each {i id, u url, g matcher as given, m matcher, o states of ends that it notifies of},
+--- read-only
 function M.all()
   if not open[1] then
     local raw = call("GET", keys.WEBHOOKS) or ""
@@ -43,7 +43,7 @@ function M.find(id)
   end
 end
 
---- All without the one of this id.
+--- All but the one of this id.
 local function others(id)
   local left = {}
   for _, hook in ipairs(M.all()) do
@@ -66,7 +66,7 @@ local function save(list)
   end
 end
 
---- Adds one, or replaces the one of its id. Secrets that are not given stay.
+--- Adds a webhook, or replaces the one of its id. Without secrets, the present ones stay.
 ---@param hook table
 ---@param secrets? string[]
 ---@return string? problem
@@ -97,8 +97,8 @@ function M.secrets(id)
   return call("HGET", keys.WEBHOOK_SECRETS, id) or ""
 end
 
---- As readers see it.
----@param is_told boolean whether they are to get the secrets
+--- A webhook's document.
+---@param is_told boolean whether with secrets
 ---@return string document
 function M.document(hook, is_told)
   local secrets, list = M.secrets(hook.i), {}
@@ -113,7 +113,7 @@ function M.document(hook, is_told)
     end
     table.sort(ends)
     parts[2] = cmsgpack.pack("url", hook.u)
-    parts[3] = cmsgpack.pack("match") .. hook.g -- as it came
+    parts[3] = cmsgpack.pack("match") .. hook.g -- as received
     parts[4] = cmsgpack.pack("on", ends)
   end
   parts[#parts + 1] = is_told and cmsgpack.pack("secrets", list) or cmsgpack.pack("secrets", #list)

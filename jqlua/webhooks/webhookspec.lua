@@ -1,5 +1,5 @@
 ---@lazy
--- What is said of a webhook, checked.
+-- Parses and checks webhooks.
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
@@ -29,7 +29,7 @@ local function parse_on(on)
   return letters, problem
 end
 
---- Takes the call's arguments: a spec and a matcher.
+--- Parses the call's arguments: a spec and a matcher.
 ---@return table? hook as of registry.all
 ---@return string? problem
 ---@return table? spec

@@ -1,18 +1,17 @@
-"""The command line, `jqmaster COMMAND`. docs/cli.md shows each command with what it prints.
+"""The command line, `jqmaster COMMAND`: its help tells all of it, docs/cli.md what one does with it.
 
-It is made with argparse and prints with a few small modules of its own (`show`, `progress`, `top`). click,
-typer and rich were weighed: workers import this package on every host, so each dependency is paid for there;
-what rich would add, tables that fit the width and a screen that redraws itself, are some 200 lines here; and
-argparse's tree of parsers is all that help, environment variables (`options`) and completion need.
-
-Commands speak to a master or straight to Redis by the same calls (`reach`). Imports are inside of functions,
-so that `--help`, `version` and completion are quick.
+Its frame is cyclopts, its tables are rich's. Commands speak to a master or straight to Redis by the same calls
+(`reach.connect`). What makes a start slow is imported when it is used.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+
+from jqmaster.errors import NotInstalled, brought_by
+
+_EXTRAS = {"serve": "server", "demo": "server", "work": "worker"}  # which bring the command line as well
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,6 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(version_line())
         return 0
-    from jqmaster.cli import run
-
+    try:
+        with brought_by(_EXTRAS.get(given[0] if given else "", "cli"), "this command"):
+            from jqmaster.cli import run
+    except NotInstalled as error:
+        print(f"jqmaster: {error}", file=sys.stderr)
+        return 1
     return run.main(given)

@@ -6,14 +6,14 @@ import getpass
 import os
 import re
 import socket
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import msgpack
 import redis.exceptions
 
 from jqmaster.cli import show
-from jqmaster.cli.places import Place
+from jqmaster.cli.place import Place
 from jqmaster.cli.status import Refused
 from jqmaster.client.app import JQ
 from jqmaster.client.handle import unpacked
@@ -43,30 +43,30 @@ class Client(JQ):
     """`JQ` for one command. `creates`: straight on Redis, a namespace that is not there is set up; else it is
     refused, as it would be a slip of the finger."""
 
-    def __init__(self, where: Place, *, creates: bool = False) -> None:
+    def __init__(self, place: Place, *, creates: bool = False) -> None:
         super().__init__(
-            where.url,
-            namespace=where.namespace if where.is_redis else None,
-            form=where.form,
+            place.url,
+            namespace=place.namespace if place.is_redis else None,
+            form=place.form,
             serializer=_Values(),
-            key_file=where.key_file,
+            key_file=place.key_file,
             actor=_user_and_host(),
         )
-        self._where, self._creates = where, creates
-        self._is_known = not where.is_redis
+        self._place, self._creates = place, creates
+        self._is_known = not place.is_redis
 
     async def aengine(self) -> Operations:
         try:
             engine = await super().aengine()
         except ValueError as error:
-            raise Refused(f"{self._where.shown}: {error}", "INVALID") from None
+            raise Refused(f"{self._place.shown}: {error}", "INVALID") from None
         if not self._is_known:
             assert isinstance(engine, Engine)
             try:
                 is_there = await engine.redis.exists(f"{engine.namespace}:meta")
             except redis.exceptions.RedisError as problem:
                 reason = from_redis(problem).message.partition(": ")[2] or str(problem)
-                raise Unavailable(f"cannot use Redis at {self._where.shown}: {reason}") from problem
+                raise Unavailable(f"cannot use Redis at {self._place.shown}: {reason}") from problem
             if not is_there and not self._creates:
                 missing = f"there is no namespace {self.namespace} in this Redis; `jqmaster load` sets it up"
                 raise Refused(missing, "VERSION")
@@ -80,36 +80,34 @@ class Client(JQ):
     async def _ask(self, call: Callable[[Operations], Coroutine[Any, Any, T]]) -> T:
         return await call(await self.aengine())
 
-    def ask_redis(self, call: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
-        """The same for what a master has no request for."""
+    def op(self, operation: str, /, *arguments: Any, **named: Any) -> Any:
+        """Call an operation by its name; a document's values are unpacked."""
+        return self._read(self.ask(lambda engine: getattr(engine, operation)(*arguments, **named)))
 
-        async def asked(engine: Operations) -> T:
-            assert isinstance(engine, Engine)
-            return await call(engine)
+    def every(self, operation: str, /, *arguments: Any, **named: Any) -> Iterator[Document]:
+        """All documents of an operation that gives pages."""
+        cursor: str | None = None
+        while cursor != "":
+            page = self.op(operation, *arguments, **named, cursor=cursor, count=1000)
+            yield from map(self._read, page.documents)
+            cursor = page.cursor
 
-        return self.ask(asked)
+    def there(self, operation: str, name: str, **more: Any) -> Document:
+        """The one of the queues, constraints, schedules or workers that is named so. Raises NotFound."""
+        for found in self.op(operation, [name], **more).documents:
+            document: Document = self._read(found)
+            return document
+        raise NotFound(f"no such {operation.removesuffix('s').replace('constraint', 'limit')}: {name}")
 
-    def job_id(self, text: str) -> str:
-        """An id, which some operations refuse in words of their own when it can be none. Raises NotFound."""
-        if not JOB_ID.fullmatch(text):
-            raise NotFound(f"no such job: {text}")
-        return text
+    def _read(self, found: Any) -> Any:
+        return unpacked(found, self.serializer) if isinstance(found, dict) else found
 
-    def there(self, what: str, name: str, **more: Any) -> Document:
-        """The one of the `queues`, `constraints` or `schedules` that is named so. Raises NotFound."""
-        if what == "schedules":
-            found = self.schedules([name], **more)
-        else:
-            found = self.ask(lambda it: getattr(it, what)([name], **more)).documents
-        if not found:
-            raise NotFound(f"no such {what.removesuffix('s')}: {name}")
-        return found[0]
 
-    def set_schedule(
-        self, schedule_id: str, job: Mapping[str, Any], argument: bytes, when: Mapping[str, Any]
-    ) -> Document:
-        """The argument goes as it was packed: binary data and the like would not survive being unpacked."""
-        return unpacked(self.ask(lambda it: it.schedule(schedule_id, job, argument, **when)), self.serializer)
+def job_id(text: str) -> str:
+    """An id, which some operations refuse in words of their own when it can be none. Raises NotFound."""
+    if not JOB_ID.fullmatch(text):
+        raise NotFound(f"no such job: {text}")
+    return text
 
 
 def _user_and_host() -> str:

@@ -3,83 +3,64 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated
 
 from jqmaster.cli import show, values
-from jqmaster.cli.options import Client, Misused, Options, Replies, asks
-from jqmaster.cli.progress import Progress
-from jqmaster.cli.status import Refused
+from jqmaster.cli.kinds import option
+from jqmaster.cli.reach import as_json, connect, current
+from jqmaster.cli.status import Refused, Replies
 
 
-@asks("""export
-write all that a namespace has into a file
-Stop masters and workers meanwhile: of what is written while it goes on, the
-copy may have one half.
+def export(file: Annotated[str, option("- for stdout")], /) -> Replies:
+    """Write all that a namespace has into a file.
 
-file FILE  or - for stdout
-""")
-def _export(client: Client, options: Options) -> Replies:
+    Stop masters and workers meanwhile: of what is written while it goes on, the copy may have one half.
+    """
     from jqmaster.engine import copying
 
-    if options.file == "-" and show.is_terminal():
+    if file == values.STDIN and sys.stdout.isatty():
         raise Refused("the file is not for a terminal: send stdout elsewhere", "INVALID")
     # The first records come before the file is opened: what cannot be read must not empty an old copy.
-    records = client.export()
+    records = connect().export()
     first = next(records, None)
-    with _opened(options.file, "wb") as file, Progress("exporting", unit="records") as bar:
-        file.write(copying.HEAD)
+    with values.opened(file, "wb") as out, show.progress("exporting") as more:
+        out.write(copying.HEAD)
         count = 0
         for record in chain([] if first is None else [first], records):
-            copying.write_record(file, record)
+            copying.write_record(out, record)
             count += 1
-            bar.add(1)
-        file.flush()
-    if options.file == "-":
-        said = values.as_json({"records": count}) if options.json else f"{show.counted(count, 'record')} written"
-        print(said, file=sys.stderr)
+            more(1)
+        out.flush()
+    if file == values.STDIN:
+        written = values.as_json({"records": count}) if as_json() else f"{show.counted(count, 'record')} written"
+        print(written, file=sys.stderr)
     else:
-        yield {"records": count}, f"{show.counted(count, 'record')} are in {options.file}"
+        yield {"records": count}, f"{show.counted(count, 'record')} are in {file}"
 
 
-@contextmanager
-def _opened(name: str, mode: str) -> Iterator[BinaryIO]:
-    if name == "-":
-        yield sys.stdout.buffer if mode == "wb" else sys.stdin.buffer
-        return
-    with Path(name).open(mode) as file:
-        yield file  # type: ignore[misc]
+def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
+    """Read such a file into a namespace that is not set up.
 
-
-@asks(
-    """import
-read such a file into a namespace that is not set up
-The namespace must not be set up; repeating the command completes an import
-that broke off. By way of a master --namespace must be given, and is another
-than the master's own.
-
-file FILE  or - for stdin
-""",
-    creates=True,
-    into=True,
-)
-def _import(client: Client, options: Options) -> Replies:
+    Repeating the command completes an import that broke off. By way of a master --namespace must be given, and is
+    another than the master's own.
+    """
     from jqmaster.engine import copying
 
-    if options.namespace is None and not client.target.is_redis:
-        raise Misused(options.parser.prog, "by way of a master --namespace is required, or give --redis")
-    namespace = options.namespace or client.namespace
-    with _opened(options.file, "rb") as file:
-        size = Path(options.file).stat().st_size if options.file != "-" else None
-        with Progress("importing", size, "bytes") as bar:
-            keys = client.import_records(_counted(copying.read_file(file), bar), namespace)
+    client = connect(creates=True, into=True)
+    namespace = current.get().namespace or (client.namespace if client.target.is_redis else None)
+    if namespace is None:
+        raise Refused("by way of a master --namespace is required, or give --redis", "INVALID")
+    with values.opened(file, "rb") as source:
+        size = Path(file).stat().st_size if file != values.STDIN else None
+        with show.progress("importing", size) as more:
+            keys = client.import_records(_counted(copying.read_file(source), more), namespace)
     yield {"keys": keys, "namespace": namespace}, f"{show.counted(keys, 'key')} are in {namespace}"
 
 
-def _counted(records: Iterable[bytes], bar: Progress) -> Iterator[bytes]:
+def _counted(records: Iterable[bytes], more: Callable[[int], None]) -> Iterator[bytes]:
     for record in records:
-        bar.add(len(record))
+        more(len(record))
         yield record

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from jqmaster.cli import show
-from jqmaster.cli.options import Client, Coded, Options, asks
-from jqmaster.cli.reach import place
-from jqmaster.cli.status import EXIT_FAILED, EXIT_OK
+from jqmaster.cli.kinds import option
+from jqmaster.cli.reach import connect, current
+from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Coded
 
 if TYPE_CHECKING:
     from jqmaster.doctor.finding import Finding
@@ -19,33 +19,34 @@ _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", 
 _MOST_ALIKE = 20  # titles of one block
 
 
-@asks("""doctor
-look for what is wrong, and say what to do
-Exit code 1 if there is a problem or a warning. By way of a master Redis itself
-is not looked at: give --redis for that. Nothing is changed.
+def doctor(
+    *,
+    quiet: Annotated[bool, option("only what is wrong")] = False,
+    all_: Annotated[bool, option("each of what is alike, with what to do", name="--all")] = False,
+) -> Coded:
+    """Look for what is wrong, and say what to do.
 
---quiet  only what is wrong
---all    each of what is alike, with what to do
-""")
-def _doctor(client: Client, options: Options) -> Coded:
-    from jqmaster.doctor import doctor
+    Exit code 1 if there is a problem or a warning. By way of a master Redis itself is not looked at: give --redis for
+    that. Nothing is changed.
+    """
+    from jqmaster.doctor import doctor as examination
 
-    findings = client.ask(doctor.look)
-    if options.quiet:
+    findings = connect().ask(examination.look)
+    if quiet:
         findings = [finding for finding in findings if finding.level in ("problem", "warning")]
-    yield [finding.document() for finding in findings], lambda: _print_all(findings, options)
-    return EXIT_FAILED if doctor.is_wrong(findings) else EXIT_OK
+    yield [finding.document() for finding in findings], lambda: _print_all(findings, quiet=quiet, apart=all_)
+    return EXIT_FAILED if examination.is_wrong(findings) else EXIT_OK
 
 
-def _print_all(findings: list[Finding], options: Options) -> None:
-    where = place(options)
-    for alike in _blocks(findings, apart=options.all):
+def _print_all(findings: list[Finding], *, quiet: bool, apart: bool) -> None:
+    place = current.get().place()
+    for alike in _blocks(findings, apart=apart):
         _print(alike)
-    if not where.is_redis and not options.quiet:
-        print(show.paint("· Redis itself was not looked at; --redis URL does", "dim"))
+    if not place.is_redis and not quiet:
+        print("· Redis itself was not looked at; --redis URL does")
     levels = [finding.level for finding in findings]
     counts = [show.counted(levels.count(level), level) for level in ("problem", "warning") if level in levels]
-    print(f"{where}: {', '.join(counts) or 'all well'}")
+    print(f"{place}: {', '.join(counts) or 'all well'}")
 
 
 def _blocks(findings: Iterable[Finding], *, apart: bool) -> list[list[Finding]]:
@@ -65,19 +66,17 @@ def _shape(finding: Finding) -> str:
 
 
 def _print(alike: list[Finding]) -> None:
+    from rich.text import Text
+
     first = alike[0]
-    mark, colour = _MARKS[first.level]
+    mark, style = _MARKS[first.level]
     for finding in alike[:_MOST_ALIKE]:
-        print(f"{show.paint(mark, colour)} {show.plain(finding.title)}")
+        show.say(Text(f"{mark} {show.plain(finding.title)}", style)) if show.is_cut() else print(mark, finding.title)
     if len(alike) > _MOST_ALIKE:
-        print(f"  … and {show.counted(len(alike) - _MOST_ALIKE, 'more like these', 'more like these')}; --all")
-    columns = show.screen_width()
+        print(f"  … and {show.count(len(alike) - _MOST_ALIKE)} more like these; --all")
     whose = f"{first.about}: " if len(alike) > 1 and first.about else ""
-    for text, style in ((first.means, None), (first.do, "cyan")):
-        if not text:
-            continue
-        text, whose = whose + text, ""
-        prefix = "    " if style is None else "  → "
-        lines = textwrap.wrap(show.plain(text), (columns or 100) - 4, break_on_hyphens=False) or [""]
-        for number, line in enumerate(lines):
-            print(f"{prefix if not number else '    '}{show.paint(line, style)}")
+    for text, prefix in ((first.means, "    "), (first.do, "  → ")):
+        if text:
+            lines = textwrap.wrap(show.plain(whose + text), 90, break_on_hyphens=False)
+            print("\n    ".join([prefix + lines[0], *lines[1:]]))
+            whose = ""

@@ -1,129 +1,227 @@
-"""Looking at one job: `get`, `result`, `history`."""
+"""Finding jobs, and looking at one: `jobs`, `job`, `result`."""
 
 from __future__ import annotations
 
+import difflib
 import sys
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from jqmaster.cli import show, values
-from jqmaster.cli.options import Client, Coded, Options, Replies, asks
-from jqmaster.cli.reach import complain
-from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Refused
+from jqmaster.cli.kinds import Count, Duration, Span, State, option
+from jqmaster.cli.reach import Yes, as_json, connect
+from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Coded, Refused, Replies
 from jqmaster.errors import NotFound
-from jqmaster.manifest.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import Client
+
+_SECONDS = {field.name for field in FIELDS if field.kind == "seconds"}
 
 
-@asks("""get
-show all there is to know about jobs
+@Parameter(name="*")
+@dataclass
+class Filter:
+    queue: Annotated[str | None, option("in this queue")] = None
+    status: Annotated[list[State] | None, option("in this state; may be given several times")] = None
+    name: Annotated[str | None, option("of this name")] = None
+    tag: Annotated[str | None, option("with this tag")] = None
+    group: Annotated[str | None, option("failed for good with this group (see failures)")] = None
+    message: Annotated[str | None, option("whose last failure says this somewhere")] = None
+    worker: Annotated[str | None, option("that this worker runs, or ran last")] = None
+    argument: Annotated[str | None, option("whose argument contains this text")] = None
+    slower: Annotated[Duration | None, option("that ran, or run, for longer than this")] = None
+    match: Annotated[str | None, option('JSON, as of a limit: \'{"argument.customer": "acme"}\'')] = None
+    where: Annotated[str | None, option("a line: 'customer.id:acme amount:>5 status:error,done slower:30s text'")] = (
+        None
+    )
+    older: Annotated[Duration | None, option("created longer ago than this: 90, 5m, 2h, 1d")] = None
+    newer: Annotated[Duration | None, option("created more recently than this")] = None
 
-ids ID...
-""")
-def _get(client: Client, options: Options) -> Coded:
-    code = EXIT_OK
-    for number, job_id in enumerate(options.ids):
+    def wanted(self, client: Client) -> dict[str, Any]:
+        """The filter, as `where` takes it; empty when nothing was given. Raises NotFound for a group that is none."""
+        from jqmaster.engine.queryline import where_of
+
+        now, given = show.now_ms(), vars(self)
+        wanted = where_of(self.where or "", now)
+        names = ("queue", "status", "name", "tag", "group", "message", "worker", "argument")
+        wanted |= {name: given[name] for name in names if given[name]}
+        if self.slower is not None:
+            wanted["slower_ms"] = round(self.slower * 1000)
+        if self.match is not None:
+            wanted["match"] = {**wanted.get("match", {}), **values.parsed(self.match, "--match")}
+        if self.older is not None:
+            wanted["to_ms"] = now - round(self.older * 1000)
+        if self.newer is not None:
+            wanted["from_ms"] = now - round(self.newer * 1000)
+        check_group(client, wanted.get("group"))
+        return wanted
+
+
+DryRun = Annotated[bool, option("only count the jobs that fit")]
+
+
+@Parameter(name="*")
+@dataclass
+class Chosen(Filter):
+    limit: Annotated[Count | None, option("at most so many of those that fit")] = None
+    dry_run: DryRun = False
+    yes: Yes = False
+
+
+def check_group(client: Client, group: str | None) -> None:
+    """Raise NotFound for a group that no job failed with, naming those that may be meant."""
+    if group is None or client.failures(group):
+        return
+    known = [one["group"] for one in client.failures()]
+    last = group.rpartition(".")[2]  # messages have an exception's name without its module
+    close = [one for one in known if one.rpartition(".")[2] == last] or difflib.get_close_matches(group, known, 3)
+    meant = f"; did you mean {' or '.join(close)}?" if close else "; jqmaster failures lists the groups"
+    raise NotFound(f"no job has failed for good in the group {group}{meant}")
+
+
+def jobs(
+    *,
+    limit: Annotated[Count | None, option("at most so many (default: 20; all with --ids)")] = None,
+    all_: Annotated[bool, option("all of them", name="--all")] = False,
+    newest: Annotated[bool, option("the newest first, within a state")] = False,
+    recent: Annotated[bool, option("over all queues: what runs, then what ended last, then what waits")] = False,
+    full: Annotated[bool, option("with --json: with argument, result and error")] = False,
+    ids: Annotated[bool, option("print ids only, of all of them: … | jqmaster retry -")] = False,
+    which: Filter | None = None,
+) -> Replies:
+    """Find jobs."""
+    client = connect()
+    wanted = (which or Filter()).wanted(client)
+    if newest and "status" not in wanted and not {"tag", "group"} & wanted.keys():
+        wanted["status"] = list(show.STATES)
+    found = client.jobs(newest=newest, recent=recent, brief=not (full and as_json()), **wanted)
+    most = None if all_ else limit or (None if ids else 20)
+    if ids:
+        for job in islice(found, most):
+            print(job["id"])
+        if most is not None and next(found, None) is not None:
+            print(f"jqmaster: stopped after {most}; there are more (--all)", file=sys.stderr)
+        return
+    if as_json():
+        yield islice(found, most), ""
+        return
+    shown = list(islice(found, most if most is None else most + 1))
+    table = _table(shown[:most])
+    if most is not None and len(shown) > most:
+        table.more = f"… and more; --limit N or --all shows them (shown: {most})"
+    yield None, table
+
+
+def _table(documents: list[dict[str, Any]]) -> show.Table:
+    now = show.now_ms()
+    rows = [
+        {**job, "then": _then(job, now), "why": show.one_line(job.get("message")) or job.get("reason")}
+        for job in documents
+    ]
+    if all(job["queue"] == job["name"] for job in rows):
+        rows = [{**job, "queue": None} for job in rows]
+    columns = "ID=id|NAME~=name|QUEUE~=queue|STATUS=status|PRIO>=priority|TRY>=attempt|CREATED=created_ms|WHEN=then"
+    return show.Table(f"{columns}|LAST FAILURE~=why", rows, empty="no such jobs")
+
+
+def _then(job: dict[str, Any], now: int) -> str:
+    if job.get("ended_ms"):
+        return f"ended {show.when(job['ended_ms'], now)}"
+    if job["status"] == "running" and job.get("started_ms"):
+        return f"for {show.milliseconds(max(0, now - job['started_ms']))}"
+    return f"due {show.when(job['due_ms'], now)}" if job.get("due_ms") else ""
+
+
+# -- one job --------------------------------------------------------------------------------------
+
+
+def job(*ids: str, history: Annotated[bool, option("what happened to it instead, and when")] = False) -> Coded:
+    """Show all there is to know about a job, or about several."""
+    from jqmaster.cli.clients import job_id
+    from jqmaster.cli.run import complain
+
+    client, code = connect(), EXIT_OK
+    if not ids:
+        raise Refused("give the ids of jobs", "INVALID")
+    for number, one in enumerate(ids):
         try:
-            document = client.get(job_id)
+            document = client.ask(lambda it, one=one: it.history(job_id(one))) if history else client.get(one)  # type: ignore[misc]
         except NotFound as error:
-            complain(error.message, error.code, as_json=options.json)
+            complain(error.message, error.code, as_json=as_json())
             code = EXIT_NOT_FOUND
             continue
-        if number and not options.json:
+        if number and not as_json():
             print()
-        yield document, partial(_print, document)
+        yield document, lambda document=document: _print_history(document) if history else _print(document)
     return code
 
 
 def _print(job: dict[str, Any]) -> None:
-    now = show.now_ms()
-    attempt = str(job["attempt"]) if job["attempt"] else None
-    if attempt and job["retry_count"]:
-        attempt += f", {show.counted(job['retry_count'], 'failure')} of at most {job['max_retry'] + 1}"
-    show.facts(
-        {
-            "id": job["id"],
-            "name": job["name"],
-            "queue": job["queue"],
-            "status": show.state(job["status"]),
-            "priority": job["priority"] or None,
-            "created": show.both(job.get("created_ms"), now),
-            "ready": show.both(job.get("ready_ms"), now),
-            "attempt": attempt,
-            "started": show.both(job.get("started_ms"), now),
-            _due_name(job["status"]): show.both(job.get("due_ms"), now),
-            "expires": show.both(job.get("expires_ms"), now),
-            "ended": show.both(job.get("ended_ms"), now),
-            "took": _took(job),
-            "worker": job.get("worker_id"),
-            "progress": _progress(job),
-            **{one.name.replace("_", " "): _told(one, job.get(one.name)) for one in FIELDS if one.rare and one.shown},
-            "waits for": ", ".join(job.get("waits_for") or []),
-            "schedule": job.get("schedule"),
-            "lease": show.duration(job["timeout"]),
-            "reason": job.get("reason"),
-            "group": job.get("group"),
-            "message": job.get("message"),
-            "argument": _value(job.get("argument")),
-            "error": None if job.get("error") is None else _value(job["error"]),
-            "result": None if job.get("result") is None else _value(job["result"]),
-        }
-    )
-    trace = job.get("error")
-    if isinstance(trace, dict) and isinstance(trace.get("traceback"), str):
+    shown = {name: show.duration(value) if name in _SECONDS and value else value for name, value in job.items()}
+    error = job.get("error")
+    trace = error.get("traceback") if isinstance(error, dict) else None
+    if isinstance(error, dict) and isinstance(trace, str):
+        shown["error"] = {key: value for key, value in error.items() if key != "traceback"}
+    show.facts({**shown, "argument": values.as_json(job.get("argument"))})  # nil is a value, too
+    if isinstance(trace, str):
         print()
-        for line in trace["traceback"].rstrip().splitlines():
+        for line in trace.rstrip().splitlines():
             print(f"  {show.plain(line)}")
 
 
-def _told(field: Field, value: Any) -> str | None:
-    """What a job was told, where it was."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return ", ".join(value)
-    return show.duration(value) if field.kind == "seconds" else values.as_json(value)
+_EVENT_STYLES = {"done": "green", "started": "cyan", "cancelled": "yellow", "skipped": "dim", "released": "yellow"}
+_EVENT_STYLES |= dict.fromkeys(("failed", "lapsed", "expired", "dependency"), "red")
 
 
-def _due_name(status: str) -> str:
-    return {"running": "lease ends", "retrying": "next attempt"}.get(status, "due")
+def _print_history(history: dict[str, Any]) -> None:
+    if history.get("forgotten"):
+        print(f"({show.counted(history['forgotten'], 'earlier attempt')} not shown)")
+    events, before = history["events"], None
+    days = {show.clock(moment)[:10] for moment in (*(event["time_ms"] for event in events), show.now_ms())}
 
+    def at(moment: int) -> str:
+        return show.clock(moment).partition(" ")[2] if len(days) == 1 else show.clock(moment)
 
-def _took(job: dict[str, Any]) -> str | None:
-    if job["status"] not in ("done", "error") or not job.get("started_ms") or not job.get("ended_ms"):
-        return None
-    return show.milliseconds(job["ended_ms"] - job["started_ms"])
-
-
-def _progress(job: dict[str, Any]) -> str:
-    return " ".join(str(one) for one in (job.get("progress"), job.get("progress_message")) if one not in (None, ""))
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        value = {key: one for key, one in value.items() if key != "traceback"}
-    return values.as_json(value)
+    rows = []
+    for event in events:
+        after = "" if before is None else show.milliseconds(event["time_ms"] - before)
+        before, group = event["time_ms"], event.get("group")
+        message = show.one_line(event.get("message")).removeprefix(f"{group}: ")
+        what = ": ".join(one for one in (group or event.get("reason"), message) if one)
+        if "held_by" in event:
+            what = f"held by {show.one_line(event['held_by'])} until {at(event['held_until_ms'])}"
+        kind = event["event"], _EVENT_STYLES.get(event["event"])
+        rows.append({**event, "at": at(event["time_ms"]), "after": after, "event": kind, "what": what})
+    columns = "TIME=at|AFTER>=after|EVENT=event|ATTEMPT>=attempt|WORKER=worker_id|WHAT~=what"
+    show.Table(columns, rows).print()
 
 
 # -- results --------------------------------------------------------------------------------------
 
 
-@asks("""result
-print a job's result
-Looking at it here is not reading it: it stays for the program as long as it
-would. Prints the value as JSON (--raw: text and binary data as they are). Exit
-code 1 if the job failed, was cancelled or skipped, or has not ended; 3 if it
-keeps no result; 6 if that was read, or its time is over.
+def result(
+    id_: Annotated[str, Parameter(name="ID")],
+    /,
+    *,
+    wait: Annotated[bool, option("wait for the job's end")] = False,
+    wait_timeout: Annotated[Span | None, option("but no longer; then exit with 5")] = None,
+    raw: Annotated[bool, option("text and binary data without JSON around them")] = False,
+) -> Replies:
+    """Print a job's result.
 
-id ID
---wait               wait for the job's end
---wait-timeout SPAN  but no longer; then exit with 5
---raw                text and binary data without JSON around them
-""")
-def _result(client: Client, options: Options) -> Replies:
-    if options.wait or options.wait_timeout is not None:
-        await_end(client, options.id, options.wait_timeout)
-    value = outcome(client, options.id)
-    yield [value], partial(_print_raw, value) if options.raw else partial(print, values.as_json(value))
+    To look at it here is not to read it: it stays for the program as long as it would. Exit code 1 if the job failed,
+    was cancelled or skipped, or has not ended; 3 if it keeps no result; 6 if that was read, or its time is over.
+    """
+    client = connect()
+    if wait or wait_timeout is not None:
+        await_end(client, id_, wait_timeout)
+    value = outcome(client, id_)
+    yield [value], lambda: _print_raw(value) if raw else print(values.as_json(value))
 
 
 def await_end(client: Client, job_id: str, timeout_s: float | None) -> None:
@@ -151,56 +249,13 @@ def outcome(client: Client, job_id: str) -> Any:
     if "result" in document:
         return document["result"]
     if document.get("keep_result"):
-        gone = "its result is gone: it was read, or it expired"
-        raise Refused(f"job {job_id} is done; {gone}", "EXPIRED")
-    never = "it has no result, as it was not enqueued with --keep-result"
-    raise Refused(f"job {job_id} is done; {never}", "NOTFOUND")
+        raise Refused(f"job {job_id} is done; its result is gone: it was read, or it expired", "EXPIRED")
+    raise Refused(f"job {job_id} is done; it has no result, as it was not enqueued with --keep-result", "NOTFOUND")
 
 
 def _print_raw(value: Any) -> None:
-    if isinstance(value, bytes):
-        sys.stdout.buffer.write(value)
-    elif isinstance(value, str):
-        sys.stdout.buffer.write(value.encode("utf-8", "surrogateescape"))
-    else:
+    data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+    if not isinstance(data, bytes):
         raise Refused(f"--raw: the result is no text and no binary data: {values.as_json(value)[:60]}", "INVALID")
+    sys.stdout.buffer.write(data)
     sys.stdout.flush()
-
-
-# -- what happened --------------------------------------------------------------------------------
-
-_EVENT_COLOURS = {"done": "green", "started": "cyan", "cancelled": "yellow", "skipped": "dim", "released": "yellow"}
-_EVENT_COLOURS |= dict.fromkeys(("failed", "lapsed", "expired", "dependency"), "red")
-
-
-@asks("""history
-show what happened to a job, and when
-
-id ID
-""")
-def _history(client: Client, options: Options) -> Replies:
-    told = client.ask(lambda it: it.history(client.job_id(options.id)))
-    yield told, lambda: _print_history(told)
-
-
-def _print_history(told: dict[str, Any]) -> None:
-    if told.get("forgotten"):
-        print(f"({show.counted(told['forgotten'], 'earlier attempt')} not shown)")
-    table = show.Table("TIME | AFTER> | EVENT | ATTEMPT> | WORKER~1 | WHAT~2")
-    days = {show.clock(moment)[:10] for moment in (*(one["time_ms"] for one in told["events"]), show.now_ms())}
-    before = None
-
-    def at(moment: int) -> str:
-        return show.clock(moment).partition(" ")[2] if len(days) == 1 else show.clock(moment)
-
-    for event in told["events"]:
-        after = "" if before is None else show.milliseconds(event["time_ms"] - before)
-        before = event["time_ms"]
-        group, reason = event.get("group"), event.get("reason")
-        message = show.one_line(event.get("message")).removeprefix(f"{group}: ")
-        what = ": ".join(one for one in (group or reason, message) if one)
-        if "held_by" in event:
-            what = f"held by {show.one_line(event['held_by'])} until {at(event['held_until_ms'])}"
-        kind = event["event"], _EVENT_COLOURS.get(event["event"])
-        table.add(at(event["time_ms"]), after, kind, event.get("attempt"), event.get("worker_id"), what)
-    table.print()

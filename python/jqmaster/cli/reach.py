@@ -1,105 +1,115 @@
-"""Which server a command asks, a client of it, and how what it tells is printed. Nothing is imported here that
-would make `--help` slow."""
+"""Which server a command asks, a client of it, and how what it gives is printed. Imports nothing that is slow."""
 
 from __future__ import annotations
 
-import json
+import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
 
-from jqmaster.cli import show, values
-from jqmaster.cli.options import Options, Replies
-from jqmaster.cli.places import LOCAL, NAMESPACE, Place
-from jqmaster.cli.status import EXIT_OK, Refused
+from cyclopts import Parameter
+
+from jqmaster.cli.kinds import Namespace, option
+from jqmaster.cli.place import LOCAL, NAMESPACE, Form, Place
+from jqmaster.cli.status import EXIT_OK, Refused, Replies
 from jqmaster.connection import url as redis_url
-from jqmaster.errors import Unavailable
+from jqmaster.errors import NotFound
 
 if TYPE_CHECKING:
     from jqmaster.cli.clients import Client
 
+Yes = Annotated[bool, option("do not ask", name=["--yes", "-y"])]
 
-def url_of(options: Options, *, into: bool = False) -> str | None:
-    """The URL that the options and the environment mean; of masters several, with commas. `into`: `--namespace` is
-    where records go, and may be said of a master as well. Raises Refused, ValueError."""
-    # What is in the environment is already in the options; only what differs from it was said here.
-    url, redis = options.url, options.redis
-    if url is not None and redis is not None:
-        said_url, said_redis = url != os.environ.get("JQ_URL"), redis != os.environ.get("JQ_REDIS")
-        if said_url and said_redis:
+
+@Parameter(name="*", group="Where to ask")
+@dataclass
+class Destination:
+    """What the command line says of it, before the environment has its say."""
+
+    url: Annotated[str | None, option("a master, http://…, or a Redis, as --redis; or JQ_URL")] = None
+    redis: Annotated[str | None, option(f"a Redis: {redis_url.FORMS}; or JQ_REDIS")] = None
+    namespace: Annotated[Namespace | None, option("with a Redis: the namespace; default {jq}", "JQ_NAMESPACE")] = None
+    form: Annotated[
+        Form,
+        option("with a Redis: how operations are called; auto: as functions where they can be", "JQ_FORM"),
+    ] = "auto"
+    key_file: Annotated[str | None, option("a file with the master's key; or JQ_KEY, JQ_KEY_FILE")] = None
+    json: Annotated[bool, option("print JSON, one document a line", "JQ_JSON")] = False
+    verbose: Annotated[bool, option("log more, to stderr", name=["--verbose", "-v"])] = False
+    stack: Annotated[ExitStack, Parameter(parse=False)] = field(default_factory=ExitStack)
+
+    @property
+    def said_namespace(self) -> str | None:
+        """The namespace that was named on the command line: the variable is for whoever asks a Redis."""
+        return self.namespace if self.namespace != os.environ.get("JQ_NAMESPACE") else None
+
+    @property
+    def redis_only(self) -> str | None:
+        """The Redis that is meant, for what needs one."""
+        urls = (self.redis, self.url, os.environ.get("JQ_REDIS"), os.environ.get("JQ_URL"))
+        return next((url for url in urls if url and (url == self.redis or redis_url.is_redis(url))), None)
+
+    def chosen(self, *, into: bool = False) -> str | None:
+        """The URL that is meant; of masters several, with commas. `into`: `--namespace` is where records go, and may
+        be said of a master as well. Raises Refused, ValueError."""
+        if self.url and self.redis:
             raise Refused("give --url or --redis, not both", "INVALID")
-        if said_redis:
-            url = None
-    chosen = url or redis or None
-    if chosen and not redis_url.is_redis(chosen):
-        if not url or not chosen.startswith(("http://", "https://")):
-            forms = "http://, https://, redis://, …" if url else redis_url.FORMS
-            shown = redis_url.without_password(chosen)
-            raise Refused(f"{shown}: expected a URL that begins with {forms}", "INVALID")
-        from jqmaster.engine.secret import masters_of
+        url = self.url or (None if self.redis else os.environ.get("JQ_URL"))
+        found = url or self.redis or os.environ.get("JQ_REDIS") or None
+        if found and not redis_url.is_redis(found):
+            if not url or not found.startswith(("http://", "https://")):
+                forms = "http://, https://, redis://, …" if url else redis_url.FORMS
+                shown = redis_url.without_password(found)
+                raise Refused(f"{shown}: expected a URL that begins with {forms}", "INVALID")
+            from jqmaster.engine.secret import masters_of
 
-        masters_of(chosen, None if into else said_namespace(options))
-    return chosen
+            masters_of(found, None if into else self.said_namespace)
+        return found
 
-
-def place(options: Options, *, into: bool = False) -> Place:
-    """The server that is meant, as `url_of`. Raises Refused, ValueError."""
-    url = url_of(options, into=into) or LOCAL
-    first = url if redis_url.is_redis(url) else url.split(",")[0]
-    return Place(first, options.namespace or NAMESPACE, options.form or "auto", said_key_file(options))
+    def place(self, *, into: bool = False) -> Place:
+        """The server that is meant, as `chosen`."""
+        url = self.chosen(into=into) or LOCAL
+        first = url if redis_url.is_redis(url) else url.split(",")[0]
+        return Place(first, self.namespace or NAMESPACE, self.form, self.key_file)
 
 
-def said_namespace(options: Options) -> str | None:
-    """The namespace that was named here: the variable is for whoever asks a Redis."""
-    namespace: str | None = options.namespace
-    return namespace if namespace != os.environ.get("JQ_NAMESPACE") else None
+current: ContextVar[Destination] = ContextVar("where")
 
 
-def said_key_file(options: Options) -> str | None:
-    """What is said here wins over the environment, where the key itself may stand as well."""
-    file: str | None = options.key_file
-    return file if file != os.environ.get("JQ_KEY_FILE") else None
-
-
-def redis_place(options: Options, command: str) -> Place:
-    """For commands that need Redis itself. Raises Refused."""
-    where = place(options)
-    if not where.is_redis:
-        raise Refused(f"{command} needs Redis itself: give --redis URL, or JQ_REDIS", "INVALID")
-    return where
-
-
-@contextmanager
-def client_of(where: Place, *, creates: bool = False) -> Iterator[Client]:
-    """A client of this server."""
+def connect(*, creates: bool = False, into: bool = False) -> Client:
+    """A client of the server that is meant, until the command ends. `creates`: a namespace may be new."""
     from jqmaster.cli.clients import Client
 
-    client = Client(where, creates=creates)
-    try:
-        yield client
-    except Unavailable as error:
-        if isinstance(getattr(error.cause, "os_error", None), OSError):
-            start = "Start one with `jqmaster serve`, or name another (--url), or a Redis (--redis)"
-            raise Unavailable(f"no master answers at {where.shown}. {start}") from error
-        raise
-    finally:
-        client.close()
+    where = current.get()
+    level = logging.DEBUG if where.verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    client = Client(where.place(into=into), creates=creates)
+    where.stack.callback(client.close)
+    return client
+
+
+def as_json() -> bool:
+    return current.get().json
 
 
 # -- what is told ---------------------------------------------------------------------------------
 
 
-def tell(replies: Replies, *, as_json: bool) -> int:
-    """Print what a command gives: documents as JSON, one a line; or what stands beside them for people, which
-    is a text, a table, or a function that prints. The exit code."""
+def tell(replies: Replies) -> int:
+    """Print what a command gives: documents as JSON, one a line; or what stands beside them for people. The exit
+    code."""
+    from jqmaster.cli import show, values
+
     while True:
         try:
             documents, shown = next(replies)
         except StopIteration as ended:
             return int(ended.value or EXIT_OK)
-        if as_json:
+        if as_json():
             is_one = isinstance(documents, Mapping) or not isinstance(documents, Iterable)
             for document in [documents] if is_one else documents:
                 print(values.as_json(document))
@@ -111,15 +121,18 @@ def tell(replies: Replies, *, as_json: bool) -> int:
             print("\n".join(map(show.plain, shown.split("\n"))))
 
 
-def complain(message: str, code: str, path: str | None = None, *, as_json: bool) -> None:
-    """One line on stderr: for people, or with --json for scripts."""
-    error = {"code": code, "message": message} | ({"path": path} if path else {})
-    print(json.dumps({"error": error}) if as_json else f"jqmaster: {show.plain(message)}", file=sys.stderr, flush=True)
-
-
-def agreed(question: str, *, refusal: str) -> bool:
-    """Whether somebody at the terminal says yes. Raises Refused where there is none."""
+def agreed(question: str, *, yes: bool) -> bool:
+    """Whether somebody at the terminal says yes, or --yes did. Raises Refused where there is nobody."""
+    if yes:
+        return True
     if not sys.stdin.isatty():
-        raise Refused(f"nobody can be asked: give --yes to {refusal}", "INVALID")
+        raise Refused(f"nobody can be asked: give --yes to {question}", "INVALID")
     print(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def only(found: list[dict[str, Any]], what: str, name: str) -> dict[str, Any]:
+    """The one that was asked for by name. Raises NotFound."""
+    if not found:
+        raise NotFound(f"no such {what}: {name}")
+    return found[0]

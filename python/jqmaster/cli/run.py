@@ -1,40 +1,106 @@
-"""From the arguments to an exit code: the tree of commands, and what is said when one fails."""
+"""From the arguments to an exit code: which commands there are, and what is said when one fails."""
 
 from __future__ import annotations
 
+import difflib
 import importlib
-import logging
+import json
+import keyword
 import os
 import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Generator, Sequence
+from typing import Annotated
 
-from jqmaster.cli.options import Command, Misused, Options, Parser, check_environment, is_yes
-from jqmaster.cli.reach import client_of, complain, place, tell
-from jqmaster.cli.status import CODES, EPILOG, EXIT_FAILED, EXIT_USAGE, Refused
-from jqmaster.errors import JQError
+from cyclopts import App, CycloptsError, Group, Parameter, UnusedCliTokensError
+from cyclopts.config import Env
 
-# Modules in the order of the help; what they declare as commands is found.
-MODULES = (
-    "processes enqueue jobs why find change queues bulks failures limits schedules webhooks workers stats top "
-    "doctor bench copying settings access made acl completion"
-).split()
+from jqmaster.cli.place import LOCAL
+from jqmaster.cli.reach import Destination, current, tell
+from jqmaster.cli.status import CODES, EXIT_FAILED, EXIT_OK, Refused
+from jqmaster.connection.url import without_passwords
+from jqmaster.errors import JQError, Unauthorized
+
+_EPILOGUE = f"""\
+Where to ask: what the command line says, else JQ_URL, else JQ_REDIS, else the master at {LOCAL}.
+
+Each option has a variable: --new of `queues set` is JQ_QUEUES_SET_NEW. NO_COLOR turns colours off.
+
+Exit codes: 0 all well; 1 refused, failed, or something is wrong; 2 wrong usage or value; 3 no such job, queue, …; \
+4 the master or Redis cannot be used; 5 the time is up; 6 the job's result is gone; 130 interrupted; 141 the reader of \
+the output has gone."""
+
+# In the order of the help: modules, and the commands that each has.
+COMMANDS = {
+    "Run": {"processes": "serve work load demo"},
+    "Jobs": {"enqueue": "enqueue", "jobs": "jobs job result", "why": "why", "act": "retry cancel discard kick"},
+    "Operate": {
+        "queues": "queues", "limits": "limits", "schedules": "schedules", "workers": "workers",
+        "failures": "failures", "stats": "stats", "top": "top", "doctor": "doctor",
+    },
+    "Administer": {"settings": "config keys acl", "copying": "export import", "calls": "call operations completion"},
+}  # fmt: skip
+# What they are called elsewhere: "did you mean".
+_SYNONYMS = {"jobs": ("find", "search"), "job": ("get", "history"), "why": ("explain",), "limits": ("constraints",)}
 _INTERRUPTED, _PIPE = 130, 141
-_WHERE = ("--url", "--redis", "--namespace", "--form", "--key-file")
+
+
+def build(only: str | None = None) -> App:
+    """All commands, or one of them: to import them all takes as long as some take to run."""
+    app = App(
+        name="jqmaster",
+        help="JQ, a job queue on Redis.",
+        help_epilogue=_EPILOGUE if only is None else None,
+        help_format="plaintext",
+        version_flags=(),
+        config=Env("JQ_", show=False),
+        default_parameter=Parameter(negative=(), show_default=lambda value: str(value) if value else None),
+        suppress_keyboard_interrupt=False,
+        exit_on_error=False,
+        print_error=False,
+        result_action="return_value",
+    )
+    app.meta.config = ()  # of where to ask: what was said wins over all variables
+    for place, (title, modules) in enumerate(COMMANDS.items()):
+        group = Group(title, sort_key=place)
+        for module, names in modules.items():
+            for name in names.split():
+                if only in (None, name):
+                    found = importlib.import_module(f"jqmaster.cli.{module}")
+                    command = getattr(found, f"{name}_" if keyword.iskeyword(name) else name)
+                    if not isinstance(command, App):
+                        made = App(name=name)
+                        made.default(command)
+                        command = made
+                    command.group, command.synonym = group, _SYNONYMS.get(name, ())
+                    app.command(command)
+    app.meta.default(_runner(app))
+    return app
+
+
+def _runner(app: App):  # type: ignore[no-untyped-def]
+    def run(
+        *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)], where: Destination | None = None
+    ) -> int:
+        where = where or Destination()
+        token = current.set(where)
+        try:
+            with where.stack:
+                result = app(tokens)
+                return tell(result) if isinstance(result, Generator) else int(result or EXIT_OK)
+        finally:
+            current.reset(token)
+
+    return run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the process's exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in given or is_yes(os.environ.get("JQ_JSON", ""))
+    names = {name for modules in COMMANDS.values() for words in modules.values() for name in words.split()}
     try:
-        options = build().parse_args(_in_order(given))
-        check_environment(options)
-        if not hasattr(options, "log_format"):  # what has --log-format runs for long, and sees to it
-            level = logging.DEBUG if options.verbose else logging.WARNING
-            form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-            logging.basicConfig(level=level, format=form, stream=sys.stderr)
-        code = _run(options)
+        app = build(next((one for one in given if one in names), None))
+        # `-` alone looks like an option to cyclopts: `values.STDIN`.
+        code = int(app.meta(["@-" if one == "-" else one for one in given]) or EXIT_OK)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -44,61 +110,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE
     except Exception as error:
-        return failed(error, as_json=as_json)
-
-
-def _run(options: Options) -> int:
-    which = options.which
-    if not which.asks:
-        return int(which.run(options))
-    with client_of(place(options, into=which.into), creates=which.creates) as client:
-        return tell(which.run(client, options), as_json=options.json)
-
-
-def _in_order(arguments: Sequence[str]) -> list[str]:
-    """With the options of all commands that stand in front of the command behind it, where they belong."""
-    if arguments[:1] == ["--version"]:
-        return ["version"]
-    kept: list[str] = []
-    moved: list[str] = []
-    place = 0
-    while place < len(arguments) and arguments[place].startswith("-"):
-        one = arguments[place]
-        takes_next = one in _WHERE
-        is_shared = one == "--json" or one.partition("=")[0] in _WHERE
-        size = 2 if takes_next else 1
-        (moved if is_shared else kept).extend(arguments[place : place + size])
-        place += size
-    return [*kept, *arguments[place : place + 1], *moved, *arguments[place + 1 :]]
-
-
-def build() -> Parser:
-    """The whole tree of commands."""
-    parser = Parser(prog="jqmaster", description="JQ, a job queue on Redis.", epilog=EPILOG)
-    parser.declare("-v --verbose  log more, to stderr\n--version     print the version, and end")
-    parser.set_defaults(root=parser)
-    for family in _families():
-        parser.add(*family)
-    return parser
-
-
-@cache
-def _families() -> list[list[Command]]:
-    """All that modules declare: each command, with its verbs behind it."""
-    families: dict[str, list[Command]] = {}
-    for name in MODULES:
-        module = importlib.import_module(f"jqmaster.cli.{name}")
-        for function in vars(module).values():
-            if getattr(function, "__module__", "") == module.__name__:
-                for one in getattr(function, "commands", ()):
-                    families.setdefault(one.name.split()[0], []).append(one)
-    return list(families.values())
+        return failed(error, as_json="--json" in given or os.environ.get("JQ_JSON", "") in ("1", "true", "yes"))
 
 
 def failed(error: Exception, *, as_json: bool = False) -> int:
     """Say what went wrong, and give its exit code. Raises what can only be a fault of ours."""
-    path, message = None, str(error)
-    if isinstance(error, JQError):
+    path, message, code = None, str(error), "FAILED"
+    if isinstance(error, CycloptsError):
+        code, message = "INVALID", _misused(error)
+    elif isinstance(error, Unauthorized):
+        code = error.code
+        message = f"{error.message.partition(': ')[0]}: give it in JQ_KEY, or --key-file FILE"
+    elif isinstance(error, JQError):
         code, path = error.code, error.path
         # `id: there is no …`: which option that was is plain.
         is_plain = path in ("id", "name", "worker", "queue") and code in ("NOTFOUND", "CONFLICT")
@@ -108,16 +131,36 @@ def failed(error: Exception, *, as_json: bool = False) -> int:
     elif isinstance(error, TimeoutError):
         code, message = "TIMEOUT", message or "the time is up"
     elif isinstance(error, OSError):
-        code = "FAILED"
         if error.filename is not None and error.strerror:
             message = f"{error.filename}: {error.strerror}"
     elif isinstance(error, ValueError):
         code = "INVALID"
     else:
         raise error
-    if isinstance(error, Misused) and not as_json:
-        # The usage of a command with many options would hide what is wrong.
-        print(f"{error.prog}: {message}\nSee {error.prog} --help", file=sys.stderr)
-        return EXIT_USAGE
     complain(message, code, path, as_json=as_json)
     return CODES.get(code, EXIT_FAILED)
+
+
+def _misused(error: CycloptsError) -> str:
+    """What is wrong with the command line, and whose help tells more."""
+    message = str(error).rstrip(".")
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        word = error.unused_tokens[0]
+        message = f"unexpected argument: {word}"
+        verbs = [one for one in error.app or () if not one.startswith("-")]
+        if verbs:
+            close = difflib.get_close_matches(word, verbs, 1)
+            message = f"no such command: {' '.join(error.command_chain or ())} {word}; "
+            message += f"did you mean {close[0]}?" if close else f"there are: {', '.join(verbs)}"
+    return f"{message}\nSee {' '.join(['jqmaster', *(error.command_chain or ())])} --help"
+
+
+def complain(message: str, code: str, path: str | None = None, *, as_json: bool) -> None:
+    """On stderr: for people, or with --json for scripts."""
+    from jqmaster.cli.show import plain
+
+    message = without_passwords(message)
+    error = {"code": code, "message": message} | ({"path": path} if path else {})
+    lines = "\n".join(map(plain, message.splitlines()))
+    shown = json.dumps({"error": error}) if as_json else f"jqmaster: {lines}"
+    print(shown, file=sys.stderr, flush=True)

@@ -1,20 +1,32 @@
-"""`schedules`, and its verbs: recurring jobs."""
+"""`schedules`: recurring jobs."""
 
 from __future__ import annotations
 
 import contextlib
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from cyclopts import App, Parameter
+
 from jqmaster.cli import show, values
-from jqmaster.cli.options import Client, Misused, Options, Replies, asks
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.cli.declared import given, options_of, verb
+from jqmaster.cli.kinds import between, option
+from jqmaster.cli.reach import as_json, connect
+from jqmaster.cli.status import Refused, Replies
+from jqmaster.manifest.manifest import operations
 
-_GIVEN = tuple(one.name for one in OPERATIONS["schedule"].at("body") if one.name not in ("job", "argument", "declared"))
+schedules = App(name="schedules")
+_ARGUMENTS = operations()["schedule"].arguments
+_WHEN = [one for one in _ARGUMENTS if one.name not in ("id", "job", "argument", "declared", "run", "actor")]
+if TYPE_CHECKING:
+    Options = Any
+else:
+    Options = options_of(_WHEN)
+Id = Annotated[str, Parameter(name="ID")]
 
 
-def rhythm(one: dict[str, Any]) -> str:
+def _rhythm(one: dict[str, Any]) -> str:
     """`every 5 min`, or the cron fields."""
     if one.get("every"):
         offset = f" + {show.duration(one['offset'])}" if one.get("offset") else ""
@@ -26,157 +38,109 @@ def rhythm(one: dict[str, Any]) -> str:
     return f"{one.get('cron')}{zone}"
 
 
-@asks("""schedules
-list recurring jobs; set, run, pause, delete them
-""")
-def _list(client: Client, options: Options) -> Replies:
-    schedules = client.schedules(next=1 if options.json else None)
-    now = show.now_ms()
-    table = show.Table("SCHEDULE~1 | WHEN~2 | JOB~1 | MADE> | LAST | NEXT", empty="no schedules")
-    for one in schedules:
-        following: Any = show.when(one.get("next_ms"), now)
-        if one.get("paused"):
-            following = ("paused", "yellow")
-        elif not one.get("next_ms"):
-            following = ("never", "red")
-        made, last = show.some(one["made"]), show.when(one.get("last_ms"), now)
-        table.add(one["id"], rhythm(one), one["job"]["name"], made, last, following)
-    yield schedules, table
-
-
-@asks("""schedules show
-show a schedule, and when it comes next
-
-id ID
---next N(0..100)=5  moments to come
---runs N(0..20)=5   jobs that it made last
-""")
-def _show(client: Client, options: Options) -> Replies:
-    one = client.there("schedules", options.id, next=options.next, runs=options.runs)
-    yield one, lambda: _print(one, is_asked=options.next > 0)
-
-
-def _moment(one: dict[str, Any], moment_ms: float | None, now: int) -> str | None:
+def _moment(one: dict[str, Any], moment_ms: float) -> str:
     """By the clocks that `cron` is about, or those here; which ones is told."""
-    if moment_ms is None:
-        return None
     zone: tzinfo | None = None
-    name = one.get("timezone")
-    if name:
+    if name := one.get("timezone"):
         with contextlib.suppress(ZoneInfoNotFoundError, ValueError, OSError):
             zone = ZoneInfo(name)
     elif one.get("utc_offset"):
         zone = timezone(timedelta(minutes=one["utc_offset"]))
     moment = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone)
-    return f"{moment:%Y-%m-%d %H:%M:%S} {name if zone and name else moment.tzname()}, {show.when(moment_ms, now)}"
+    return f"{moment:%Y-%m-%d %H:%M:%S} {name if zone and name else moment.tzname()}, {show.when(moment_ms)}"
 
 
-def _print(one: dict[str, Any], *, is_asked: bool) -> None:
-    now = show.now_ms()
-    show.facts(
-        {
-            "schedule": one["id"],
-            "when": rhythm(one),
-            "paused": ("yes", "yellow") if one.get("paused") else None,
-            "job": values.as_json(one["job"]),
-            "argument": values.as_json(one.get("argument")),
-            "catch up": one.get("catch_up"),
-            "made": show.counted(one["made"], "job"),
-            "last": _moment(one, one.get("last_ms") or None, now),
-            "last job": one.get("last_id"),
-            "on its way": show.both(one.get("on_its_way_ms"), now),
-        }
-    )
-    for number, moment_ms in enumerate(one.get("next") or []):
-        print(f"{'next' if not number else '':8}  {_moment(one, moment_ms, now)}")
-    if not one.get("next") and is_asked and not one.get("paused"):
-        print("next      never")
-    if one.get("runs"):
-        runs = show.Table("RUN | STATE | TOOK> | ENDED")
-        for run in one["runs"]:
-            status, began_ms, ended_ms = run.get("status"), run.get("started_ms"), run.get("ended_ms")
-            took = show.duration((ended_ms - began_ms) / 1000) if began_ms and ended_ms else ""
-            runs.add(run["id"], show.state(status) if status else "gone", took, show.when(ended_ms, now))
-        print()
-        runs.print()
+@schedules.default
+def schedules_() -> Replies:
+    """List recurring jobs."""
+    found = list(connect().every("schedules", **({"next": 1} if as_json() else {})))
+    rows = []
+    for one in found:
+        following: Any = ("paused", "yellow") if one.get("paused") else ("never", "red")
+        if one.get("next_ms") and not one.get("paused"):
+            following = show.when(one["next_ms"])
+        rows.append({**one, "rhythm": _rhythm(one), "name": one["job"]["name"], "following": following})
+    columns = "SCHEDULE~=id|WHEN~=rhythm|JOB~=name|MADE>=made|LAST=last_ms|NEXT=following"
+    yield found, show.Table(columns, rows, empty="no schedules")
 
 
-@asks(
-    """schedules set
-create a recurring job, or replace it
-Replaces a schedule whole. ARGUMENT is JSON, @FILE or -, as for enqueue; SPEC
-has the job's other fields: '{"queue": "mail", "max_retry": 3}'.
+@schedules.command(name="show")
+def show_(
+    id_: Id,
+    /,
+    *,
+    next_: Annotated[int, option("moments to come", name="--next"), between(0, 100)] = 5,
+    runs: Annotated[int, option("jobs that it made last"), between(0, 20)] = 5,
+) -> Replies:
+    """Show a schedule, and when it comes next."""
+    one = connect().there("schedules", id_, next=next_, runs=runs)
 
-id ID
-name NAME                          the job's name
-argument ARGUMENT?                 JSON, @FILE or - (default: nil)
---every SPAN                       again and again after so long: 30s, 5m, 1d
---offset TIME                      with --every: so long behind its multiples
---cron FIELDS                      '0 3 * * *', '*/10 8-17 * * mon-fri', @daily
---utc-offset MINUTES(-1440..1440)  with --cron: its clock is so far ahead of UTC
---timezone ZONE                    with --cron: whose clocks it is about: Europe/Berlin
---tz RULE                          with --cron: the rule of those clocks, as POSIX' TZ has it
---start MOMENT                     not before
---end MOMENT                       not after
---limit N                          so many jobs in all
---catch-up one|all|none            when several moments passed unseen (default: one)
---backlog N                        with --catch-up all: at most so many
---job SPEC                         JSON: the other fields of the job
---paused                           make no jobs yet
-""",
-    creates=True,
-)
-def _set(client: Client, options: Options) -> Replies:
-    if (options.every is None) == (options.cron is None):
-        raise Misused(options.parser.prog, "give --every or --cron")
-    job = values.parsed(options.job, "--job") if options.job else {}
-    if not isinstance(job, dict):
-        raise Misused(options.parser.prog, "--job: expected a JSON object")
-    when = {name: getattr(options, name) for name in _GIVEN} | {"paused": options.paused or None}
-    argument = values.argument(options.argument)
-    one = client.set_schedule(options.id, {**job, "name": options.name}, argument, when)
-    comes = f", next {_moment(one, one['next_ms'], show.now_ms())}" if one.get("next_ms") else ""
-    yield one, f"{one['id']}: {rhythm(one)}{comes}{', paused' if one.get('paused') else ''}"
+    def shown() -> None:
+        following = [_moment(one, moment_ms) for moment_ms in one.get("next") or []]
+        show.facts(
+            {**one, "when": _rhythm(one), "next": None, "runs": None, "argument": values.as_json(one.get("argument"))}
+        )
+        for moment in following or ["never"] * (next_ > 0 and not one.get("paused")):
+            print(f"next  {moment}")
+        if one.get("runs"):
+            took = "RUN=id|STATUS=status|STARTED=started_ms|ENDED=ended_ms"
+            show.Table(took, ({"status": "gone", **run} for run in one["runs"])).print()
+
+    yield one, shown
 
 
-@asks("""schedules pause
-let moments pass without jobs
+@schedules.command(name="set")
+def _set(
+    id_: Id,
+    name: Annotated[str, option("the job's name")],
+    argument: Annotated[str | None, option("JSON, @FILE or -; default: nil")] = None,
+    /,
+    *,
+    job: Annotated[str | None, option('JSON: other fields of the job: {"queue": "mail", "max_retry": 3}')] = None,
+    options: Options = None,
+) -> Replies:
+    """Create a recurring job, or replace it whole."""
+    when = given(options)
+    if ("every" in when) == ("cron" in when):
+        raise Refused("give --every or --cron", "INVALID")
+    fields = values.parsed(job, "--job") if job else {}
+    if not isinstance(fields, dict):
+        raise Refused("--job: expected a JSON object", "INVALID")
+    client = connect(creates=True)
+    one = client.op("schedule", id_, {**fields, "name": name}, argument=values.argument(argument), **when)
+    comes = f", next {_moment(one, one['next_ms'])}" if one.get("next_ms") else ""
+    yield one, f"{one['id']}: {_rhythm(one)}{comes}{', paused' if one.get('paused') else ''}"
 
-ids ID...
-""")
-@asks("""schedules resume
-make jobs again
 
-ids ID...
-""")
-def _pause(client: Client, options: Options) -> Replies:
-    paused = options.verb == "pause"
-    for schedule_id in options.ids:
+@schedules.command
+def pause(*ids: str) -> Replies:
+    """Let moments pass without jobs."""
+    return _pause(ids, paused=True)
+
+
+@schedules.command
+def resume(*ids: str) -> Replies:
+    """Make jobs again."""
+    return _pause(ids, paused=False)
+
+
+def _pause(ids: tuple[str, ...], *, paused: bool) -> Replies:
+    client = connect()
+    for schedule_id in ids:
         one = client.there("schedules", schedule_id)
-        when = {name: one[name] for name in _GIVEN if name in one} | {"paused": paused}
+        when = {field.name: one[field.name] for field in _WHEN if field.name in one} | {"paused": paused}
         argument = client.serializer.dumps(one.get("argument"))
-        after = client.set_schedule(schedule_id, one["job"], argument, when)
+        after = client.op("schedule", schedule_id, one["job"], argument=argument, **when)
         goes_on = f"goes on, next {show.when(after.get('next_ms')) or 'never'}"
         yield after, f"{schedule_id} {'is paused' if paused else goes_on}"
 
 
-@asks("""schedules run
-make the jobs of schedules at once, beside those of their moments
-
-ids ID...
-""")
-def _run(client: Client, options: Options) -> Replies:
-    for schedule_id in options.ids:
-        job_id = client.run_schedule(schedule_id)
-        yield {"schedule": schedule_id, "job_id": job_id}, f"{schedule_id} runs now: job {job_id}"
-
-
-@asks("""schedules delete
-delete schedules; jobs they made stay
-
-ids ID...
-""")
-def _delete(client: Client, options: Options) -> Replies:
-    for schedule_id in options.ids:
-        client.unschedule(schedule_id)
-        yield {"deleted": schedule_id}, f"deleted {schedule_id}"
+schedules.command(
+    verb(
+        "run_schedule",
+        "Make the jobs of schedules at once, beside those of their moments.",
+        "{name} runs now: job {reply[0]}",
+    ),
+    name="run",
+)
+schedules.command(verb("unschedule", "Delete schedules; jobs they made stay.", "deleted {name}"), name="delete")

@@ -1,17 +1,25 @@
-"""`config` and `audit`: the namespace's settings, and whether its indexes hold."""
+"""`config`, `keys` and `acl`: settings of a namespace, and who may do what."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Annotated, Any
+
+from cyclopts import App
 
 from jqmaster.cli import show
-from jqmaster.cli.options import Client, Coded, Options, Replies, asks
-from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import redis_place
-from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Refused
+from jqmaster.cli.declared import verb
+from jqmaster.cli.kinds import Duration, option
+from jqmaster.cli.place import NAMESPACE
+from jqmaster.cli.reach import as_json, connect, current
+from jqmaster.cli.status import Refused, Replies
+from jqmaster.manifest.contract import ROLES, Role
+
+config = App(name="config")
+keys = App(name="keys")
 
 
-def assignments(texts: list[str]) -> dict[str, Any]:
+def assignments(texts: tuple[str, ...]) -> dict[str, Any]:
     """`name=value` each; None for `name=`. Raises Refused."""
     given: dict[str, Any] = {}
     for text in texts:
@@ -31,26 +39,32 @@ def _value(name: str, text: str) -> bool | float:
         raise Refused(f"{name}: expected a number, true or false, got {text!r}", "INVALID") from None
 
 
-@asks("""config
-show and change settings
-""")
-def _config(client: Client, options: Options) -> Replies:
-    if options.json:
-        yield client.config(), ""
-    else:
-        yield None, _table(client.describe_config())
+@config.default
+def config_() -> Replies:
+    """Show settings."""
+    client = connect()
+    yield (client.config(), "") if as_json() else (None, _table(client.describe_config()))
+
+
+@config.command(name="set")
+def _set(*settings: Annotated[str, option("SETTING=VALUE; SETTING= is its default again")]) -> Replies:
+    """Change settings, all or none."""
+    client, given = connect(), assignments(settings)
+    described = {one["name"]: one for one in client.describe_config()}
+    after = client.configure(**given)
+    yield after, _table([{**described[name], "value": after[name]} for name in given])
 
 
 def _table(settings: list[dict[str, Any]]) -> show.Table:
-    table = show.Table("SETTING | VALUE> | DEFAULT>:dim | MEANING~1")
+    rows = []
     for one in settings:
         is_own = one["value"] != one["default"]
-        value = _valued(one, one["value"]), "bold" if is_own else None
-        table.add(one["name"], value, _valued(one, one["default"]) if is_own else "", one["meaning"])
-    return table
+        value = _shown(one, one["value"]), "bold" if is_own else None
+        rows.append({**one, "value": value, "default": _shown(one, one["default"]) if is_own else ""})
+    return show.Table("SETTING=name|VALUE>=value|DEFAULT>=default:dim|MEANING~=meaning", rows)
 
 
-def _valued(setting: dict[str, Any], value: Any) -> str:
+def _shown(setting: dict[str, Any], value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if setting.get("unit") in ("s", "seconds"):
@@ -58,32 +72,70 @@ def _valued(setting: dict[str, Any], value: Any) -> str:
     return f"{value:,g}" if isinstance(value, float) and value < 1e6 else f"{value:,}"
 
 
-@asks("""config set
-change settings, all or none
-
-settings SETTING=VALUE...  SETTING= is its default again
-""")
-def _set(client: Client, options: Options) -> Replies:
-    given = assignments(options.settings)
-    described = {one["name"]: one for one in client.describe_config()}
-    after = client.configure(**given)
-    yield after, _table([{**described[name], "value": after[name]} for name in given])
+# -- who may do what ------------------------------------------------------------------------------
 
 
-@asks("""audit
-recount all indexes against the job records
-Needs Redis itself. A quiet namespace has no problems; exit code 1 if it has.
-""")
-def _audit(client: Client, options: Options) -> Coded:
-    where = redis_place(options, "audit")
-    problems: list[str] = []
-    cursor = ""
-    with Progress("auditing", unit="steps") as bar:
-        while cursor != "0":
-            step = client.ask(lambda it, cursor=cursor: it.audit(cursor or "0"))  # type: ignore[misc]
-            problems += step.problems
-            cursor = step.cursor
-            bar.add(1)
-    found = show.counted(len(problems), "problem") if problems else "no problems"
-    yield {"problems": problems}, "\n".join([*map(show.plain, problems), f"{where.namespace}: {found}"])
-    return EXIT_FAILED if problems else EXIT_OK
+@keys.default
+def keys_() -> Replies:
+    """List keys of the HTTP API.
+
+    Masters ask for keys once there is one, or when others than their own host can reach them. The first is made
+    straight on Redis: jqmaster keys create ann --role admin --redis URL
+    """
+    found = connect().keys()
+    rows = ({**key, "rate": f"{key['rate']:g}/s" if "rate" in key else ""} for key in found)
+    yield (
+        found,
+        show.Table(
+            "KEY=id|NAME~=name|ROLES~=roles|QUEUES~=queues|RATE>=rate|CREATED=created_ms|USED=used_ms|EXPIRES=expires_ms",
+            rows,
+            empty="there are no keys; masters that only their own host can reach ask for none",
+        ),
+    )
+
+
+@keys.command
+def create(
+    name: Annotated[str, option("whose it is; the audit log has it")],
+    /,
+    *,
+    role: Annotated[list[Role], option("what it may; may be given several times")],
+    queue: Annotated[list[str] | None, option("bind it to this queue, or pattern; may be given several times")] = None,
+    expires: Annotated[Duration | None, option("after so long: 12h, 90d")] = None,
+    rate: Annotated[float | None, option("at most so many requests a second, of each master")] = None,
+) -> Replies:
+    """Create a key.
+
+    Prints the key, which nobody can ask for again. Programs take it from JQ_KEY, or from a file that JQ_KEY_FILE names.
+    """
+    made = connect(creates=True).create_key(name, role, queues=queue, ttl=expires, rate=rate)
+    yield made, str(made["key"])
+    if not as_json():
+        print(f"key {made['id']} of {show.plain(made['name'])}; it is not shown again", file=sys.stderr)
+
+
+keys.command(verb("revoke", "Take keys away; masters refuse them at once.", "revoked {name}"), name="revoke")
+
+
+def acl(
+    *,
+    role: Annotated[list[Role] | None, option("may be given several times, and adds up; default: a user each")] = None,
+    user: Annotated[str | None, option("its name; default: jq-ROLE")] = None,
+    replace: Annotated[bool, option("take away what it may now, such as scripts of a version that has gone")] = False,
+) -> None:
+    """Print what users of Redis may do, by role.
+
+    Prints an ACL SETUSER line for each, for redis-cli to read: jqmaster acl | redis-cli. It asks nobody: the rights are
+    those of this version's scripts. A line adds to what its user has, and sets no password. docs/operating.md says what
+    this guards, and what it does not.
+    """
+    from jqmaster.bundle.built import builtin
+    from jqmaster.engine import rights
+
+    if user is not None and not role:
+        raise Refused("--user goes with --role", "INVALID")
+    users = {user or f"jq-{'-'.join(dict.fromkeys(role))}": role} if role else {f"jq-{one}": [one] for one in ROLES}
+    for name, roles in users.items():
+        namespace = current.get().namespace or NAMESPACE
+        granted = [rule for one in roles for rule in rights.rules(one, namespace, builtin())]
+        print(rights.line(name, granted, replace=replace))

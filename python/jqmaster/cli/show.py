@@ -1,45 +1,33 @@
-"""What people read: tables that fit the terminal, times, durations, counts, colour."""
+"""What people read: tables, facts, times, durations, counts. On a terminal rich lays them out and colours them; into
+files and pipes nothing is cut, and long names push only their own row aside."""
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import sys
-import textwrap
 import time
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, get_args
 
-STATES = ("queued", "scheduled", "blocked", "retrying", "running", "done", "error", "cancelled", "skipped")
+from jqmaster.cli import values
+from jqmaster.cli.kinds import State
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+STATES: tuple[str, ...] = get_args(State)
 ENDED = ("done", "error", "cancelled", "skipped")
-COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
-COLOURS |= {"dim": "2", "bold": "1", "inverse": "7"}
 OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green"}
 OF_STATE |= {"error": "red", "cancelled": "dim", "skipped": "dim"}
 _SPARKS = "▁▂▃▄▅▆▇█"
-_LEAST_COLUMN = 6
-_USEFUL = 14
+_PADDED = 40  # columns of a pipe are made this wide at most
 
+_FIRST = ("id", "name", "queue", "status")
 
-def is_terminal(stream: Any = None) -> bool:
-    out = sys.stdout if stream is None else stream
-    return bool(out.isatty())
-
-
-def paint(text: str, colour: str | None) -> str:
-    """`text` in a colour, on a terminal that wants any."""
-    wants_any = is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if colour and wants_any else text
-
-
-def screen_width() -> int | None:
-    """How wide a line may be; None where nothing must be cut: in files and pipes."""
-    if not is_terminal() and not os.environ.get("COLUMNS"):
-        return None
-    return max(40, shutil.get_terminal_size().columns)
+Cell = Any
+"""Text, a value, or one of these with its style."""
+Document = Mapping[str, Any]
 
 
 def plain(text: str) -> str:
@@ -47,146 +35,144 @@ def plain(text: str) -> str:
     return "".join(one if one.isprintable() else " " if one in "\n\t\r" else "�" for one in text)
 
 
-def width(text: str) -> int:
-    """Columns that a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
-    )
+def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
+    """A document's field as people read it; "" for what says nothing: nil, 0, false, empty."""
+    value = cell[0] if isinstance(cell, tuple) else cell
+    match value:
+        case None | False | 0 | "" | [] | {}:
+            return ""
+        case True:
+            return "yes"
+        case str():
+            return plain(value)
+        case int() | float() if field.endswith("_ms"):
+            return moment(value) or ""
+        case int():
+            return count(value)
+        case float():
+            return f"{value:,g}"
+        case [*some] if all(isinstance(one, str) for one in some):
+            return plain(", ".join(some))
+    return plain(values.as_json(value))
 
 
-def cut(text: str, columns: int) -> str:
-    """The text's beginning, with an ellipsis when it does not fit."""
-    if width(text) <= columns:
-        return text
-    kept, used = "", 0
-    for one in text:
-        used += width(one)
-        if used > columns - 1:
-            break
-        kept += one
-    return kept + "…" if columns > 0 else ""
+def _style(field: str, cell: Cell) -> str | None:
+    return cell[1] if isinstance(cell, tuple) else OF_STATE.get(cell) if field == "status" else None
 
 
-def pad(text: str, columns: int, right: bool = False) -> str:
-    space = " " * max(0, columns - width(text))
-    return space + text if right else text + space
+def is_cut() -> bool:
+    """Whether lines have to fit a width."""
+    return sys.stdout.isatty() or bool(os.environ.get("COLUMNS"))
 
 
-# -- tables ---------------------------------------------------------------------------------------
+def say(renderable: Any) -> None:
+    """Print what rich draws, without the spaces behind it."""
+    from rich.console import Console
 
-
-@dataclass(frozen=True)
-class Column:
-    """`right`: numbers. `shrinks`: is cut when the table is too wide, the larger the sooner. `optional`: goes
-    when too little of it would be left."""
-
-    title: str
-    right: bool = False
-    shrinks: int = 0
-    optional: bool = False
-    colour: str | None = None
-
-
-_COLUMN = re.compile(r"(.*?)(>)?(?:~(\d))?(\?)?(?::(\w+))?")
-
-
-def _column(text: str) -> Column:
-    """`TITLE` with marks behind it: `>` right, `~2` shrinks, `?` optional, `:red` a colour."""
-    match = _COLUMN.fullmatch(text.strip())
-    assert match
-    title, right, shrinks, optional, colour = match.groups()
-    return Column(title, bool(right), int(shrinks or 0), bool(optional), colour)
+    out = Console(highlight=False, markup=False, emoji=False)
+    with out.capture() as captured:
+        out.print(renderable)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 class Table:
-    """Rows of texts; a cell may be (text, colour). Columns stand in one text with `|` between, see `_column`.
+    """Documents under columns, which stand in one text with `|` between: `TITLE=field`, behind the title `>` for
+    numbers and `~` for what may be cut, behind the field `:red` for a style. Without columns there is one for each
+    field. A column that says nothing in any row is left out.
 
     `empty` is said when there is no row, `more` below the rows.
     """
 
-    def __init__(self, columns: str | Sequence[Column], rows: Iterable[Sequence[Any]] = (), *, empty: str = "") -> None:
-        self.columns = list(map(_column, columns.split("|"))) if isinstance(columns, str) else columns
-        self.rows = list(rows)
-        self.empty, self.more = empty, ""
+    def __init__(self, columns: str, documents: Iterable[Document], *, empty: str = "none", more: str = "") -> None:
+        rows = list(documents)
+        if not columns:
+            names = dict.fromkeys(name for one in rows for name in one)
+            columns = "|".join(f"{name.removesuffix('_ms').replace('_', ' ').upper()}~={name}" for name in names)
+        now = now_ms()
+        self.columns: list[str] = []
+        self.cells: list[list[tuple[str, str]]] = [[] for _ in rows]
+        for column in columns.split("|"):
+            title, _, rest = column.strip().partition("=")
+            field, _, style = rest.partition(":")
+            cells = [text(field, row.get(field), lambda moment: when(moment, now)) for row in rows]
+            if any(cells):
+                self.columns.append(title)
+                for line, row, cell in zip(self.cells, rows, cells, strict=True):
+                    line.append((cell, _style(field, row.get(field)) or style))
+        self.empty, self.more = empty, more
 
-    def add(self, *cells: Any) -> None:
-        self.rows.append(cells)
+    def rich(self, most: int | None = None) -> RichTable:
+        """`most`: lines of it, with its head."""
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        made = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for title in self.columns:
+            is_right = ">" in title
+            made.add_column(title.rstrip(">~"), justify="right" if is_right else "left", no_wrap="~" not in title)
+        lines = self.cells if most is None or len(self.cells) < most else self.cells[: max(0, most - 2)]
+        for line in lines:
+            made.add_row(*(Text(cell, style, no_wrap=True, overflow="ellipsis") for cell, style in line))
+        if len(lines) < len(self.cells):
+            made.add_row(Text(f"… {len(self.cells) - len(lines)} more", "dim"))
+        return made
 
     def print(self) -> None:
-        lines = self.lines(screen_width()) if self.rows else [self.empty] if self.empty else []
-        for line in [*lines, paint(self.more, "dim")] if self.more else lines:
-            print(line)
-
-    def lines(self, columns: int | None) -> list[str]:
-        """The table as lines of at most so many columns. Columns that say nothing in any row are left out."""
-        rows: list[list[tuple[str, str | None]]] = [[(column.title, "bold") for column in self.columns]]
-        for row in self.rows:
-            rows.append(
-                [(_text(one), _colour(one) or kind.colour) for one, kind in zip(row, self.columns, strict=True)]
-            )
-        places = [n for n, column in enumerate(self.columns) if not column.title or any(row[n][0] for row in rows[1:])]
-        while True:
-            kinds = [self.columns[place] for place in places]
-            wanted = [max(width(row[place][0]) for row in rows) for place in places]
-            widths = wanted if columns is None else _fitting(kinds, wanted, columns)
-            useless = [
-                place
-                for place, kind, size, full in zip(places, kinds, widths, wanted, strict=True)
-                if kind.optional and size < min(full, _USEFUL)
+        if not self.cells:
+            print(self.empty)
+        elif is_cut():
+            say(self.rich())
+        else:
+            rows = [
+                [title.rstrip(">~") for title in self.columns],
+                *([cell for cell, _ in line] for line in self.cells),
             ]
-            if not useless:
-                return [_line([row[place] for place in places], kinds, widths) for row in rows]
-            places.remove(useless[-1])
+            _print_aligned(rows, [">" in title for title in self.columns])
+        if self.more and self.cells:
+            print(self.more)
 
 
-def _line(cells: Sequence[tuple[str, str | None]], kinds: Sequence[Column], widths: Sequence[int]) -> str:
-    parts = []
-    for (cell, colour), kind, size in zip(cells, kinds, widths, strict=True):
-        is_end = kind is kinds[-1] and not kind.right
-        text = cut(cell, size) if is_end else pad(cut(cell, size), size, kind.right)
-        parts.append(paint(text, colour) if text.strip() else text)
-    return "  ".join(parts).rstrip()
+def _print_aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
+    widths = [min(_PADDED, max(map(len, column))) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, right, strict=True)
+        print(
+            "  ".join(cell.rjust(width) if is_right else cell.ljust(width) for cell, width, is_right in cells).rstrip()
+        )
 
 
-def _text(cell: Any) -> str:
-    value = cell[0] if isinstance(cell, tuple) else cell
-    return "" if value is None else plain(str(value))
+def facts(document: Document) -> None:
+    """Names and values, one below the other; what says nothing is left out."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    now = now_ms()
+    shown = {name: text(name, cell, lambda moment: both(moment, now)) for name, cell in document.items()}
+    names = sorted((name for name in shown if shown[name]), key=lambda name: (name not in _FIRST, name))
+    rows = [(name.removesuffix("_ms").replace("_", " "), shown[name], name) for name in names]
+    if not is_cut():
+        _print_aligned([(title, said) for title, said, _ in rows], [False, False])
+        return
+    made = RichTable.grid(padding=(0, 2, 0, 0))
+    made.add_column(no_wrap=True, style="dim")
+    for title, said, name in rows:
+        made.add_row(title, Text(said, _style(name, document[name]) or "", overflow="fold"))
+    say(made)
 
 
-def _colour(cell: Any) -> str | None:
-    return cell[1] if isinstance(cell, tuple) else None
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, on a terminal only: what this gives is told how many more were done."""
+    if not sys.stderr.isatty():
+        yield lambda _count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-
-def _fitting(kinds: Sequence[Column], wanted: Sequence[int], columns: int) -> list[int]:
-    """Widths at which all fits, those columns narrower first that mind least."""
-    widths = list(wanted)
-    for level in sorted({kind.shrinks for kind in kinds if kind.shrinks}, reverse=True):
-        places = [place for place, kind in enumerate(kinds) if kind.shrinks == level]
-        while sum(widths) + 2 * (len(widths) - 1) > columns:
-            widest = max(places, key=lambda place: widths[place])
-            if widths[widest] <= max(_LEAST_COLUMN, width(kinds[widest].title)):
-                break
-            widths[widest] -= 1
-    return widths
-
-
-def facts(pairs: Mapping[str, Any]) -> None:
-    """Names and values, one below the other; what is None or empty is left out."""
-    shown = [(name, _text(value), _colour(value)) for name, value in pairs.items() if _text(value)]
-    most = screen_width()
-    size = max((len(name) for name, _, _ in shown), default=0)
-    for name, value, colour in shown:
-        room = 0 if most is None else max(20, most - size - 2)
-        lines = textwrap.wrap(value, room, break_on_hyphens=False) if 0 < room < width(value) else [value]
-        for number, line in enumerate(lines):
-            print(f"{paint(pad(name if not number else '', size), 'dim')}  {paint(line, colour)}")
-
-
-def state(text: str) -> tuple[str, str | None]:
-    """A cell for a state."""
-    return text, OF_STATE.get(text)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda count: bar.advance(task, count)
 
 
 # -- times and numbers ----------------------------------------------------------------------------
@@ -196,10 +182,12 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def duration(seconds: float) -> str:
-    """`320 ms`, `4.2 s`, `5 min`, `2 h 5 min`, `3 d`."""
+def duration(seconds: float, *, is_coarse: bool = False) -> str:
+    """`320 ms`, `4.2 s`, `5 min`, `2 h 5 min`, `3 d`. `is_coarse`: in one unit, near enough."""
     if seconds < 0:
         return f"-{duration(-seconds)}"
+    if is_coarse:
+        seconds = round(seconds) or seconds
     if seconds < 0.9995:
         return f"{seconds * 1000:.3g} ms" if seconds else "0 s"
     if seconds < 10 and round(seconds, 1) != round(seconds):
@@ -208,20 +196,13 @@ def duration(seconds: float) -> str:
     if whole < 120:
         return f"{whole} s"
     for length, unit, lesser, lesser_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= length:
+        if is_coarse and round(whole / lesser) * lesser >= 2 * length:
+            return f"{round(whole / length)} {unit}"
+        if whole >= length and not is_coarse:
             many, rest = divmod(whole, length)
             rest //= lesser
             return f"{many} {unit}" + (f" {rest} {lesser_unit}" if rest and many < 10 else "")
     return f"{whole} s"
-
-
-def coarse(seconds: float) -> str:
-    """A duration in one unit, near enough: `95 s`, `119 min`, `3 d`."""
-    seconds = round(seconds) or seconds
-    for length, unit, finer in ((86400, "d", 3600), (3600, "h", 60), (60, "min", 1)):
-        if round(seconds / finer) * finer >= 2 * length:
-            return f"{round(seconds / length)} {unit}"
-    return duration(seconds)
 
 
 def milliseconds(value: float) -> str:
@@ -235,14 +216,8 @@ def when(moment_ms: float | None, now: int | None = None) -> str:
     distance = (moment_ms - (now_ms() if now is None else now)) / 1000
     if abs(distance) < 0.5:
         return "now"
-    text = coarse(abs(distance))
-    return f"in {text}" if distance > 0 else f"{text} ago"
-
-
-def soon(moment_ms: float, now: int) -> str:
-    """`when` of a moment to come, with tenths of its last seconds: `in 0.4 s`."""
-    seconds = (moment_ms - now) / 1000
-    return when(moment_ms, now) if seconds >= 10 else f"in {max(0.1, seconds):.1f} s"
+    near = duration(abs(distance), is_coarse=True)
+    return f"in {near}" if distance > 0 else f"{near} ago"
 
 
 def both(moment_ms: float | None, now: int | None = None) -> str | None:
@@ -265,11 +240,6 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
-def some(number: float) -> str:
-    """A count for a table, where 0 would be noise."""
-    return "" if not number else count(number)
-
-
 def per_minute(number: float) -> str:
     if not number:
         return ""
@@ -278,18 +248,14 @@ def per_minute(number: float) -> str:
 
 def bar(share: float, columns: int = 10) -> str:
     """How much of something is used."""
-    filled = round(min(1.0, max(0.0, share)) * columns)
-    if share > 0 and not filled:
-        filled = 1
+    filled = max(round(min(1.0, max(0.0, share)) * columns), int(share > 0))
     return "█" * filled + "░" * (columns - filled)
 
 
 def spark(values: Sequence[float]) -> str:
     """A line of small bars."""
     most = max(values, default=0)
-    if not most:
-        return "▁" * len(values)
-    return "".join(_SPARKS[min(7, int(value / most * 7.999))] for value in values)
+    return "".join(_SPARKS[min(7, int(value / most * 7.999))] if most else _SPARKS[0] for value in values)
 
 
 def one_line(text: str | None) -> str:

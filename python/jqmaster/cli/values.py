@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from jqmaster.cli.status import Refused
 
 NIL = b"\xc0"
+STDIN = "@-"
+"""What `-` on the command line is read as."""
 
 
 def source(text: str) -> bytes:
     """What `TEXT`, `@FILE` or `-` (stdin) stands for. Raises OSError."""
-    if text == "-":
+    if text == STDIN:
         return sys.stdin.buffer.read()
     if text.startswith("@"):
         return Path(text[1:]).read_bytes()
     return text.encode("utf-8", "surrogateescape")
+
+
+@contextmanager
+def opened(name: str, mode: str) -> Iterator[BinaryIO]:
+    """A file, or stdin or stdout."""
+    if name == STDIN:
+        yield sys.stdout.buffer if mode == "wb" else sys.stdin.buffer
+        return
+    with Path(name).open(mode) as file:
+        yield file  # type: ignore[misc]
 
 
 def argument(text: str | None) -> bytes:

@@ -2,141 +2,99 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App
 
 from jqmaster.cli import show
-from jqmaster.cli.options import Client, Options, Replies, asks
-from jqmaster.cli.status import Refused
+from jqmaster.cli.kinds import option
+from jqmaster.cli.reach import connect
+from jqmaster.cli.status import Replies
+from jqmaster.errors import NotFound
 
-_PULL = "workers that pull are registered with `jqmaster work --register`"
-_STATES = {"ready": "green", "pulling": "green", "full": "cyan", "busy": "yellow", "quiet": "yellow"}
-_STATES |= {"unreachable": "red", "gone": "red"}
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import Client
 
-
-@asks("""workers
-list workers; ask them to be quiet or stop; take their jobs
-Workers that jobs are pushed to are registered. Those that pull are with
-`jqmaster work --register`; else they cannot be asked, and are listed if they
-announce themselves, as `jqmaster work` does. Dead ones stay for an hour.
-""")
-def _list(client: Client, _options: Options) -> Replies:
-    workers = client.workers() + client.workers(others=True)
-    shown = table(workers, show.now_ms())
-    if not workers:
-        running = sum(queue["running"] for queue in client.queues())
-        others = f"; {show.counted(running, 'job runs', 'jobs run')} on others" if running else ""
-        shown.empty = f"no worker is listed{others} (start one: jqmaster work MODULE:JQ)"
-    yield workers, shown
+workers = App(name="workers")
+Worker = Annotated[str, option("an id, or the name of one")]
+_STYLES = {"ready": "green", "pulling": "green", "full": "cyan", "busy": "yellow", "quiet": "yellow"}
+_STYLES |= {"unreachable": "red", "gone": "red"}
 
 
-@asks("""workers show
-show what a worker is, runs and has lost
-
-worker WORKER  an id, or the name of one
-""")
-def _show(client: Client, options: Options) -> Replies:
-    for worker_id in _listed(client, options.worker):
-        [one] = client.workers([worker_id])
-        yield one, partial(_facts, one)
+def every(client: Client) -> list[dict[str, Any]]:
+    """Those that are registered, and those that pull and announce themselves."""
+    return [*client.every("workers"), *client.every("workers", others=True)]
 
 
-def _named(workers: list[dict[str, Any]], wanted: str, problem: str) -> list[str]:
-    """The ids of those that are called so. Raises Refused where there is none."""
-    ids = [one["id"] for one in workers if wanted in (one["id"], one["name"])]
+def table(found: list[dict[str, Any]]) -> show.Table:
+    now, rows = show.now_ms(), []
+    for worker in found:
+        held, state = worker.get("held") or 0, worker["state"]
+        has_slots = worker.get("url") or worker.get("pid")
+        begun = [started_ms for _, started_ms in worker.get("running") or []]
+        rows.append({
+            **worker,
+            "state": (f"{state}, asked to stop" if worker.get("request") == "stop" else state, _STYLES.get(state)),
+            "jobs": f"{held}/{worker['max_jobs']}" if has_slots else held,
+            "longest": show.milliseconds(max(0, now - min(begun))) if begun else "",
+        })  # fmt: skip
+    columns = "WORKER=id|NAME~=name|STATE=state|JOBS>=jobs|LONGEST>=longest|SEEN=seen_ms|LAPSED>=lapsed:red"
+    return show.Table(
+        f"{columns}|QUEUES~=queues", rows, empty="no worker is listed: jqmaster work MODULE:JQ starts one"
+    )
+
+
+@workers.default
+def workers_() -> Replies:
+    """List workers.
+
+    Those that jobs are pushed to are registered, and those of `jqmaster work --register`. Others that pull are listed
+    while they announce themselves, as `jqmaster work` does. Dead ones stay for an hour.
+    """
+    found = every(connect())
+    yield found, table(found)
+
+
+@workers.command(name="show")
+def show_(worker: Worker, /) -> Replies:
+    """Show what a worker is, runs and has lost."""
+    client, now = connect(), show.now_ms()
+    for worker_id in _named(every(client), worker):
+        found = client.there("workers", worker_id)
+        runs = [f"{job_id} for {show.milliseconds(max(0, now - began))}" for job_id, began in found["running"]]
+        yield found, lambda found=found, runs=runs: show.facts({**found, "running": runs})
+
+
+def _named(found: list[dict[str, Any]], wanted: str, what: str = "listed") -> list[str]:
+    """The ids of those that are called so. Raises NotFound."""
+    ids = [one["id"] for one in found if wanted in (one["id"], one["name"])]
     if not ids:
-        raise Refused(problem, "NOTFOUND")
+        raise NotFound(f"no such worker is {what}: {wanted}")
     return ids
 
 
-def _listed(client: Client, wanted: str) -> list[str]:
-    workers = client.workers() + client.workers(others=True)
-    return _named(workers, wanted, f"no such worker is listed: {wanted}")
+@workers.command
+def quiet(*names: Worker) -> Replies:
+    """Ask workers to finish what they have, and to take no more."""
+    return _ask(names, "quiet", "was asked to take no more jobs")
 
 
-def _facts(worker: dict[str, Any]) -> None:
-    now = show.now_ms()
-    show.facts(
-        {
-            "worker": worker["id"],
-            "name": worker["name"],
-            "state": (worker["state"], _STATES.get(worker["state"])),
-            "host": worker.get("host"),
-            "process": worker.get("pid"),
-            "version": worker.get("version"),
-            "queues": ", ".join(worker["queues"]),
-            "knows": ", ".join(worker.get("knows") or []),
-            "slots": f"{worker['held']} of {worker['max_jobs']}",
-            "here since": show.both(worker["since_ms"], now),
-            "sign of life": show.both(worker["seen_ms"], now),
-            "lapsed": worker["lapsed"] or None,
-            "lost": ", ".join(worker.get("lost") or []) or None,
-        }
-    )
-    if worker["running"]:
-        runs = show.Table("RUNS | FOR>")
-        for job_id, started_ms in worker["running"]:
-            runs.add(job_id, show.milliseconds(max(0, now - started_ms)))
-        print()
-        runs.print()
+@workers.command
+def stop(*names: Worker) -> Replies:
+    """Ask workers to stop, as if they got SIGTERM."""
+    return _ask(names, "stop", "was asked to stop")
 
 
-def table(workers: list[dict[str, Any]], now: int) -> show.Table:
-    """The workers, as people see them; also in `top`."""
-    made = show.Table("WORKER | NAME~2 | STATE | JOBS> | LONGEST> | SEEN | LAPSED>:red | QUEUES~3?")
-    for worker in workers:
-        held = worker.get("held") or 0
-        has_slots = worker.get("url") or worker.get("pid")
-        room = f"{held}/{worker['max_jobs']}" if has_slots else show.some(held)
-        begun = [started for _, started in worker.get("running") or []]
-        longest = show.milliseconds(max(0, now - min(begun))) if begun else ""
-        queues = worker["queues"] if isinstance(worker["queues"], str) else ", ".join(worker["queues"])
-        state = worker["state"]
-        shown = f"{state}, asked to stop" if worker.get("request") == "stop" else state
-        seen, lapsed = show.when(worker["seen_ms"], now), show.some(worker.get("lapsed") or 0)
-        made.add(worker["id"], worker["name"], (shown, _STATES.get(state)), room, longest, seen, lapsed, queues)
-    return made
+@workers.command
+def resume(*names: Worker) -> Replies:
+    """Have quiet workers take jobs again."""
+    return _ask(names, "resume", "was asked to take jobs again")
 
 
-_ASKED = {
-    "quiet": "was asked to take no more jobs",
-    "stop": "was asked to stop",
-    "resume": "was asked to take jobs again",
-}
-
-
-@asks("""workers quiet
-ask workers to finish what they have and take no more
-
-workers WORKER...  an id, or the name of one
-""")
-@asks("""workers stop
-ask workers to stop, as if they got SIGTERM
-
-workers WORKER...  an id, or the name of one
-""")
-@asks("""workers resume
-have quiet workers take jobs again
-
-workers WORKER...  an id, or the name of one
-""")
-def _ask(client: Client, options: Options) -> Replies:
-    workers, request = client.workers(), options.verb
-    for wanted in options.workers:
-        for worker_id in _named(workers, wanted, f"no such worker is registered: {wanted} ({_PULL})"):
-            client.tell_worker(worker_id, request)
-            yield {"worker": worker_id, "request": request}, f"{worker_id} {_ASKED[request]}"
-
-
-@asks("""workers kick
-take all their jobs from workers; they wait again
-Of a worker that is not registered, the jobs that it last said it runs.
-
-workers WORKER...  an id, or the name of one
---delay TIME       they start again after so long
-""")
-def _kick(client: Client, options: Options) -> Replies:
-    for wanted in options.workers:
-        for worker_id in _listed(client, wanted):
-            kicked = client.kick_worker(worker_id, delay=options.delay)
-            yield {"worker": worker_id, "changed": kicked}, f"took {show.counted(kicked, 'job')} from {worker_id}"
+def _ask(names: tuple[str, ...], request: str, asked: str) -> Replies:
+    client = connect()
+    found = list(client.every("workers"))
+    for name in names:
+        for worker_id in _named(found, name, "registered (jqmaster work --register does)"):
+            client.op("worker", worker_id, request)
+            yield {"worker": worker_id, "request": request}, f"{worker_id} {asked}"

@@ -115,7 +115,7 @@ class Flow(Generic[R_co]):
 
     async def _documents(self) -> list[Document | None]:
         engine = (await self.link.open()).engine
-        return await batched(lambda ids: engine.get(*ids), self.jobs)
+        return await batched(lambda ids: engine.get(list(ids)), self.jobs)
 
     async def _cause(self) -> Exception | None:
         """What the first job has to say that went wrong by itself."""

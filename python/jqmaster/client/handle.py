@@ -314,7 +314,7 @@ async def document(transport: Transport, serializer: Serializer, job_id: str) ->
 
 async def _known(transport: Transport, job_id: str) -> Document:
     with _about(job_id):
-        [document] = await transport.engine.get(job_id)
+        [document] = await transport.engine.get([job_id])
     if document is None:
         raise NotFound(f"no such job: {job_id}")
     return document

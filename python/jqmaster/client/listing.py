@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from jqmaster.client.handle import Ids, ids_of
 from jqmaster.engine import options
-from jqmaster.engine.calls import given
+from jqmaster.engine.calling import given
 from jqmaster.engine.options import Seconds, Where, known
 from jqmaster.engine.replies import Document, Page
 
@@ -23,7 +23,7 @@ def in_seconds(duration: Seconds | None) -> float | None:
     return None if duration is None else options.seconds(duration)
 
 
-async def each(ask: Listing, count: int = PAGE) -> AsyncIterator[Document]:
+async def each(ask: Listing, count: int = PAGE) -> AsyncIterator[Any]:
     page = await ask(cursor=None, count=count)
     while True:
         for document in page.documents:
@@ -33,7 +33,7 @@ async def each(ask: Listing, count: int = PAGE) -> AsyncIterator[Document]:
         page = await ask(cursor=page.cursor, count=count)
 
 
-async def all_of(ask: Listing, count: int = PAGE) -> list[Document]:
+async def all_of(ask: Listing, count: int = PAGE) -> list[Any]:
     return [document async for document in each(ask, count)]
 
 

@@ -1,7 +1,4 @@
-"""What `JQ` has of operations of which the table says all.
-
-Made from manifest/operations.py by `make generate`.
-"""
+"""What `JQ` has of all operations, and short ways to some."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ from functools import partial
 
 from jqmaster.client.link import Link, plain
 from jqmaster.client.listing import all_of
+from jqmaster.client.operations import PlainOperations
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.replies import Document
 
@@ -21,6 +19,11 @@ class MadeMethods:
     async def aengine(self) -> Operations:
         """The operations as they are, for the loop that runs: a method for each, see `Engine`."""
         return (await self.link.open()).engine
+
+    @property
+    def operations(self) -> PlainOperations:
+        """All operations by their names: `jq.operations.kick(ids=[…])`, `await jq.operations.akick(ids=[…])`."""
+        return PlainOperations(self.link)
 
     async def abulks(self) -> list[Document]:
         """What is done to many jobs. Those under way, and those that ended within an hour, the latest first."""

@@ -9,13 +9,13 @@ from typing import Any, Literal, Unpack
 from jqmaster.client.handle import Dependents, Ids, document, ids_of, unpacked
 from jqmaster.client.limits import Match, limits_of, matcher_of, with_seconds
 from jqmaster.client.link import plain, plain_each
-from jqmaster.client.listing import PAGE, all_of, batched, conditions, each, in_seconds, kick_all
+from jqmaster.client.listing import all_of, batched, conditions, each, in_seconds, kick_all
 from jqmaster.client.running import RunningMethods
 from jqmaster.engine import options
-from jqmaster.engine.calls import ABSENT, given
+from jqmaster.engine.calling import given
 from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where, known
 from jqmaster.engine.replies import Document, Event
-from jqmaster.manifest.operation import Role
+from jqmaster.manifest.contract import Role
 
 
 class OperationMethods(RunningMethods):
@@ -30,7 +30,7 @@ class OperationMethods(RunningMethods):
     async def aget_many(self, ids: Ids) -> list[Document | None]:
         """Per job what `get` gives, or None. `ids`: ids or handles."""
         engine = await self.aengine()
-        documents = await batched(lambda some: engine.get(*some), ids)
+        documents = await batched(lambda some: engine.get(list(some)), ids)
         return [None if document is None else unpacked(document, self.link.serializer) for document in documents]
 
     async def acancel(
@@ -42,9 +42,10 @@ class OperationMethods(RunningMethods):
         `atomic`: all of them (at most 1000) or none: raises NotFound, or Conflict where one has ended or is protected;
         the error's `path`, such as `ids[2]`, says which. One that was cancelled before is no obstacle.
         """
-        cancel = partial((await self.aengine()).cancel, force=force or None, dependents=dependents)
-        wanted = ids_of(ids)
-        return await cancel(wanted, atomic=True) if atomic and wanted else await batched(cancel, wanted)
+        engine, wanted = await self.aengine(), ids_of(ids)
+        if atomic and wanted:
+            return await engine.cancel(wanted, force=force or None, dependents=dependents, atomic=True)
+        return await batched(partial(engine.cancel, force=force or None, dependents=dependents), wanted)
 
     async def aretry(self, ids: Ids, *, queue: str | None = None) -> list[str]:
         """Have jobs run again that failed, were cancelled or wait for a retry; `queue`: in another queue. Per job
@@ -73,15 +74,15 @@ class OperationMethods(RunningMethods):
 
     async def aretry_where(self, *, to: str | None = None, **where: Unpack[Where]) -> int:
         """As `retry`, of all jobs that match; how many. `to`: the queue in which they wait from now on."""
-        return await _steps(partial((await self.aengine()).retry_where, queue=to), where)
+        return await _steps(partial((await self.aengine()).call, "retry", queue=to), where)
 
     async def adiscard_where(self, **where: Unpack[Where]) -> int:
         """As `discard`, of all jobs that match; how many."""
-        return await _steps((await self.aengine()).discard_where, where)
+        return await _steps(partial((await self.aengine()).call, "discard"), where)
 
     async def acancel_where(self, *, force: bool = False, **where: Unpack[Where]) -> int:
         """As `cancel`, of all jobs that match; how many."""
-        return await _steps(partial((await self.aengine()).cancel_where, force=force or None), where)
+        return await _steps(partial((await self.aengine()).call, "cancel", force=force or None), where)
 
     async def ajobs(
         self, *, newest: bool = False, recent: bool = False, brief: bool = False, **where: Unpack[Where]
@@ -112,12 +113,8 @@ class OperationMethods(RunningMethods):
         """All tags in order, with how many jobs have each; or the `top` most used."""
         engine = await self.aengine()
         if top is not None:
-            return (await engine.tags(top=top))[1]
-        cursor, tags = await engine.tags(count=PAGE)
-        while cursor:
-            cursor, more = await engine.tags(cursor=cursor, count=PAGE)
-            tags += more
-        return tags
+            return (await engine.tags(top=top)).documents
+        return await all_of(engine.tags)
 
     async def aevents(self, *, after: str | None = None) -> AsyncIterator[Event]:
         """Every transition of every job from now on, or behind the event `after`, as far as they are kept.
@@ -154,7 +151,7 @@ class OperationMethods(RunningMethods):
 
         Raises NotFound.
         """
-        return await kick_all(partial((await self.aengine()).kick_queue, name), delay)
+        return await kick_all(partial((await self.aengine()).kick, queue=name), delay)
 
     # -- limits -----------------------------------------------------------------------------------
 
@@ -171,13 +168,14 @@ class OperationMethods(RunningMethods):
         have `by`, and so many (0 to 100) of the fullest: `looked, held, full, busiest, queues`."""
         return await all_of(partial((await self.aengine()).constraints, busiest=busiest))
 
-    async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ABSENT) -> int:
+    async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ...) -> int:
         """Start nothing under a constraint for so long; 0 opens it. The moment it opens, in ms since 1970.
 
         `by`: which key, where the constraint has `by`: the value, or the list of values; None is one, too.
         Raises NotFound, Invalid.
         """
-        return await (await self.aengine()).hold(constraint_id, options.seconds(seconds), by=by)
+        key = {} if by is ... else {"by": by}
+        return await (await self.aengine()).hold(constraint_id, seconds, **key)
 
     # -- webhooks ---------------------------------------------------------------------------------
 
@@ -235,7 +233,7 @@ class OperationMethods(RunningMethods):
 
     async def aseries(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
         """Sums over a whole time, one for each pair of queue and name."""
-        return await all_of(partial((await self.aengine()).series, by, **known(period, Period)))
+        return await all_of(partial((await self.aengine()).stats, by=by, series=True, **known(period, Period)))
 
     async def aconfig(self) -> Document:
         """All settings of the namespace."""
@@ -248,7 +246,7 @@ class OperationMethods(RunningMethods):
 
     async def adescribe_config(self) -> list[Document]:
         """What there is to set: name, value, default, type, unit, least, most, queues, meaning of each."""
-        return await (await self.aengine()).describe()
+        return await (await self.aengine()).config(describe=True)
 
     async def aexport(self) -> AsyncIterator[bytes]:
         """Everything the namespace has, as records for `import_records`. Raises Unavailable if cut off."""
@@ -281,8 +279,8 @@ class OperationMethods(RunningMethods):
 
 
 async def _steps(ask: Callable[..., Awaitable[tuple[str, int]]], where: Where) -> int:
-    cursor, total = await ask(conditions(where))
+    cursor, total = await ask(where=conditions(where))
     while cursor:
-        cursor, changed = await ask(conditions(where), cursor=cursor)
+        cursor, changed = await ask(where=conditions(where), cursor=cursor)
         total += changed
     return total

@@ -327,10 +327,8 @@ class Registry(OperationMethods, FlowMethods):
         if not made:
             return {}
         engine = (await self.link.open()).engine
-        documents = await batched(lambda some: engine.get(*some), ids)
-        return {
-            document["id"]: made[document["name"]] for document in documents if document and document["name"] in made
-        }
+        documents = await batched(lambda some: engine.get(list(some)), ids)
+        return {job["id"]: made[job["name"]] for job in documents if job and job["name"] in made}
 
     async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
         transport = await self.link.open()

@@ -34,7 +34,7 @@ class RunningMethods(MadeMethods):
         """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
         Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
         fields = options.when_of(options.known(when, When))
-        document = await (await self.aengine()).schedule(schedule_id, call.spec(), call.argument, **fields)
+        document = await (await self.aengine()).schedule(schedule_id, call.spec(), argument=call.argument, **fields)
         return unpacked(document, self.link.serializer)
 
     async def aschedules(
@@ -53,7 +53,7 @@ class RunningMethods(MadeMethods):
     async def arun_schedule(self, schedule_id: str) -> str:
         """Make the job of a schedule at once, beside those of its moments; its id, or that of the job that has
         its unique key. Raises NotFound, Full."""
-        job_id, _ = await (await self.aengine()).run_schedule(schedule_id)
+        job_id, _ = await (await self.aengine()).schedule(schedule_id, run=True)
         return job_id
 
     # -- bulks ------------------------------------------------------------------------------------
@@ -71,13 +71,13 @@ class RunningMethods(MadeMethods):
         """Have something done to all jobs that fit, however many: masters do it in steps, also when this program has
         ended. Its document: `id, what, where, changed, …`. `total`: how many there may be. `force` and `dependents`
         are of `cancel`, `queue` of `retry`. Raises Conflict while one is under way with jobs of that queue."""
-        return await (await self.aengine()).begin_bulk(
+        return await (await self.aengine()).bulk(
             what, conditions(where), total=total, queue=queue, force=force, dependents=dependents
         )
 
     async def astop_bulk(self, bulk_id: str) -> Document:
         """Stop one; its document. Raises NotFound."""
-        return await (await self.aengine()).stop_bulk(bulk_id)
+        return await (await self.aengine()).bulk(stop=True, id=bulk_id)
 
     async def afollow_bulk(self, bulk: Document, on_progress: Callable[[Document], object] | None = None) -> Document:
         """Wait until it is over; its document then. `on_progress` is called with it. Straight on Redis it is carried
@@ -107,7 +107,7 @@ class RunningMethods(MadeMethods):
 
     async def akick_worker(self, worker_id: str, *, delay: Seconds | None = None) -> int:
         """Take all its jobs from a worker; how many. They wait again, and no retry is spent. Raises NotFound."""
-        return await kick_all(partial((await self.aengine()).kick_worker, worker_id), delay)
+        return await kick_all(partial((await self.aengine()).kick, worker=worker_id), delay)
 
     async def atell_worker(self, worker_id: str, request: Literal["quiet", "stop", "resume"]) -> None:
         """Ask a registered worker to finish what it has and take no more, to stop as if it got SIGTERM, or to

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
-from jqmaster.cluster.opening import opened
+from jqmaster.cluster.opening import Opened
 from jqmaster.connection.together import Together
 from jqmaster.engine import durable as durables
 from jqmaster.engine.engine import Operations, pack
@@ -57,7 +57,7 @@ class RedisTransport:
     def __init__(
         self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False, actor: str | None = None
     ) -> None:
-        self._opened = opened(url, namespace, form=form, recreate=recreate, actor=actor)
+        self._opened = Opened(url, namespace, form=form, recreate=recreate, actor=actor)
         self.engine = self._opened.engine
         self._enqueuing = self._opened.enqueuing()
         self._results: Together[str, list[Any]] = Together(self._ask_results)

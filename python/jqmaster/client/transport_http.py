@@ -9,11 +9,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import msgpack
-
 from jqmaster.client.transport import News, Prepared, within
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.copying import chunks
+from jqmaster.engine.copying import chunks, export_records
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.packform import MSGPACK
@@ -50,7 +48,7 @@ class HttpTransport:
         return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
     async def result(self, job_id: str) -> bytes | None:
-        return (await self.engine.result(job_id))[1]
+        return (await self.engine.result(job_id)).value
 
     async def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         path = "/events" if job_id is None else f"/job/{quote(job_id, safe='')}/events"
@@ -99,14 +97,8 @@ class HttpTransport:
             except JQError:
                 return  # who may not follow it still looks now and then
 
-    async def export(self) -> AsyncIterator[bytes]:
-        records, last = _Records(), b""
-        async with self.engine.stream("/export", {}) as content:
-            async for piece in content.iter_any():
-                for last in records.feed(piece):
-                    yield last
-        if records.rest or not last or msgpack.unpackb(last, raw=True)[0] != b"end":
-            raise Unavailable("the export was cut off")
+    def export(self) -> AsyncIterator[bytes]:
+        return export_records(self.engine)
 
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
         keys = 0
@@ -118,26 +110,3 @@ class HttpTransport:
 
     async def close(self) -> None:
         await self.engine.close()
-
-
-class _Records:
-    """Takes an export apart as it comes."""
-
-    def __init__(self) -> None:
-        self.rest = b""
-        self._unpacker = msgpack.Unpacker(None, max_buffer_size=1 << 31)
-        self._taken = 0
-
-    def feed(self, data: bytes) -> Iterable[bytes]:
-        """The records that are whole by now."""
-        self.rest += data
-        self._unpacker.feed(data)
-        while True:
-            try:
-                self._unpacker.skip()
-            except msgpack.OutOfData:
-                return
-            size = self._unpacker.tell() - self._taken
-            self._taken += size
-            record, self.rest = self.rest[:size], self.rest[size:]
-            yield record

@@ -1,16 +1,15 @@
-"""Opening a namespace, or a cluster, by its name: what asks beside the operations is made here for either."""
+"""Opening a namespace, or a cluster, by its name. What asks beside the operations is made here for either."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
-from jqmaster.cluster.call import all_of
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import is_cluster
-from jqmaster.cluster.parts import Desks, Ends, Enqueuing, Feeds
+from jqmaster.cluster.parts import All, Enqueuing
 from jqmaster.cluster.waiting import ClusterWaiting
-from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.subscriptions import PING_EVERY_S, Subscriptions
 from jqmaster.connection.together import Coalescer
 from jqmaster.engine.calls import connect
 from jqmaster.engine.ended import Ended
@@ -20,84 +19,55 @@ from jqmaster.engine.waiting import Waiting
 
 T = TypeVar("T")
 
-PING_EVERY_S = 60.0  # of each of a cluster's many connections
+RARELY_S = 60.0  # between signs of life of each of a cluster's many subscriptions
 
 
 class Opened:
-    """A namespace, with connections of its own."""
+    """A namespace such as `{shop}`, or a cluster such as `{shop:*/16}`, with connections of its own."""
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
-        self.engine = Engine(connect(url), namespace, **how)
+        """`how`: of `Caller`. Raises ValueError for a URL or a name that cannot be."""
+        self._cluster = Cluster(url, namespace, **how) if is_cluster(namespace) else None
+        self.engine: Engine = self._cluster or Engine(connect(url), namespace, **how)
+        self._engines: Sequence[Engine] = self._cluster.engines if self._cluster else [self.engine]
 
-    def waiting(self) -> Waiting:
-        """Picks that wait."""
-        return Waiting(self.engine, self.engine.redis)
+    def each(self, make: Callable[[Engine], T]) -> T:
+        """What each namespace has: a thing that is started and stopped, or knows of jobs."""
+        parts = [make(engine) for engine in self._engines]
+        return cast(T, All(parts)) if self._cluster else parts[0]
 
     def ended(self) -> Ended:
         """Who waits for ends of jobs."""
-        return Ended(self.engine, self.engine.redis)
+        return self.each(lambda engine: Ended(engine, engine.redis))
+
+    def waiting(self) -> Waiting:
+        """Picks that wait."""
+        if self._cluster:
+            return cast(Waiting, ClusterWaiting(self._engines))
+        return Waiting(self.engine, self.engine.redis)
 
     def enqueuing(self) -> Coalescer:
         """Many who enqueue one job each share calls."""
-        return Coalescer(self.engine)
+        parts = [Coalescer(engine) for engine in self._engines]
+        return cast(Coalescer, Enqueuing(self._cluster.partitions.routes, parts)) if self._cluster else parts[0]
 
     def channels(self, name: str) -> list[tuple[Subscriptions, str]]:
         """Where to listen to what is said on a channel."""
-        return [(Subscriptions(self.engine.redis), f"{self.engine.namespace}:{name}")]
-
-    def desk(self, make: Callable[[Engine], T]) -> T:
-        """Jobs for workers that are pushed to, from the desk that each namespace has."""
-        return make(self.engine)
-
-    def feed(self, make: Callable[[Engine], T]) -> T:
-        """Events, from the feed that each namespace has."""
-        return make(self.engine)
+        ping_every_s = RARELY_S if self._cluster else PING_EVERY_S
+        return [
+            (Subscriptions(engine.redis, ping_every_s=ping_every_s), f"{engine.namespace}:{name}")
+            for engine in self._engines
+        ]
 
     async def load(self, **how: Any) -> str:
         """See `engine.scripts.load`."""
-        return await load(self.engine.redis, self.engine.namespace, form=self.engine.form, **how)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self.engine.redis.aclose()
-
-
-class _OpenedCluster(Opened):
-    """The same, of several namespaces."""
-
-    engine: Cluster
-
-    def __init__(self, url: str, namespace: str, **how: Any) -> None:
-        self.engine = Cluster(url, namespace, **how)
-
-    def waiting(self) -> Any:
-        return ClusterWaiting(self.engine.engines)
-
-    def ended(self) -> Any:
-        return Ends([Ended(engine, engine.redis) for engine in self.engine.engines])
-
-    def enqueuing(self) -> Any:
-        return Enqueuing(self.engine.routes, [Coalescer(engine) for engine in self.engine.engines])
-
-    def channels(self, name: str) -> list[tuple[Subscriptions, str]]:
-        engines = self.engine.engines
-        return [(Subscriptions(one.redis, ping_every_s=PING_EVERY_S), f"{one.namespace}:{name}") for one in engines]
-
-    def desk(self, make: Callable[[Engine], Any]) -> Any:
-        return Desks([make(engine) for engine in self.engine.engines])
-
-    def feed(self, make: Callable[[Engine], Any]) -> Any:
-        return Feeds([make(engine) for engine in self.engine.engines])
-
-    async def load(self, **how: Any) -> str:
-        loading = (load(one.redis, one.namespace, form=one.form, **how) for one in self.engine.engines)
-        version: str = (await all_of(loading))[0]
+        for engine in self._engines:
+            version = await load(engine.redis, engine.namespace, form=engine.form, **how)
         return version
 
     async def close(self) -> None:
-        await self.engine.close()
-
-
-def opened(url: str, namespace: str, **how: Any) -> Opened:
-    """A namespace such as `{shop}`, or a cluster such as `{shop:*/16}`. `how`: of `Caller`."""
-    return (_OpenedCluster if is_cluster(namespace) else Opened)(url, namespace, **how)
+        """Close the connections."""
+        if self._cluster:
+            await self._cluster.partitions.picking.stop()
+        for engine in self._engines:
+            await engine.redis.aclose()

@@ -1,4 +1,4 @@
-"""Listings over the partitions of a cluster, merged: in order, and each thing once."""
+"""Listings over the partitions of a cluster: in order, and each thing once."""
 
 from __future__ import annotations
 
@@ -6,80 +6,68 @@ import base64
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import msgpack
 
 from jqmaster.cluster import merging
-from jqmaster.cluster.call import Call, all_of, packed
+from jqmaster.cluster.call import Call, all_of
+from jqmaster.cluster.partitions import Partitions
 from jqmaster.engine import replies
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid
 
-if TYPE_CHECKING:
-    from jqmaster.cluster.cluster import Cluster
-
 _COUNT = 100  # of a page that does not say
 _MOST_TAGS = 1000
 _STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
-# Of what is set everywhere the first partition tells.
-_SET_EVERYWHERE = frozenset((
-    "config", "constrain", "forget", "grant", "hold", "queue", "revoke", "subscribe", "unconstrain", "unsubscribe",
-    "worker", "unschedule",
+_RECENT = ("running", "ended", "retrying", "queued", "scheduled", "blocked")
+# What is changed in all partitions alike: the first one tells of it.
+_IN_ALL = frozenset((
+    "config", "constrain", "forget", "grant", "hold", "queue", "revoke", "subscribe", "unconstrain", "unschedule",
+    "unsubscribe", "worker",
 ))  # fmt: skip
 
-
-class _Listing(NamedTuple):
-    """What is in order of a name: the fields of that, how documents of the same become one, and the field of the spec
-    that asks for some by name."""
-
-    key: Sequence[str]
-    merge: Callable[[Sequence[Document]], Document] = merging.first
-    named: str = ""
-
-
-_LISTINGS = {
-    "queues": _Listing(["name"], merging.queue, "names"),
-    "constraints": _Listing(["id"], merging.constraint, "ids"),
-    "schedules": _Listing(["id"], named="ids"),
-    "workers": _Listing(["id"], merging.worker, "ids"),
-    "failures": _Listing(["group"], merging.failures, "group"),
-    "stats": _Listing(["queue", "name"], merging.statistics),
+# By operation: the fields that name a thing, the field of the spec that asks for some by name, and how documents of the
+# same thing become one.
+_NAMED: Mapping[str, tuple[Sequence[str], str, Callable[[Sequence[Document]], Document]]] = {
+    "queues": (["name"], "names", merging.queue),
+    "constraints": (["id"], "ids", merging.constraint),
+    "schedules": (["id"], "ids", merging.first),
+    "workers": (["id"], "ids", merging.worker),
+    "failures": (["group"], "group", merging.failures),
+    "stats": (["queue", "name"], "", merging.statistics),
 }
 
 
-async def by_name(cluster: Cluster, call: Call) -> Any:
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
+
+
+async def by_name(cluster: Partitions, call: Call) -> Any:
     """A page in order of name. Its cursor is the last name, which any partition goes on behind."""
-    listing = _LISTINGS[call.operation]
+    fields, named, merge = _NAMED[call.operation]
     is_brief = call.spec.get("brief") is True
     pages = await cluster.everywhere(call.but(brief=None) if is_brief else call)
     found: dict[str, list[bytes]] = {}
     for page in pages:
         # Once each: who names one twice is told of it twice by each partition.
-        for key, document in {_key(listing, replies.document(one)): one for one in page[1:]}.items():
-            found.setdefault(key, []).append(document)
-    named = call.spec.get(listing.named)
-    names = [named] if isinstance(named, str) else named
+        for name, blob in {_name(replies.document(blob), fields): blob for blob in page[1:]}.items():
+            found.setdefault(name, []).append(blob)
+    wanted = call.spec.get(named)
+    names = [wanted] if isinstance(wanted, str) else wanted
     cursor, shown = ("", [name for name in names if name in found]) if names else _cut(found, pages, call)
-    reply: list[Any] = [_bytes(cursor)]
-    for name in shown:
-        each = found[name]
-        if len(each) > 1 or is_brief:
-            document = listing.merge([replies.plain_document(one) for one in each])
-            each = [packed(merging.brief(document) if is_brief else document)]
-        reply.append(each[0])
-    return reply
+    merge = partial(merging.statistics, is_brief=True) if is_brief else merge
+    return [
+        _bytes(cursor),
+        *(merging.packed(merge([replies.plain_value(blob) for blob in found[name]]))
+          if len(found[name]) > 1 or is_brief else found[name][0] for name in shown),
+    ]  # fmt: skip
 
 
-def _key(listing: _Listing, document: Document) -> str:
-    names = [replies.text(document[field]) for field in listing.key]
-    if len(names) == 2 and names[0] == names[1]:
-        names[1] = ""  # of a pair of queue and name, as they are stored
-    return "\0".join(names)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")
+def _name(document: Document, fields: Sequence[str]) -> str:
+    names = [replies.text(document[field]) for field in fields]
+    return "\0".join([names[0], *("" if name == names[0] else name for name in names[1:])])  # as pairs are stored
 
 
 def _cut(names: Mapping[str, Any], pages: Sequence[Any], call: Call) -> tuple[str, list[str]]:
@@ -92,90 +80,65 @@ def _cut(names: Mapping[str, Any], pages: Sequence[Any], call: Call) -> tuple[st
     return shown[-1] if len(shown) < len(order) else next(iter(ends), ""), shown
 
 
-async def tags(cluster: Cluster, call: Call) -> Any:
+async def tags(cluster: Partitions, call: Call) -> Any:
     """Counts of the same tag add up. Of the most used ones a thousand of each partition are looked at."""
     top = call.spec.get("top")
-    pages = await cluster.everywhere(call if type(top) is not int or top < 1 else call.but(top=_MOST_TAGS))
+    pages = await cluster.everywhere(call.but(top=_MOST_TAGS) if type(top) is int and top > 0 else call)
     counts: Counter[str] = Counter()
     for page in pages:
-        for tag, count in page[1:]:
-            counts[replies.text(tag)] += count
-    if top is not None:
-        return [b"", *([_bytes(tag), count] for tag, count in counts.most_common(top))]
-    cursor, shown = _cut(counts, pages, call)
+        counts.update({replies.text(tag): count for tag, count in page[1:]})
+    cursor, shown = _cut(counts, pages, call) if top is None else ("", [tag for tag, _ in counts.most_common(top)])
     return [_bytes(cursor), *([_bytes(tag), counts[tag]] for tag in shown)]
 
 
-# -- in another order --------------------------------------------------------------------------------------------------
-
-
-async def interleaved(cluster: Cluster, call: Call) -> Any:
-    """Jobs, or the trail. The order within a partition is its own; among them it is by what documents tell. The cursor
-    has that of each partition that has more."""
+async def interleaved(cluster: Partitions, call: Call) -> Any:
+    """Jobs, or the trail: a page has as many of each partition, in order. The cursor has that of each that has more."""
+    cursors = _cursors(call.spec.get("cursor"), len(cluster.engines))
     count = call.spec.get("count")
-    cursors = _cursors(cluster, call.spec.get("cursor"))
-    asked = (cluster.at(number, call.but(cursor=cursor or None)) for number, cursor in cursors.items())
-    pages = dict(zip(cursors, await all_of(asked), strict=True))
+    most = count if type(count) is int and count > 0 else _COUNT
+    share = max(1, most // len(cursors)) if count in (None, most) else count  # what is no count is refused
+
+    async def ask(number: int) -> Any:
+        return await cluster.at(number, call.but(cursor=cursors[number] or None, count=share))
+
+    pages = dict(zip(cursors, await all_of(map(ask, cursors)), strict=True))
     looked = [page.pop(1) for page in pages.values()] if call.spec.get("looked") is True else []
     told = ([(_place(call, replies.document(one)), number, one) for one in page[1:]] for number, page in pages.items())
-    left = {number: len(page) - 1 for number, page in pages.items()}
-    taken: list[tuple[int, bytes]] = []
-    is_cut = any(not size and pages[number][0] for number, size in left.items())
-    for _, number, document in heapq.merge(*told, key=lambda entry: entry[0]):
-        if is_cut or len(taken) == (count if type(count) is int else _COUNT):
-            break
-        taken.append((number, document))
-        left[number] -= 1
-        is_cut = not left[number] and pages[number][0] not in (b"", "")  # what it has next is not known
-    onward: dict[int, str] = {}
-    for number, page in pages.items():
-        used = len(page) - 1 - left[number]
-        end = replies.text(page[0])
-        if left[number] and used:
-            again = call.but(cursor=cursors[number] or None, count=used)
-            end = replies.text((await cluster.at(number, again))[0])
-        elif left[number]:
-            end = cursors[number]
-        if end or left[number]:
-            onward[number] = end
-    shown = [one for number, one in taken if not number or not _is_told_before(call.operation, one)]
-    return [_cursor(onward), *([sum(looked)] if looked else []), *shown]
+    entries = list(heapq.merge(*told, key=lambda entry: entry[0]))
+    onward = {number: replies.text(page[0]) for number, page in pages.items() if page[0]}
+    onward |= {number: cursors[number] for _, number, _ in entries[most:]}  # one of each: it comes with the next page
+    shown = [one for _, number, one in entries[:most] if not (number and _is_of_all(call, one))]
+    cursor = base64.urlsafe_b64encode(msgpack.packb(onward)) if onward else b""
+    return [cursor, *([sum(looked)] if looked else []), *shown]
 
 
-def _is_told_before(operation: str, document: bytes) -> bool:
-    return operation == "trail" and replies.plain_document(document)["what"] in _SET_EVERYWHERE
+def _is_of_all(call: Call, entry: bytes) -> bool:
+    return call.operation == "trail" and replies.plain_value(entry)["what"] in _IN_ALL
 
 
 def _place(call: Call, document: Document) -> Any:
-    """Where a document stands among those of other partitions (docs/protocol.md, section 14)."""
+    """Where a document stands among those of other partitions, as far as it tells (docs/protocol.md, section 14)."""
     if call.operation == "trail":
         return -int(document["time_ms"])
-    state, queue = replies.text(document["status"]), replies.text(document["queue"])
-    number = int(replies.text(document["id"])[:14], 16)
+    state, number = replies.text(document["status"]), int(replies.text(document["id"])[:14], 16)
     moment = document.get("ended_ms") or document.get("started_ms") or document["created_ms"]
-    in_state = (document["priority"] if state == "queued" else moment, number)
+    in_state = document["priority"] if state == "queued" else moment
     if call.spec.get("recent"):
-        is_over = state not in _STATES[:5]
-        rank = 0 if state == "running" else 1 if is_over else 2 + ("retrying", *_STATES[:3]).index(state)
-        return rank, *((-moment, -number) if rank < 2 else in_state)
-    where = call.spec.get("where") or {}
+        rank = _RECENT.index(state if state in _RECENT else "ended")
+        return (rank, -moment, -number) if rank < 2 else (rank, in_state, number)
     sign = -1 if call.spec.get("newest") else 1
-    if "tag" in where or "group" in where:
-        return sign * (number if "tag" in where else moment)
-    return queue, _STATES.index(state), sign * in_state[0], sign * number
+    if "tag" in (call.spec.get("where") or {}):
+        return sign * number
+    return replies.text(document["queue"]), _STATES.index(state), sign * in_state, sign * number
 
 
-def _cursor(cursors: Mapping[int, str]) -> bytes:
-    return base64.urlsafe_b64encode(msgpack.packb(dict(cursors))) if cursors else b""
-
-
-def _cursors(cluster: Cluster, cursor: Any) -> dict[int, str]:
+def _cursors(cursor: Any, count: int) -> dict[int, str]:
     if cursor is None or cursor == "":
-        return dict.fromkeys(range(len(cluster.engines)), "")
+        return dict.fromkeys(range(count), "")
     try:
-        found = msgpack.unpackb(base64.urlsafe_b64decode(cursor), strict_map_key=False)
-        if all(0 <= number < len(cluster.engines) and isinstance(one, str) for number, one in found.items()):
-            return dict(found)
+        found: dict[int, str] = msgpack.unpackb(base64.urlsafe_b64decode(cursor), strict_map_key=False)
+        if found.keys() <= set(range(count)):
+            return found
     except (ValueError, TypeError, AttributeError, msgpack.UnpackException):
         pass
     raise _no_cursor()
@@ -185,24 +148,17 @@ def _no_cursor() -> Invalid:
     return Invalid("expected a cursor as the last reply gave it, or empty text", "cursor")
 
 
-async def in_turn(cluster: Cluster, call: Call) -> Any:
+async def in_turn(cluster: Partitions, call: Call) -> Any:
     """One partition after the other, whose number the cursor begins with."""
     start = "0" if call.operation == "audit" else ""  # and the end
     told = call.spec.get("cursor")
-    number, colon, cursor = str(told if told not in (None, start) else f"0:{start}").partition(":")
+    number, colon, cursor = str(f"0:{start}" if told in (None, start) else told).partition(":")
     if not (colon and number.isdecimal() and int(number) < len(cluster.engines)):
         raise _no_cursor()
-    at = int(number)
-    end, *found = await cluster.at(at, call.but(cursor=cursor or None))
-    onward = f"{at}:{replies.text(end)}"
+    end, *found = await cluster.at(int(number), call.but(cursor=cursor or None))
+    onward = f"{number}:{replies.text(end)}"
     if replies.text(end) == start:
-        onward = f"{at + 1}:{start}" if at + 1 < len(cluster.engines) else start
+        onward = f"{int(number) + 1}:{start}" if int(number) + 1 < len(cluster.engines) else start
     if call.operation == "audit":
-        found = [_bytes(f"partition {at}: {replies.text(problem)}") for problem in found]
+        found = [_bytes(f"partition {number}: {replies.text(problem)}") for problem in found]
     return [_bytes(onward), *found]
-
-
-PAGES: Mapping[str, Callable[[Cluster, Call], Any]] = {
-    "tags": tags, "jobs": interleaved, "trail": interleaved, "usage": in_turn, "audit": in_turn,
-    **dict.fromkeys(_LISTINGS, by_name),
-}  # fmt: skip

@@ -8,20 +8,18 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgpack
 
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.engine.calls import Argument, pack
+from jqmaster.engine.calling import Argument
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Invalid, Unavailable
 
 KNOWN_S = 5.0  # for so long a queue's route is not asked for again
 QUEUE = "queue"
 """The route that keeps all jobs of a queue together."""
-_ARGUMENT = "argument"
 _SEGMENT = re.compile(r"(?:[^.\\]|\\[.\\])+")
 _INTEGER = re.compile("-?[0-9]+")
 
@@ -82,88 +80,50 @@ def _named(match: Any) -> list[str]:
     return known if len(known) == len(names) else []
 
 
-# -- a call of enqueue, taken apart --------------------------------------------------------------------------------
+async def split(
+    arguments: Sequence[Argument], routes: Routes, count: int
+) -> tuple[Sequence[Argument], dict[int, list[int]]]:
+    """The options of a call of `enqueue`, and which of its jobs, by index, go to which partition.
 
-
-@dataclass
-class Part:
-    """What of a call goes to one partition. `indexes`: of its jobs in the call."""
-
-    partition: int
-    indexes: list[int] = field(default_factory=list)
-    arguments: list[Argument] = field(default_factory=list)
-
-
-async def split(arguments: Sequence[Argument], routes: Routes, count: int) -> tuple[Sequence[Argument], list[Part]]:
-    """The options of a call of `enqueue`, and its parts.
-
-    Jobs that depend on each other by their place in the call stay together; those that may be anywhere go to one
-    partition. So a call of jobs without routes and unique keys is all or nothing. Raises Invalid where jobs that are
-    linked belong to different partitions.
+    Jobs that may be anywhere go to one, so a call without routes and unique keys is all or nothing. So do all jobs of a
+    call in which one depends on another by its index. Raises Invalid where these belong to several.
     """
     options, pairs = arguments[: len(arguments) % 2], arguments[len(arguments) % 2 :]
     specs = [unpacked(spec) for spec in pairs[::2]]
-    groups = _groups(specs)
-    homes: dict[int, int] = {}
-    for index, spec in enumerate(specs):
-        home = await routes.home(spec, pairs[2 * index + 1])
-        if home is not None and homes.setdefault(groups[index], home) != home:
-            raise Invalid("in another partition than a job that it is linked to; give both the same route",
-                          f"jobs[{index}].{'queue' if 'unique' not in spec else 'unique'}")  # fmt: skip
-    for index, spec in enumerate(specs):
-        for parent in _links(spec):
-            if isinstance(parent, str):
-                homes.setdefault(groups[index], number_of(parent, count))
     request = unpacked(options[0]).get("request") if options else None
     anywhere = home_of(request, count) if isinstance(request, str) else secrets.randbelow(count)
-    parts: dict[int, Part] = {}
-    for index, spec in enumerate(specs):
-        home = homes.get(groups[index], anywhere)
-        part = parts.setdefault(home, Part(home))
-        places = {at: place for place, at in enumerate(part.indexes)}
-        part.indexes.append(index)
-        part.arguments += (_renumbered(pairs[2 * index], spec, places), pairs[2 * index + 1])
-    return options, list(parts.values()) or [Part(anywhere)]
+    homes = [await routes.home(spec, pairs[2 * index + 1]) for index, spec in enumerate(specs)]
+    parents = [[one for one in _list(spec.get("depends")) if isinstance(one, str)] for spec in specs]
+    if any(type(one) is int for spec in specs for one in _list(spec.get("depends"))):
+        chosen = [home for home in homes if home is not None]
+        for index, home in enumerate(homes):
+            if home not in (None, *chosen[:1]):
+                problem = "in another partition than jobs of the call that are linked; give all the same route"
+                raise Invalid(problem, f"jobs[{index}].{'unique' if 'unique' in specs[index] else 'queue'}")
+        chosen += [number_of(one, count) for some in parents for one in some]
+        homes = [next(iter(chosen), anywhere)] * len(specs)
+    parts: dict[int, list[int]] = {}
+    for index, home in enumerate(homes):
+        if home is None:
+            home = number_of(parents[index][0], count) if parents[index] else anywhere
+        parts.setdefault(home, []).append(index)
+    return options, parts or {anywhere: []}
 
 
-def _links(spec: Mapping[str, Any]) -> list[Any]:
-    depends = spec.get("depends")
-    return depends if isinstance(depends, list) else []
-
-
-def _groups(specs: Sequence[Mapping[str, Any]]) -> list[int]:
-    """For each job the first of those of the call that it is linked to."""
-    groups = list(range(len(specs)))
-    for index, spec in enumerate(specs):
-        for parent in _links(spec):
-            if type(parent) is int and 0 <= parent < index:
-                first, second = sorted((groups[index], groups[parent]))
-                groups = [first if group == second else group for group in groups]
-    return groups
-
-
-def _renumbered(packed: Argument, spec: Mapping[str, Any], places: Mapping[int, int]) -> Argument:
-    """Indexes in `depends` are those within the part."""
-    links = _links(spec)
-    if not any(type(one) is int and places.get(one, one) != one for one in links):
-        return packed
-    return pack({**spec, "depends": [places.get(one, one) if type(one) is int else one for one in links]})
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def unpacked(packed: Argument) -> dict[str, Any]:
     """A spec; what is none has no fields, and the script says what is wrong with it."""
+    spec = _read(packed)
+    return spec if isinstance(spec, dict) else {}
+
+
+def _read(packed: Argument) -> Any:
     with suppress(ValueError, TypeError, msgpack.UnpackException):
-        spec = msgpack.unpackb(packed)  # it may be the id of a job
-        if isinstance(spec, dict):
-            return spec
-    return {}
-
-
-# -- what a route leads to -------------------------------------------------------------------------------------------
-
-
-class _Map(tuple[tuple[Any, Any], ...]):
-    """A map as it came: of a key that is there twice, the first counts."""
+        return msgpack.unpackb(packed, strict_map_key=False, unicode_errors="surrogateescape")
+    return None
 
 
 def value_of(route: str, queue: str, argument: Argument) -> bytes:
@@ -171,25 +131,17 @@ def value_of(route: str, queue: str, argument: Argument) -> bytes:
     all else that it may find, counts as empty text."""
     if route == QUEUE:
         return queue.encode(errors="surrogatepass")
-    found: Any = None
-    with suppress(ValueError, TypeError, msgpack.UnpackException):
-        found = msgpack.unpackb(
-            argument, strict_map_key=False, unicode_errors="surrogateescape", object_pairs_hook=_Map
-        )
-    for segment in _SEGMENT.findall(route[len(_ARGUMENT) + 1 :]):
-        found = _inside(found, re.sub(r"\\(.)", r"\1", segment))
+    found = _read(argument)
+    for part in _SEGMENT.findall(route.removeprefix("argument")):
+        segment = re.sub(r"\\(.)", r"\1", part)
+        number = int(segment) if _INTEGER.fullmatch(segment) else None
+        if isinstance(found, dict):
+            found = found.get(segment, found.get(number))
+        else:
+            is_index = isinstance(found, list) and number is not None and 0 <= number < len(found)
+            found = found[number] if is_index else None
     if isinstance(found, float) and found.is_integer():
         found = int(found)
     if isinstance(found, str):
         return found.encode(errors="surrogateescape")
     return str(found).encode() if type(found) is int else b""
-
-
-def _inside(found: Any, segment: str) -> Any:
-    number = int(segment) if _INTEGER.fullmatch(segment) else None
-    if isinstance(found, _Map):
-        keys = (segment,) if number is None else (segment, number)
-        return next((value for key, value in found if type(key) in (str, int) and key in keys), None)
-    if isinstance(found, list) and number is not None and 0 <= number < len(found):
-        return found[number]
-    return None

@@ -14,7 +14,7 @@ from typing import Any
 
 from jqmaster.cluster.names import home_of
 from jqmaster.connection.wake import Channel, backoff_s
-from jqmaster.engine.calls import new_request
+from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import NOTHING, Waiting, channel_of, note_s
 from jqmaster.errors import Unavailable

@@ -1,220 +1,165 @@
-"""How each operation goes over the partitions of a cluster: to which of them, and how their answers become one."""
+"""How each operation goes over the partitions of a cluster: to which of them, and how their answers become one. The
+`@over` of its head names the way."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from jqmaster.cluster import merging, pages
-from jqmaster.cluster.call import Call, all_of, packed, part_of
+from jqmaster.cluster.call import Call, all_of
 from jqmaster.cluster.names import home_of, is_registered
-from jqmaster.cluster.routes import Part, split, unpacked
+from jqmaster.cluster.partitions import Partitions
+from jqmaster.cluster.routes import split, unpacked
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, new_request, pack
-from jqmaster.errors import Invalid
+from jqmaster.engine.calling import new_request, pack
+from jqmaster.errors import Invalid, JQError
 
-if TYPE_CHECKING:
-    from jqmaster.cluster.cluster import Cluster
+Ask = Callable[[int, list[int]], Awaitable[Sequence[Any]]]
 
-Way = Callable[["Cluster", Call], Awaitable[Any]]
-
-
-def by_partition(cluster: Cluster, ids: Iterable[Any]) -> dict[int, list[int]]:
-    """The indexes of ids by the partition that each is of."""
-    found: dict[int, list[int]] = {}
-    for index, one in enumerate(ids):
-        found.setdefault(cluster.number_of(one), []).append(index)
-    return found
+_INDEX = re.compile(r"(\w+)\[(\d+)\]")
 
 
-async def scattered(
-    cluster: Cluster, name: str, ids: Sequence[Any], ask: Callable[[int, list[int]], Awaitable[Sequence[Any]]]
-) -> list[Any]:
-    """The answers for each of some ids, in their order; `ask` gets them of one partition."""
+async def scattered(name: str, parts: Mapping[int, list[int]], ask: Ask) -> list[Any]:
+    """The answers for each entry of a list, in order. `parts`: indexes of entries by partition; `ask` gets the answers
+    for those of one. Problems have the entry's place in the whole list, which is called `name`."""
 
     async def one(number: int, indexes: list[int]) -> None:
-        with part_of(name, indexes):
+        try:
             for index, answer in zip(indexes, await ask(number, indexes), strict=True):
                 answers[index] = answer
+        except JQError as problem:
+            place = _INDEX.match(problem.path or "")
+            if place and place[1] == name and problem.path and int(place[2]) < len(indexes):
+                problem.path = f"{name}[{indexes[int(place[2])]}]{problem.path[place.end() :]}"
+            raise
 
-    answers: list[Any] = [None] * len(ids)
-    await all_of(one(*part) for part in (by_partition(cluster, ids) or {0: []}).items())
+    answers: list[Any] = [None] * sum(map(len, parts.values()))
+    await all_of(one(*part) for part in parts.items())
     return answers
 
 
-# -- to one ----------------------------------------------------------------------------------------------------------
+# -- by ids ------------------------------------------------------------------------------------------------------------
 
 
-async def _first(cluster: Cluster, call: Call) -> Any:
-    return await cluster.at(0, call)
-
-
-async def _of_job(cluster: Cluster, call: Call) -> Any:
+async def _job(cluster: Partitions, call: Call) -> Any:
     return await cluster.at(cluster.number_of(call.spec.get("id") or next(iter(call.arguments), "")), call)
 
 
-async def _schedule(cluster: Cluster, call: Call) -> Any:
-    """It is where the jobs are that it makes."""
-    if call.spec.get("run"):
-        return await _whoever_has_it(cluster, call)
-    job = call.spec.get("job")
-    home = await cluster.routes.home(job, call.arguments[1]) if isinstance(job, dict) else None
-    if home is None:
-        home = home_of(str(call.spec.get("id")), len(cluster.engines))
-    reply = await cluster.at(home, call)
-    gone = Call("unschedule", [pack({"id": call.spec.get("id")})])
-    await cluster.everywhere(gone, lacking=True, but=home)  # its job may have belonged elsewhere before
-    return reply
-
-
-async def _whoever_has_it(cluster: Cluster, call: Call) -> Any:
-    return next(answer for answer in await cluster.everywhere(call, lacking=True) if answer is not None)
-
-
-# -- by ids ----------------------------------------------------------------------------------------------------------
-
-
-async def _each_job(cluster: Cluster, call: Call) -> Any:
-    """Bare ids."""
-
-    async def ask(number: int, indexes: list[int]) -> Any:
-        return await cluster.at(number, Call(call.operation, [call.arguments[index] for index in indexes]))
-
-    return await scattered(cluster, "ids", call.arguments, ask)
-
-
-async def _many(cluster: Cluster, call: Call) -> Any:
-    """Jobs by their ids; or those that fit, in one partition after the other; or of a queue or a worker, in all."""
-    ids = call.spec.get("ids")
-    if isinstance(ids, list) and ids:
-        if call.spec.get("atomic") and len(by_partition(cluster, ids)) > 1:
-            raise Invalid("the jobs are in several partitions, which cannot be asked for all or none", "atomic")
-
-        async def ask(number: int, indexes: list[int]) -> Any:
-            return await cluster.at(number, call.but(ids=[ids[index] for index in indexes]))
-
-        return await scattered(cluster, "ids", ids, ask)
-    if "where" in call.spec:
+async def _jobs(cluster: Partitions, call: Call) -> Any:
+    """Each where it is. Or those that fit, in one partition after the other; or of a queue or a worker, in all."""
+    spec, arguments = call.spec, call.arguments
+    if "where" in spec:
         return await pages.in_turn(cluster, call)
-    answers = [answer for answer in await cluster.everywhere(call, lacking=True) if answer is not None]
-    return [sum(answer[0] for answer in answers), max(answer[1] for answer in answers)]
-
-
-async def _change(cluster: Cluster, call: Call) -> Any:
-    pairs = list(zip(call.arguments[::2], call.arguments[1::2], strict=False))
+    if call.operation == "kick" and "ids" not in spec:
+        answers = await cluster.everywhere(call, lacking=True)
+        return [sum(answer[0] for answer in answers if answer), max(answer[1] for answer in answers if answer)]
+    name = "jobs" if "jobs" in spec or call.operation == "change" else "ids"
+    entries = spec.get(name) if name in spec else arguments
+    if call.operation == "change" and len(arguments) % 2 == 0:
+        entries = list(zip(arguments[::2], arguments[1::2], strict=True))
+    if not isinstance(entries, list | tuple) or not entries:
+        return await cluster.at(cluster.number_of(spec.get("worker")), call)
+    parts = cluster.parts(_id_in(entry) for entry in entries)
+    if spec.get("atomic") and len(parts) > 1:
+        raise Invalid("the jobs are in several partitions, which cannot be asked for all or none", "atomic")
 
     async def ask(number: int, indexes: list[int]) -> Any:
-        return await cluster.at(number, Call("change", [part for index in indexes for part in pairs[index]]))
+        some = [entries[index] for index in indexes]
+        if name in spec:
+            return await cluster.at(number, call.but(**{name: some}))
+        flat = [part for pair in some for part in pair] if call.operation == "change" else some
+        return await cluster.at(number, Call(call.operation, flat))
 
-    if len(call.arguments) % 2 or not pairs:
-        return await cluster.at(0, call)  # which says what is wrong
-    return await scattered(cluster, "jobs", [unpacked(spec).get("id") for spec, _ in pairs], ask)
+    return await scattered(name, parts, ask)
 
 
-async def _held(cluster: Cluster, call: Call) -> Any:
-    """Jobs with their tokens; a worker that is registered says everywhere that it lives."""
-    jobs = call.spec.get("jobs")
+def _id_in(entry: Any) -> Any:
+    if isinstance(entry, tuple):
+        return unpacked(entry[0]).get("id")
+    return next(iter(entry), None) if isinstance(entry, list) else entry
+
+
+async def _heartbeat(cluster: Partitions, call: Call) -> Any:
+    """A worker that is registered says everywhere that it lives."""
+    jobs, control = call.spec.get("jobs"), [b""]
     jobs = jobs if isinstance(jobs, list) else []
-    ids = [job[0] if isinstance(job, list) and job else None for job in jobs]
-    control: list[Any] = []
 
     async def ask(number: int, indexes: list[int]) -> Any:
         reply = await cluster.at(number, call.but(jobs=[jobs[index] for index in indexes]))
-        if call.spec.get("control"):
-            control.append(reply[1])
-            return reply[0]
-        return reply
+        if not call.spec.get("control"):
+            return reply
+        control.append(reply[1])
+        return reply[0]
 
-    worker = call.spec.get("worker")
-    idle = set() if ids else {cluster.number_of(worker)}
-    if call.operation == "heartbeat" and is_registered(worker):
-        idle = set(range(len(cluster.engines))) - by_partition(cluster, ids).keys()
-    await all_of(ask(number, []) for number in idle)
-    answers = await scattered(cluster, "jobs", ids, ask) if ids else []
+    parts = cluster.parts(map(_id_in, jobs)) or {cluster.number_of(call.spec.get("worker")): []}
+    if is_registered(call.spec.get("worker")):
+        parts = {number: parts.get(number, []) for number in range(len(cluster.engines))}
+    answers = await scattered("jobs", parts, ask)
     return [answers, max(control)] if call.spec.get("control") else answers
 
 
-# -- jobs and workers ------------------------------------------------------------------------------------------------
+# -- jobs and workers --------------------------------------------------------------------------------------------------
 
 
-async def enqueue(cluster: Cluster, call: Call, at: Callable[[int, Call], Awaitable[Any]] | None = None) -> Any:
+async def enqueue(cluster: Partitions, call: Call, at: Callable[[int, Call], Awaitable[Any]] | None = None) -> Any:
     """`at`: asks one partition."""
     options, parts = await split(call.arguments, cluster.routes, len(cluster.engines))
+    jobs = call.arguments[len(options) :]
 
-    async def ask(part: Part) -> None:
-        with part_of("jobs", part.indexes):
-            reply = await (at or cluster.at)(part.partition, Call("enqueue", [*options, *part.arguments]))
-        for place, index in enumerate(part.indexes):
-            answers[2 * index : 2 * index + 2] = reply[2 * place : 2 * place + 2]
+    async def ask(number: int, indexes: list[int]) -> Any:
+        sent = [argument for index in indexes for argument in jobs[2 * index : 2 * index + 2]]
+        reply = await (at or cluster.at)(number, Call("enqueue", [*options, *sent]))
+        return list(zip(reply[::2], reply[1::2], strict=True))
 
-    answers: list[Any] = [None] * (len(call.arguments) - len(options))
-    await all_of(map(ask, parts))
-    return answers
+    return [part for answer in await scattered("jobs", parts, ask) for part in answer]
 
 
-async def _pick(cluster: Cluster, call: Call) -> Any:
+async def _pick(cluster: Partitions, call: Call) -> Any:
     return await cluster.picking.pick({name: value for name, value in call.spec.items() if name != "wait"}, 0)
 
 
-async def _finish(cluster: Cluster, call: Call) -> Any:
-    """Outcomes go where their jobs are. The next job is of the same partition, which costs no call, unless the worker
-    has not looked at another for a while."""
-    outcomes = _outcomes(call.arguments[1:])
+async def _finish(cluster: Partitions, call: Call) -> Any:
+    """Outcomes go where their jobs are. The next job is of the same partition, which costs no call of its own, unless
+    there is none, or the worker has not looked at another partition for a while."""
+    outcomes, at = [], 1
+    while at < len(call.arguments):
+        follow = unpacked(call.arguments[at]).get("enqueue")
+        outcomes.append(call.arguments[at : at + 2 + 2 * (follow if type(follow) is int else 0)])
+        at += len(outcomes[-1])
     ids = [unpacked(outcome[0]).get("id") for outcome in outcomes]
     pick = call.spec.get("pick")
-    if not outcomes or not isinstance(pick, dict):
-        return await _picked(cluster, call, ids, outcomes, None, -1)
-    wish = {"request": new_request(), **pick, "worker": call.spec.get("worker")}
-    home = cluster.number_of(ids[-1])
-    other = cluster.picking.due(wish, home)
-    if other is None:
-        answers = await _picked(cluster, call, ids, outcomes, wish, home)
-        if len(answers) > len(outcomes) + 1:
-            return answers
-        return [*answers[:-1], *await cluster.picking.pick(wish, 0)]
-    answers = await _picked(cluster, call.but(pick=None), ids, outcomes, None, -1)
-    return [*answers, *await cluster.picking.pick(wish, 0, first=other)]
-
-
-async def _picked(
-    cluster: Cluster, call: Call, ids: Sequence[Any], outcomes: Sequence[Sequence[Argument]], wish: Any, home: int
-) -> Any:
-    """The answers to outcomes, with those to the pick that goes along at home."""
-    found: list[Any] = []
+    if not isinstance(pick, dict) and not outcomes:
+        return await cluster.at(0, call)  # which says what is wrong
+    wish = {"request": new_request(), **pick} if isinstance(pick, dict) else {}
+    full = {**wish, "worker": call.spec.get("worker")}
+    home = cluster.number_of(ids[-1]) if outcomes else -1
+    other = cluster.picking.due(full, home) if wish and outcomes else None
+    picked: list[Any] = [0]
 
     async def ask(number: int, indexes: list[int]) -> Any:
-        pick = {name: value for name, value in wish.items() if name != "worker"} if number == home else None
+        spec = call.but(pick=pick if not wish else wish if number == home and other is None else None).arguments[0]
         sent = [argument for index in indexes for argument in outcomes[index]]
-        reply = await cluster.at(number, Call("finish", [*call.but(pick=pick).arguments[:1], *sent]))
-        found[:] = reply[len(indexes) :] if number == home else found
+        reply = await cluster.at(number, Call("finish", [spec, *sent]))
+        picked[:] = reply[len(indexes) :] or picked
         return reply[: len(indexes)]
 
-    if not outcomes:  # a pick alone, or what the script refuses
-        wish = call.spec.get("pick")
-        if not isinstance(wish, dict):
-            return await cluster.at(0, call)
-        return await cluster.picking.pick({**wish, "worker": call.spec.get("worker")}, 0)
-    answers = await scattered(cluster, "outcomes", ids, ask)
-    if found:
-        cluster.picking.note(wish, home, found)
-    return [*answers, *found]
+    answers = await scattered("outcomes", cluster.parts(ids), ask)
+    if not wish:
+        return answers
+    if len(picked) > 1:
+        cluster.picking.note(full, home, picked)
+        return [*answers, *picked]
+    return [*answers, *await cluster.picking.pick(full, 0, first=other)]
 
 
-def _outcomes(arguments: Sequence[Argument]) -> list[Sequence[Argument]]:
-    """Each with its blob, and the jobs that follow it."""
-    found, at = [], 0
-    while at < len(arguments):
-        follow = unpacked(arguments[at]).get("enqueue")
-        end = at + 2 + 2 * (follow if type(follow) is int else 0)
-        found.append(arguments[at:end])
-        at = end
-    return found
-
-
-async def _register(cluster: Cluster, call: Call) -> Any:
+async def _register(cluster: Partitions, call: Call) -> Any:
     """One that is pushed to has a part of its slots in each partition, and at least one; the first gives its id."""
     if call.spec.get("announce"):
-        return await cluster.at(cluster.number_of(call.spec.get("name")), _running_at_home(cluster, call))
+        home, running = cluster.number_of(call.spec.get("name")), call.spec.get("running")
+        here = [one for one in running if cluster.number_of(one) == home] if isinstance(running, list) else running
+        return await cluster.at(home, call.but(running=here))
     count, slots = len(cluster.engines), call.spec.get("max_jobs", 1)
     shares = [slots] * count
     if type(slots) is int and slots > 0 and call.spec.get("url") is not None:
@@ -225,96 +170,80 @@ async def _register(cluster: Cluster, call: Call) -> Any:
     return worker
 
 
-def _running_at_home(cluster: Cluster, call: Call) -> Call:
-    home = cluster.number_of(call.spec.get("name"))
-    running = call.spec.get("running")
-    return call.but(running=[one for one in running or () if cluster.number_of(one) == home] or None)
+async def _schedule(cluster: Partitions, call: Call) -> Any:
+    """It is where the jobs belong that it makes; what it made before may have belonged elsewhere."""
+    if call.spec.get("run"):
+        return await _any(cluster, call)
+    job, name = call.spec.get("job"), call.spec.get("id")
+    home = await cluster.routes.home(job, call.arguments[1]) if isinstance(job, dict) else None
+    home = home_of(str(name), len(cluster.engines)) if home is None else home
+    reply = await cluster.at(home, call)
+    await cluster.everywhere(Call("unschedule", [pack({"id": name})]), lacking=True, but=home)
+    return reply
 
 
-async def _unregister(cluster: Cluster, call: Call) -> Any:
-    return sum(answer or 0 for answer in await cluster.everywhere(call, lacking=True))
+# -- all of them -------------------------------------------------------------------------------------------------------
 
 
-async def _assign(cluster: Cluster, call: Call) -> Any:
-    soonest = []
-    for number in cluster.in_turn():
-        next_ms, *jobs = await cluster.at(number, call)
-        if jobs:
-            return [0, *jobs]
-        soonest.append(next_ms)
-    return [_soonest(soonest)]
+async def _first(cluster: Partitions, call: Call) -> Any:
+    return await cluster.at(0, call)
 
 
-def _soonest(moments: Sequence[int]) -> int:
-    return min((next_ms for next_ms in moments if next_ms >= 0), default=-1)
+async def _any(cluster: Partitions, call: Call) -> Any:
+    """Whichever has it."""
+    return next(answer for answer in await cluster.everywhere(call, lacking=True) if answer is not None)
 
 
-async def _tick(cluster: Cluster, call: Call) -> Any:
-    answers = await cluster.everywhere(call)
-    return [_soonest([next_ms for next_ms, _ in answers]), sum(steps for _, steps in answers)]
-
-
-async def _head(cluster: Cluster, call: Call) -> Any:
-    heads = [answer for answer in await cluster.everywhere(call) if answer]
-    return min(heads, key=lambda head: (int(head[0]), head[1])) if heads else []
-
-
-# -- settings, which all have alike ----------------------------------------------------------------------------------
-
-
-async def _everywhere(cluster: Cluster, call: Call) -> Any:
+async def _all(cluster: Partitions, call: Call) -> Any:
+    """The same in each."""
+    if call.operation == "config" and not call.spec.keys() & {"set", "unset"}:
+        return await cluster.at(0, call)
     answers = await cluster.in_order(call)
-    return next(answer for answer in answers if answer is not None)
+    if call.operation == "queue":
+        cluster.routes.forget(call.spec.get("name"))
+        return merging.packed(merging.queue([replies.plain_value(answer) for answer in answers]))
+    return sum(answers) if call.operation == "unregister" else answers[0]
 
 
-async def _config(cluster: Cluster, call: Call) -> Any:
-    is_change = call.spec.keys() & {"set", "unset"}
-    return await (_everywhere if is_change else _first)(cluster, call)
-
-
-async def _queue(cluster: Cluster, call: Call) -> Any:
-    answers = await cluster.in_order(call)
-    cluster.routes.forget(call.spec.get("name"))
-    return packed(merging.queue([replies.plain_document(answer) for answer in answers]))
-
-
-async def _constrain(cluster: Cluster, call: Call) -> Any:
+async def _constrain(cluster: Partitions, call: Call) -> Any:
     """Each partition has a part of the limits, unless it has keys of its own."""
     match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
     is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
     answers = await cluster.in_order(call.but(shared=None if is_exact else True))
-    return packed(merging.constraint([replies.plain_document(answer) for answer in answers]))
+    return merging.packed(merging.constraint([replies.plain_value(answer) for answer in answers]))
 
 
-async def _stats(cluster: Cluster, call: Call) -> Any:
-    """Counts and histograms add up, exactly; percentiles come of the sum."""
+async def _tick(cluster: Partitions, call: Call) -> Any:
+    answers = await cluster.everywhere(call)
+    moments = [next_ms for next_ms, _ in answers if next_ms >= 0]
+    return [min(moments, default=-1), sum(steps for _, steps in answers)]
+
+
+async def _head(cluster: Partitions, call: Call) -> Any:
+    heads = [answer for answer in await cluster.everywhere(call) if answer]
+    return min(heads, key=lambda head: (int(head[0]), head[1])) if heads else []
+
+
+async def _stats(cluster: Partitions, call: Call) -> Any:
+    """Buckets of the same time, or by queue and name."""
     if call.spec.get("series"):
         return await pages.by_name(cluster, call)
-    is_brief = call.spec.get("brief") is True
-    found: dict[int, list[Mapping[str, Any]]] = {}
+    found: dict[int, list[Any]] = {}
     for answer in await cluster.everywhere(call.but(brief=None)):
-        for document in map(replies.plain_document, answer):
+        for document in map(replies.plain_value, answer):
             found.setdefault(document["begin_ms"], []).append(document)
-    sums = [merging.statistics(found[begin_ms]) for begin_ms in sorted(found)]  # type: ignore[arg-type]
-    return [packed(merging.brief(one) if is_brief else one) for one in sums]
+    is_brief = call.spec.get("brief") is True
+    return [merging.packed(merging.statistics(found[begin_ms], is_brief=is_brief)) for begin_ms in sorted(found)]
 
 
-async def _refused(cluster: Cluster, call: Call) -> Any:
-    raise Invalid(f"of a cluster it is done for each partition: {', '.join(cluster.namespaces[:3])}, …", "namespace")
+async def _none(cluster: Partitions, call: Call) -> Any:
+    names = ", ".join(cluster.namespaces[:2])
+    raise Invalid(f"not of a whole cluster: {call.operation} is for each partition alone, {names}, …", "namespace")
 
 
-_WAYS: dict[Way, str] = {
-    _first: "bulk bulks keys touch mark marks webhooks",
-    _of_job: "explain history result depend",
-    _each_job: "get watch",
-    _many: "cancel kick retry discard track",
-    _held: "heartbeat release refuse",
-    _everywhere: "setup unconstrain hold forget subscribe unsubscribe grant revoke worker unschedule",
-    _whoever_has_it: "free",
-    _refused: "export import",
-    _change: "change", enqueue: "enqueue", _pick: "pick", _finish: "finish", _register: "register",
-    _unregister: "unregister", _assign: "assign", _tick: "tick", _head: "head", _schedule: "schedule",
-    _config: "config", _queue: "queue", _constrain: "constrain", _stats: "stats",
+WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
+    "first": _first, "any": _any, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": pages.by_name,
+    "order": pages.interleaved, "turn": pages.in_turn, "tags": pages.tags, "heartbeat": _heartbeat, "pick": _pick,
+    "enqueue": enqueue, "finish": _finish, "register": _register, "schedule": _schedule, "constrain": _constrain,
+    "tick": _tick, "head": _head, "stats": _stats,
 }  # fmt: skip
-WAYS: dict[str, Way] = dict(pages.PAGES)
-WAYS.update({operation: way for way, operations in _WAYS.items() for operation in operations.split()})

@@ -108,8 +108,8 @@ class Together(Generic[K, V]):
 class Calls(Protocol):
     """Calls the scripts of one namespace."""
 
-    async def call(self, script: str, /, *args: Any) -> Any:
-        """Run `script` and return its reply as Redis gave it (bytes, integers, lists).
+    async def raw(self, operation: str, /, *args: Any) -> Any:
+        """Run it and return its reply as Redis gave it (bytes, integers, lists).
 
         Raises `jqmaster.errors.JQError`, also when Redis cannot be asked (`Unavailable`).
         """
@@ -131,7 +131,7 @@ class Coalescer(Together[_Job, list[Any]]):
         return self.get((spec, argument))
 
     async def _call(self, jobs: Sequence[_Job]) -> list[list[Any]]:
-        reply = await self._engine.call("enqueue", *[part for job in jobs for part in job])
+        reply = await self._engine.raw("enqueue", *[part for job in jobs for part in job])
         return [reply[at : at + 2] for at in range(0, len(reply), 2)]
 
     def _take(self) -> list[Asked[_Job, list[Any]]]:

@@ -66,7 +66,7 @@ class Show:
             documents: dict[str, Document] = {}  # straight from Redis, the second way in beside HTTP
             for at in range(0, len(ids), 500):
                 documents |= {
-                    document["id"]: document for document in await engine.get(*ids[at : at + 500]) if document
+                    document["id"]: document for document in await engine.get(list(ids[at : at + 500])) if document
                 }
             wanted = [self._jq.handle(sent.id) for sent in self._plan if sent.result is not None]
             results = await self._jq.agather(wanted, 10, return_errors=True)

@@ -101,7 +101,7 @@ def _late(facts: Facts) -> Iterator[Found]:
         told = head.explained
         if told.get("unknown"):
             continue
-        means, do = "A constraint holds it.", f"See `jqmaster explain {told['id']}`."
+        means, do = "A constraint holds it.", f"See `jqmaster why {told['id']}`."
         if not told.get("held"):
             means = "Its workers are slower than its jobs come."
             do = f"Start more workers for {queue}, or give them more --concurrency."
@@ -125,7 +125,7 @@ def _full(facts: Facts) -> Iterator[Found]:
         name, most = queue["name"], queue["max_waiting"]
         waiting = sum(queue[state] for state in ("queued", "scheduled", "blocked", "retrying"))
         if most and waiting >= most:
-            do = f"Start more workers, or raise the limit: `jqmaster queues limit {quote(name)} N`."
+            do = f"Start more workers, or raise the limit: `jqmaster queues set {quote(name)} max_waiting=N`."
             title = f"queue {name} is full: {_wait(waiting)}"
             yield "problem", title, "Whoever enqueues there is refused.", do, name, {"max_waiting": most}
 
@@ -150,7 +150,7 @@ def _constraints(facts: Facts) -> Iterator[Found]:
             by = f" --by {quote(json.dumps(key['by'], default=str))}" if "by" in key else ""
             is_closed = f"is {'on hold' if is_hold else 'closed'} for another {_ago(closed_ms)}"
             means = "Somebody put it on hold." if is_hold else "On hold, or its rate leaves no start before."
-            do = f"`jqmaster constraints hold {quote(constraint['id'])} 0{by}` opens what was put on hold."
+            do = f"`jqmaster limits hold {quote(constraint['id'])} 0{by}` opens what was put on hold."
             values = {"opens_ms": key["opens_ms"], "held": held}
             yield "warning", f"constraint {name} {is_closed}, {_jobs(held)} held", means, do, constraint["id"], values
     for constraint_id, job in facts.keepers:
@@ -178,7 +178,7 @@ def _keys(facts: Facts) -> Iterator[Found]:
                 title = f"constraint {constraint_id}: {path} leads nowhere, {which}"
                 means = "No job it counts now has a value there: they share what each value should have."
                 do = (
-                    "See the argument of one of its jobs (`jqmaster get ID`): values have to be enqueued "
+                    "See the argument of one of its jobs (`jqmaster job ID`): values have to be enqueued "
                     f"by name, and the path {path} has to lead to one."
                 )
                 yield "note", title, means, do, constraint_id, {"path": path, "keys": len(keys)}
@@ -189,7 +189,7 @@ def _paths(facts: Facts) -> Iterator[Found]:
     for constraint, where, path, jobs in facts.nowhere:
         title = f"constraint {constraint['id']}: {path} ({where}) leads nowhere in {jobs} of the newest jobs"
         means = "It limits none of them." if where == "match" else "Each counts 1."
-        do = "See the argument of one of them (`jqmaster get ID`): the path has to lead to a value there."
+        do = "See the argument of one of them (`jqmaster job ID`): the path has to lead to a value there."
         yield "note", title, means, do, constraint["id"], {"field": where, "path": path, "jobs": jobs}
 
 

@@ -46,7 +46,7 @@ class Source:
         return self._pages(self._engine.usage, constraint_id)
 
     async def get(self, job_id: str) -> Document | None:
-        [document] = await self._engine.get(job_id)
+        [document] = await self._engine.get([job_id])
         return document
 
     async def jobs(self, *, newest: bool = False, brief: bool = False, count: int = 100, **where: Any) -> Any:

@@ -61,7 +61,7 @@ async def look(caller: Caller) -> Server:
     except redis.exceptions.RedisError as problem:
         raise from_redis(problem) from problem
     try:
-        await caller.call("queues", b"\x81\xa5count\x01")  # which every user that may look may call
+        await caller.raw("queues", b"\x81\xa5count\x01")  # which every user that may look may call
     except JQError as error:
         server.trouble = str(error)
     return server

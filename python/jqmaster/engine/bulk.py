@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
-from jqmaster.engine import replies
-from jqmaster.engine.calls import Calling, Spec
+from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Conflict, JQError, NotFound, Unavailable
 
@@ -14,27 +13,8 @@ _AT_ONCE = 1000  # at most: each call is bounded by what it costs
 _MOST_PROBLEM = 300
 
 
-class BulkCalls(Calling):
-    """Beginning and following them, and carrying them on."""
-
-    async def begin_bulk(
-        self,
-        what: Literal["discard", "cancel", "retry"],
-        where: Spec,
-        *,
-        total: int | None = None,
-        force: bool | None = None,
-        dependents: Literal["leave", "cancel"] | None = None,
-        queue: str | None = None,
-    ) -> Document:
-        """Begin one; its document. ``total``: how many jobs there may be, to show how far it is. A master carries it
-        on. Raises Invalid, Conflict (one is under way with jobs of that queue), Full (twenty are)."""
-        more: dict[str, Any] = {"total": total, "force": force, "dependents": dependents, "queue": queue}
-        return await self._document("bulk", what=what, where=where, **more, actor=self.actor)
-
-    async def stop_bulk(self, bulk_id: str) -> Document:
-        """End one where it is; its document. Raises NotFound."""
-        return await self._document("bulk", id=bulk_id, stop=True, actor=self.actor)
+class BulkCalls(CallsByName):
+    """Carrying them on."""
 
     async def carry_on(
         self, bulk: Document, holder: str, said: Callable[[Document], object] | None = None
@@ -43,10 +23,10 @@ class BulkCalls(Calling):
 
         What is done is told step by step (``said``). Raises Unavailable; another goes on then."""
         try:
-            now = await self._document("bulk", id=bulk["id"], holder=holder)
+            now = await self.bulk(id=bulk["id"], holder=holder)
             while not now.get("ended_ms"):
                 step = await self._step(now)
-                now = await self._document("bulk", id=now["id"], holder=holder, **step)
+                now = await self.bulk(id=now["id"], holder=holder, **step)
                 if said is not None:
                     said(now)
         except (Conflict, NotFound):
@@ -60,8 +40,7 @@ class BulkCalls(Calling):
         }
         where, cursor = bulk["where"], bulk["cursor"] or None
         try:
-            reply = await self._ask(bulk["what"], where=where, cursor=cursor, count=_AT_ONCE, **options)
-            cursor, changed = replies.step(reply)
+            cursor, changed = await self.call(bulk["what"], where=where, cursor=cursor, count=_AT_ONCE, **options)
         except Unavailable:
             raise
         except JQError as error:

@@ -10,12 +10,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-import msgpack
 import redis.exceptions
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -27,10 +25,9 @@ from jqmaster.bundle.built import builtin
 from jqmaster.connection import url as redis_url
 from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, pool_at, refusal
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine import replies
+from jqmaster.engine.calling import Argument, Calling
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.manifest import check_kept
-from jqmaster.engine.replies import Document, Page
 from jqmaster.engine.scripts import (
     FORMS,
     Form,
@@ -41,16 +38,11 @@ from jqmaster.engine.scripts import (
     is_missing_function,
     refuses_functions,
 )
-from jqmaster.errors import Invalid, JQError, NoFunctions, Unavailable, Vanished, Version, from_redis
+from jqmaster.errors import JQError, NoFunctions, Unavailable, Vanished, Version, from_redis
 
 log = logging.getLogger(__name__)
 
-Argument: TypeAlias = bytes | str | int
-Spec: TypeAlias = Mapping[str, Any]
-Holding: TypeAlias = tuple[str, str]  # job id, token
 Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code or "ok", seconds
-
-ABSENT: Any = object()  # where None is a value
 
 _DRIVER = DriverInfo()  # each connection would look its version up in files
 _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush takes
@@ -83,62 +75,6 @@ def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
             retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
         )
     )
-
-
-def pack(spec: Spec, path: str = "") -> bytes:
-    """Pack a spec. Raises Invalid, naming the field under ``path``, for what MessagePack cannot hold."""
-    try:
-        packed: bytes = msgpack.packb(spec)
-    except (TypeError, ValueError, OverflowError) as whole:
-        for key, value in spec.items():
-            try:
-                msgpack.packb({key: value})
-            except (TypeError, ValueError, OverflowError) as problem:
-                raise Invalid(f"cannot be packed as MessagePack: {problem}", f"{path}.{key}".lstrip(".")) from problem
-        raise Invalid(f"cannot be packed as MessagePack: {whole}", path or None) from whole
-    return packed
-
-
-def packed_each(specs: Sequence[tuple[Spec, bytes]], path: str) -> list[Argument]:
-    """Specs, each with its argument behind it. Raises Invalid as `pack` does, under `path[index]`."""
-    return [part for at, (spec, argument) in enumerate(specs) for part in (pack(spec, f"{path}[{at}]"), argument)]
-
-
-def new_request() -> str:
-    """A request token. At the end of a spec the library knows one of this length, and does not parse the rest again."""
-    return secrets.token_hex(8)
-
-
-def given(**fields: Any) -> dict[str, Any]:
-    """Those fields that are not None: an absent field means its default."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-class Calling:
-    """What the typed methods stand on."""
-
-    actor: str | None = None
-    """Who calls, for the trail of what operators changed. By way of a master that says whose key it is."""
-
-    async def call(self, operation: str, *arguments: Argument) -> Any:
-        """Run one operation; its reply as the script gives it: bytes, integers, lists, None."""
-        raise NotImplementedError
-
-    async def _ask(self, operation: str, /, **fields: Any) -> Any:
-        """Run one that takes a spec alone, of those fields that are not None."""
-        return await self.call(operation, pack(given(**fields)))
-
-    async def _page(self, operation: str, /, **fields: Any) -> Page:
-        return replies.page(await self._ask(operation, **fields))
-
-    async def _document(self, operation: str, /, **fields: Any) -> Document:
-        return replies.plain_document(await self._ask(operation, **fields))
-
-    async def call_durably(
-        self, operation: str, arguments: Sequence[Argument], durable: Durable
-    ) -> tuple[Any, str | None]:
-        """Run one operation, then wait for replicas: its reply, and what is lacking, if anything."""
-        raise NotImplementedError
 
 
 class Caller(Calling):
@@ -210,12 +146,12 @@ class Caller(Calling):
                 raise from_redis(problem) from problem
         return "functions" if self._endpoint.has_functions else "scripts"
 
-    async def call(self, operation: str, *arguments: Argument) -> Any:
+    async def raw(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
             return await self._call(operation, arguments)
         return await self._observed(operation, self._call(operation, arguments))
 
-    async def call_durably(
+    async def raw_durably(
         self, operation: str, arguments: Sequence[Argument], durable: Durable
     ) -> tuple[Any, str | None]:
         reply, lacking = await self._observed(operation, self._call(operation, arguments, durable))

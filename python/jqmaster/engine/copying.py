@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Script
 from jqmaster.bundle.built import builtin
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.scripts import Form, check_namespace, check_server, install
 
 HEAD = b"JQ namespace 1\n"
@@ -22,12 +22,12 @@ _LENGTH_BYTES = 4
 _MOST_RECORDS, _MOST_BYTES = 1000, 1 << 20
 
 
-async def export_records(engine: Engine, count: int = 200) -> AsyncIterator[bytes]:
-    """Every record of the namespace, ``count`` at most with each call. What is written meanwhile may be
+async def export_records(engine: Operations, count: int = 200) -> AsyncIterator[bytes]:
+    """Every record of the namespace, ``count`` keys or so with each call. What is written meanwhile may be
     missing, or be there as it was. Raises what ``Engine.call`` does."""
     cursor = ""
     while True:
-        cursor, records = await engine.export(cursor, count)
+        cursor, records, _ = await engine.export(cursor, count)
         for record in records:
             yield record
         if not cursor:
@@ -53,7 +53,7 @@ async def import_records(
     engine = Engine(client, namespace, scripts=scripts, form=form)
     keys = 0
     for chunk in chunks(records, _MOST_BYTES, _MOST_RECORDS):
-        keys += await engine.import_records(chunk)
+        keys += await engine.call("import", chunk)
     await install(client, namespace, scripts, make_current=True, form=form)
     return keys
 

@@ -40,7 +40,7 @@ class Ended:
         self._redis = redis
         self._channel = f"{engine.namespace}:ended"
         self.subscriptions = Subscriptions(redis)
-        self._asked: Together[bytes, Any] = Together(lambda ids: engine.call("watch", *ids))
+        self._asked: Together[bytes, Any] = Together(lambda ids: engine.raw("watch", *ids))
         self._waiters: dict[bytes, set[asyncio.Event]] = {}
         self._states: dict[asyncio.Event, str] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -111,7 +111,7 @@ class Ended:
 
     async def _glance(self, job_id: bytes) -> str | None:
         # Nobody is told of the end, so nothing is written.
-        [document] = await _within(LOOK_S, self._engine.call("get", job_id))
+        [document] = await _within(LOOK_S, self._engine.raw("get", job_id))
         return None if document is None else str(msgpack.unpackb(packform.members(document)["status"]))
 
     async def _look_now_and_then(self) -> None:

@@ -1,44 +1,53 @@
-"""The operations by way of a JQ master: `request` says what request a call is."""
+"""The operations by way of a JQ server: `POST /call/<operation>` takes what the script does, and gives its reply."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import Any, NamedTuple, Unpack
-from urllib.parse import urlencode
+from typing import Any, NamedTuple
 
 import aiohttp
+import msgpack
 
 from jqmaster.connection.url import without_password
 from jqmaster.engine import packform, replies
-from jqmaster.engine import request as requests
-from jqmaster.engine.calls import Argument, Holding, Spec, given, pack
+from jqmaster.engine.calling import Argument, Spec, contract_of, given, packed
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import Bounds
 from jqmaster.engine.packform import MSGPACK
-from jqmaster.engine.replies import Beat, Document, Enqueued, Finished, Note, Picked
-from jqmaster.engine.request import checked, path_of, value_of, with_argument
+from jqmaster.engine.replies import Enqueued, Picked
 from jqmaster.engine.secret import shown
-from jqmaster.engine.work import Outcomes
-from jqmaster.errors import Conflict, NotFound, Unavailable
+from jqmaster.errors import (
+    Conflict,
+    Expired,
+    Forbidden,
+    Full,
+    Internal,
+    Invalid,
+    JQError,
+    Lost,
+    NotDurable,
+    NotFound,
+    TooFast,
+    Unauthorized,
+    Unavailable,
+    version_problem,
+)
 
 TIMEOUT_S = 30.0
 POLL_MARGIN_S = 10.0
 CONNECT_TIMEOUT_S = 5.0
-SILENCE_S = 60.0  # a master that has nothing to send says so every 15 seconds
-AT_A_TIME = 32  # requests about one job each
+SILENCE_S = 60.0  # a server that has nothing to send says so every 15 seconds
+ONCE = ("register", "kick", "retry", "discard", "cancel", "grant")  # a second time does or says something else
+_TAKEN = {"unregister": 0}  # what to say when a request was sent again, and the first one has taken it away
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
-_NIL_FOR_NOTHING = ("worker_id", "result", "error", "message")
 log = logging.getLogger("jqmaster")
 _FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-def _texts(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: str(int(value)) if isinstance(value, bool) else value for name, value in options.items()}
+_REFUSALS: dict[str, type[JQError]] = {
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Unauthorized, Forbidden, TooFast)
+}
 
 
 class Answer(NamedTuple):
@@ -56,13 +65,14 @@ class Answer(NamedTuple):
     @property
     def value(self) -> Any:
         """The body, unpacked. Raises JQError for an error."""
-        return value_of(self.body)
+        # Arguments may hold text that is not UTF-8, and one such job must not hide a whole listing.
+        return msgpack.unpackb(self.body, strict_map_key=False, unicode_errors="surrogateescape")
 
 
 class HttpEngine(Operations):
     """Asks the first of `urls`; when it does not answer, or cannot serve, the next one from then on.
 
-    Raises what `jqmaster.errors` has. Operations for which there is no request raise Unavailable.
+    Raises what `jqmaster.errors` has.
     """
 
     def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
@@ -71,140 +81,34 @@ class HttpEngine(Operations):
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
 
-    async def call(self, operation: str, *arguments: Argument) -> Any:
-        request = requests.request_of(operation, arguments)
-        if request is None:
-            several = requests.apart(operation, arguments)
-            if several is None:
-                raise requests.no_request(operation, arguments)
-            is_page = operation in requests.PAGES
-            found = await _together([self.call(operation, *one) for one in several])
-            documents = [answer for one in found for answer in (one[1:] if is_page else one)]
-            return [b"", *documents] if is_page else documents
-        known, path, body, headers = request
-        repeats = operation not in requests.ONCE
-        answer = await self.send(known.method, path, body, headers={**_HEADERS, **headers}, repeats=repeats)
-        try:
-            return requests.reply_of(known, answer.body)
-        except NotFound:
-            if known.reply.shape == "first":
-                return [b""]
-            if operation == "track":
-                return [None]
-            if answer.is_repeat and known.method == "DELETE":
-                return requests.reply_to_repeat(known)
-            raise
+    async def raw(self, operation: str, *arguments: Argument) -> Any:
+        return await self._raw(operation, arguments)
 
-    # -- operations whose request the table does not tell ----------------------------------------------------
+    async def _raw(self, operation: str, arguments: Sequence[Argument], wait_s: float = 0) -> Any:
+        path = f"/call/{operation}" + (f"?timeout={wait_s:g}" if wait_s else "")
+        timeout_s = wait_s + POLL_MARGIN_S if wait_s else TIMEOUT_S
+        repeats = _repeats(operation, arguments)
+        answer = await self.send("POST", path, msgpack.packb(arguments), repeats=repeats, timeout_s=timeout_s)
+        try:
+            return msgpack.unpackb(answer.body, raw=True)
+        except NotFound:
+            is_gone = operation in _TAKEN or contract_of(operation).replies[0].type == "nothing"
+            if answer.is_repeat and is_gone:
+                return _TAKEN.get(operation, 1)
+            raise
 
     async def enqueue(
         self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None, durable: Durable | None = None
     ) -> list[Enqueued]:
+        """As by the scripts; the server waits for replicas."""
         asked = {} if durable is None else {"durable": asdict(durable)}
-        bodies = [with_argument({**spec, **asked}, blob, f"jobs[{index}]") for index, (spec, blob) in enumerate(jobs)]
-        if len(bodies) == 1 and request is None:
-            # Masters put those that come one by one together.
-            answer = await self.send("POST", "/job", bodies[0], repeats=False)
-            return [Enqueued(str(answer.value["job_id"]), answer.status == 201)]
-        body = {"jobs": packform.raw_array(bodies)}
-        if request is not None:
-            body["request"] = packform.pack(request)
-        reply = (await self.send("POST", "/jobs", packform.raw_map(body), repeats=request is not None)).value
-        return [Enqueued(*pair) for pair in zip(reply["job_ids"], reply["created"], strict=True)]
+        told = [({**spec, **asked}, argument) for spec, argument in jobs]
+        arguments = packed(contract_of("enqueue"), given(jobs=told, request=request))
+        return replies.enqueued(await self.raw("enqueue", *arguments))
 
-    async def change(self, changes: Sequence[tuple[Spec, bytes]]) -> list[str]:
-        jobs = [
-            with_argument(spec, argument, f"jobs[{index}]") if argument else pack(spec, f"jobs[{index}]")
-            for index, (spec, argument) in enumerate(changes)
-        ]
-        body = packform.raw_map({"jobs": packform.raw_array(jobs)})
-        return list((await self.send("POST", "/jobs/change", body)).value["jobs"])
-
-    async def get(self, *ids: str) -> list[Document | None]:
-        return await _together([self._get(one) for one in ids])
-
-    async def _get(self, job_id: str) -> Document | None:
-        try:
-            content = (await self.send("GET", path_of("get", id=job_id))).body
-        except NotFound:
-            return None
-        # A master shows some of what there is nothing of as nil; these documents are those of the script.
-        found = replies.document(content)
-        for name in _NIL_FOR_NOTHING:
-            if found[name] in (None, packform.NIL):
-                del found[name]
-        return found
-
-    async def result(self, job_id: str) -> tuple[str, bytes | None]:
-        try:
-            return "done", await self._kept(job_id)
-        except Conflict:
-            document = await self._get(job_id)
-        if document is None:
-            raise NotFound(f"no such job: {job_id}")
-        if document["status"] == "done" and document["keep_result"]:  # it ended meanwhile
-            return "done", await self._kept(job_id)
-        return document["status"], None
-
-    async def _kept(self, job_id: str) -> bytes:
-        return (await self.send("GET", path_of("result", id=job_id))).body
-
-    async def search(self, text: str, *, count: int = 5) -> Document:
-        found: Document = (await self.send("GET", f"/search?{urlencode({'q': text, 'count': count})}")).value
-        return found
-
-    async def ranking(self, by: str = "oldest", **options: Any) -> Document:
-        found = await self.send("GET", f"/queues/ranking?{urlencode(given(by=by, **_texts(options)))}")
-        return replies.plain_document(found.body)
-
-    async def config(self, set: Spec | None = None, unset: Sequence[str] | None = None) -> Document:
-        changes = {**(set or {}), **dict.fromkeys(unset or ())}
-        method, body = ("GET", b"") if set is None and unset is None else ("PATCH", pack(changes))
-        return replies.plain_document((await self.send(method, "/config", body)).body)
-
-    async def describe(self) -> list[Document]:
-        return list((await self.send("GET", "/config?describe=1")).value["settings"])
-
-    async def grant(self, name: str, roles: Sequence[str], **bounds: Unpack[Bounds]) -> Document:
-        body = pack(given(name=name, roles=roles, **bounds))
-        return replies.plain_document((await self.send("POST", "/keys", body, repeats=False)).body)
-
-    async def pick(
-        self, worker: str, queues: str | Sequence[str], count: int = 1, *, wait_s: float = 0, **options: Any
-    ) -> Picked:
-        """As by the scripts; with `wait_s` it waits for a job so many seconds."""
-        body = pack(given(queues=queues, count=count, timeout=wait_s or None, **options))
-        timeout_s = wait_s + POLL_MARGIN_S if wait_s else TIMEOUT_S
-        answer = await self._work("/pick", worker, body, repeats="request" in options, timeout_s=timeout_s)
-        found = requests.read_map(answer.body)
-        return Picked(found.get("next_ms", -1), requests.jobs_of(found))
-
-    async def finish(self, worker: str, outcomes: Outcomes = (), *, pick: Spec | None = None) -> Finished:
-        body = {"outcomes": packform.raw_array([requests.outcome_map(*one) for one in outcomes])}
-        if pick is not None:
-            body["pick"] = pack(pick, "pick")
-        repeats = pick is None or "request" in pick  # outcomes go by their tokens
-        answer = await self._work("/done", worker, packform.raw_map(body), repeats=repeats)
-        found = requests.read_map(answer.body)
-        followed = {index: [Enqueued(one, True) for one in ids] for index, ids in enumerate(found.get("job_ids", ()))}
-        picked = None if pick is None else Picked(found["next_ms"], requests.jobs_of(found))
-        return Finished(found["states"], picked, {index: ids for index, ids in followed.items() if ids})
-
-    async def heartbeat(
-        self, worker: str, jobs: Sequence[Holding] = (), *, notes: Mapping[Holding, Note] | None = None
-    ) -> list[int | str]:
-        return (await self.beat(worker, jobs, notes=notes)).answers
-
-    async def beat(
-        self, worker: str, jobs: Sequence[Holding] = (), *, notes: Mapping[Holding, Note] | None = None
-    ) -> Beat:
-        held = [requests.lease(job, (notes or {}).get(job)) for job in jobs]
-        body = packform.raw_map({"jobs": packform.raw_array(held)})
-        found = (await self._work("/worker/heartbeat", worker, body)).value
-        return Beat(found["jobs"], found["request"])
-
-    async def _work(self, path: str, worker: str, body: bytes, **more: Any) -> Answer:
-        return await self.send("POST", path, body, headers={**_HEADERS, "worker-id": worker}, **more)
+    async def pick_waiting(self, wait_s: float, **wish: Any) -> Picked:
+        """As `pick`, which waits for a job so many seconds."""
+        return replies.picked(await self._raw("pick", packed(contract_of("pick"), given(**wish)), wait_s))
 
     # -- requests ----------------------------------------------------------------------------------------------
 
@@ -278,7 +182,7 @@ class HttpEngine(Operations):
 
 def _check_is_of_a_master(url: str, answer: Answer, content_type: str) -> None:
     """Raise Unavailable for a success that cannot be a master's, such as the page of a proxy."""
-    if answer.status in (200, 201) and not requests.is_one_value(answer.content):
+    if answer.status in (200, 201) and not _is_one_value(answer.content):
         what = f"{answer.status} and {len(answer.content)} bytes of {content_type} that are no MessagePack"
         raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ master?")
 
@@ -287,9 +191,43 @@ def _away(url: str, error: Exception, hint: str) -> Unavailable:
     return Unavailable(f"{without_password(url)} does not answer: {str(error) or type(error).__name__}{hint}", error)
 
 
-async def _together(asked: Sequence[Any]) -> list[Any]:
-    """What each gives, some at a time."""
-    found: list[Any] = []
-    for start in range(0, len(asked), AT_A_TIME):
-        found += await asyncio.gather(*asked[start : start + AT_A_TIME])
-    return found
+def _repeats(operation: str, arguments: Sequence[Argument]) -> bool:
+    """Whether it does no harm to send a call again when the answer was lost."""
+    if operation == "enqueue":
+        return len(arguments) % 2 == 1  # there is a request token
+    if operation not in ("pick", "finish"):
+        return operation not in ONCE
+    spec = msgpack.unpackb(arguments[0])
+    wish = spec if operation == "pick" else spec.get("pick")
+    return wish is None or "request" in wish  # outcomes go by their tokens
+
+
+def checked(status: int, content: bytes) -> bytes:
+    """The answer's body. Raises JQError for an error."""
+    if status < 400:
+        return content
+    try:
+        refusal = msgpack.unpackb(content)["error"]
+        code, message, field = refusal["code"], refusal["message"], refusal.get("field")
+    except (ValueError, TypeError, KeyError, msgpack.UnpackException):
+        code, message, field = "", f"the server answered {status}", None
+    if code == NotDurable.code:
+        raise NotDurable(message, refusal["job_ids"])
+    if code == "VERSION":
+        raise version_problem(message)
+    if status in (502, 503, 504):
+        raise Unavailable(message)
+    kind = _REFUSALS.get(code, Invalid if status < 500 else Internal)
+    raise kind(message.removeprefix(f"{field}: "), field)
+
+
+def _is_one_value(content: bytes) -> bool:
+    """Whether it is MessagePack, whole."""
+    unpacker = packform.reader(content)
+    try:
+        unpacker.skip()
+    except msgpack.StackError:
+        return True  # only deeper than our reader goes
+    except (ValueError, msgpack.UnpackException):
+        return False
+    return bool(unpacker.tell() == len(content))

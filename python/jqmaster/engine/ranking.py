@@ -6,14 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jqmaster.engine.calls import Calling
+from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid
-from jqmaster.manifest.parts import ORDERS
 
 MINUTES, MOST_MINUTES = 15, 180
 COUNT, MOST_COUNT = 50, 1000
 MOST_LOOKED = 20_000
+ORDERS = (
+    "name", "queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped", "oldest",
+    "cause", "net", "empties", "wait", "run", "enqueued", "ended", "workers",
+)  # fmt: skip
 PAGE = 1000
 _STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
 _CAUSES = ("no worker", "unknown job", "constraint", "slow", "paused")
@@ -89,7 +92,7 @@ def ranked(
     return {"queues": shown, "total": len(order), **looked}
 
 
-class RankingCalls(Calling):
+class RankingCalls(CallsByName):
     """For those who look for the queue that does worst."""
 
     async def ranking(
@@ -113,7 +116,7 @@ class RankingCalls(Calling):
         queues: list[Document] = []
         cursor = ""
         while True:
-            page = await self._page("queues", minutes=minutes, cursor=cursor, count=PAGE)
+            page = await self.queues(minutes=minutes, cursor=cursor, count=PAGE)
             queues += page.documents
             cursor = page.cursor
             if not cursor or len(queues) >= MOST_LOOKED:

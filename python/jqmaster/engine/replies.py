@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import msgpack
@@ -113,19 +113,19 @@ class Event(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Documents in order; ``cursor`` continues the listing, empty at its end. ``looked``: how many jobs were looked at,
-    where that was asked for."""
+    """Documents, or what else a listing holds, in order; ``cursor`` continues it, empty at its end. ``looked``: how
+    many jobs were looked at, where that was asked for."""
 
     cursor: str
-    documents: list[Document]
+    documents: list[Any]
     looked: int | None = None
 
 
-class Audited(NamedTuple):
-    """Problems found in one step; ``cursor`` continues, ``"0"`` at the end."""
+class Result(NamedTuple):
+    """``value`` is None before the end, and of a job that keeps none."""
 
-    cursor: str
-    problems: list[str]
+    state: str
+    value: bytes | None
 
 
 def text(value: Any) -> str:
@@ -133,21 +133,9 @@ def text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def texts(values: list[Any]) -> list[str]:
-    return [text(value) for value in values]
-
-
-def texts_or_none(values: list[Any]) -> list[str | None]:
-    return [None if value is None else text(value) for value in values]
-
-
-def states(values: list[Any]) -> list[int | str]:
-    return [value if isinstance(value, int) else text(value) for value in values]
-
-
-def step(reply: list[Any]) -> tuple[str, int]:
-    """A step through what matches: where to go on, and how many jobs were changed."""
-    return text(reply[0]), int(reply[1])
+def states(values: list[Any]) -> list[Any]:
+    """What became of each of many: text, milliseconds, or None where there is no such job."""
+    return [text(value) if isinstance(value, bytes) else value for value in values]
 
 
 def document(packed: bytes) -> Document:
@@ -172,14 +160,8 @@ def document(packed: bytes) -> Document:
     return fields
 
 
-def plain_document(packed: bytes) -> Document:
-    """Decode a document without blobs: a queue's (its ``error`` is a count), a worker's, the settings."""
-    fields: Document = _decoded(msgpack.unpackb(packed, raw=True))
-    return fields
-
-
 def plain_value(packed: bytes) -> Any:
-    """Decode a value of which all text is UTF-8."""
+    """Decode a document without blobs: a queue's (its ``error`` is a count), a worker's, the settings."""
     return _decoded(msgpack.unpackb(packed, raw=True))
 
 
@@ -231,12 +213,24 @@ def picked(reply: list[Any]) -> Picked:
     return Picked(reply[0], [job(packed, argument) for packed, argument in pairs(reply[1:])])
 
 
-def page_of_jobs(reply: list[Any]) -> Page:
-    """Of documents that have blobs."""
-    cursor, *packed = reply
-    looked = packed.pop(0) if packed and isinstance(packed[0], int) else None
-    return Page(text(cursor), [document(one) for one in packed], looked)
+def page(reply: list[Any], read: Callable[[Any], Any]) -> Page:
+    cursor, *rest = reply
+    looked = rest.pop(0) if rest and isinstance(rest[0], int) else None
+    return Page(text(cursor), [read(one) for one in rest], looked)
 
 
-def page(reply: list[Any]) -> Page:
-    return Page(text(reply[0]), [plain_document(packed) for packed in reply[1:]])
+def result(reply: list[Any]) -> Result:
+    return Result(text(reply[0]), reply[1] if len(reply) > 1 else None)
+
+
+def head(reply: list[Any]) -> tuple[int, str] | None:
+    return (int(reply[0]), text(reply[1])) if reply else None
+
+
+def assigned(reply: list[Any]) -> Assigned:
+    next_ms, *parts = reply
+    rows = zip(*(parts[at::6] for at in range(6)), strict=True)
+    return Assigned(
+        next_ms,
+        [Assignment(text(name), text(url), text(keys).split(), job(*rest)) for name, url, keys, _key, *rest in rows],
+    )

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from jqmaster.bundle.build import Script, library_of
 from jqmaster.engine.manifest import NOTE, SHARED
-from jqmaster.manifest.operation import ROLES, ROLES_OF, Role
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.contract import ROLES, ROLES_OF, SERVER, Role
+from jqmaster.manifest.manifest import operations
 
 READS = frozenset(
     """exists get hexists hget hgetall hkeys hlen hmget hscan hvals info llen lrange mget pttl scan srandmember
@@ -30,8 +30,6 @@ SEAL = "/sessions"
 no script reads it, no export has it, and of users by role only an admin may."""
 
 _WORD = re.compile("[\"']([A-Z]+)[\"']")
-# Scripts of which the table of operations says nothing. All others are called by masters, or by the loading user.
-_UNLISTED: dict[str, Role] = {"audit": "operator", "head": "worker", "tick": "worker"}
 # What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
 _ALL = """script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange
     cluster|slots"""
@@ -44,11 +42,9 @@ _BESIDE: dict[Role, str] = {
 def roles_of(script: Script) -> frozenset[Role]:
     """Who may call it: who may do all that it can do, as Redis sees no spec. A viewer may call nothing that could
     write."""
-    operations = [one for one in OPERATIONS.values() if one.script == script.name and one.role]
-    if operations:
-        found = {role for role in ROLES if all(one.is_for(frozenset((role,))) for one in operations)}
-    else:
-        found = {_UNLISTED.get(script.name, "admin"), "admin"}
+    operation = operations()[script.name]
+    kept = [name for name, roles in operation.restricted.items() if roles != (SERVER,)]
+    found = {role for role in ROLES if role == "admin" or operation.is_for(frozenset((role,)), kept)}
     return frozenset(found if script.flags == "read" else found - {"viewer"})
 
 

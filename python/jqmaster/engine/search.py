@@ -11,12 +11,9 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from jqmaster.engine.calls import Calling
-from jqmaster.engine.jobs import JobCalls
-from jqmaster.engine.operation import OperationCalls
+from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.queryline import where_of
 from jqmaster.engine.replies import Document, Page
-from jqmaster.engine.work import WorkCalls
 from jqmaster.errors import Invalid
 
 MOST = 20
@@ -28,7 +25,7 @@ _DAYS_MS = 8 * 86_400_000
 _ID = re.compile(r"[0-9a-f]{14}(?:[0-9a-f]{2})?")
 
 
-class SearchCalls(JobCalls, WorkCalls, OperationCalls, Calling):
+class SearchCalls(CallsByName):
     """For people who look for something, and know a part of its name."""
 
     async def search(self, text: str, *, count: int = 5) -> Document:
@@ -45,7 +42,7 @@ class SearchCalls(JobCalls, WorkCalls, OperationCalls, Calling):
         from_ms = round(time.time() * 1000) - _DAYS_MS
         listed: dict[str, AsyncIterator[Any]] = {
             "queues": self._queues(wanted),
-            "names": _each(partial(self.series, "day", from_ms=from_ms), itemgetter("name")),
+            "names": _each(partial(self.stats, by="day", series=True, from_ms=from_ms), itemgetter("name")),
             "workers": _each(self.workers, _worker),
             "constraints": _each(self.constraints, itemgetter("id")),
             "schedules": _each(self.schedules, itemgetter("id")),
@@ -64,12 +61,12 @@ class SearchCalls(JobCalls, WorkCalls, OperationCalls, Calling):
         async for name in _each(self.queues, itemgetter("name")):
             yield name
             if name is None:
-                for page in await asyncio.gather(self.queues([text]), self.queues(cursor=text, count=MOST)):
+                for page in await asyncio.gather(self.queues(names=[text]), self.queues(cursor=text, count=MOST)):
                     for one in page.documents:
                         yield one["name"]
 
     async def _tags(self) -> AsyncIterator[Any]:
-        cursor, found = await self.tags(count=1000)
+        cursor, found, _ = await self.tags(count=1000)
         for tag, _ in found:
             yield tag
         if cursor:
@@ -79,13 +76,14 @@ class SearchCalls(JobCalls, WorkCalls, OperationCalls, Calling):
         """(documents, jobs looked at, whether there may be more)"""
         found: list[Document] = []
         if _ID.fullmatch(text):
-            found = [_brief(one) for one in await self.get(text) if one is not None]
+            found = [_brief(one) for one in await self.get([text]) if one is not None]
             if found:
                 return found, 1, False
         cursor, looked = None, 0
         where = where_of(text, round(time.time() * 1000))
         for _ in range(_STEPS):
-            page = await self.jobs(where, recent=True, brief=True, looked=True, cursor=cursor, count=count - len(found))
+            left = count - len(found)
+            page = await self.jobs(where, recent=True, brief=True, looked=True, cursor=cursor, count=left)
             found += page.documents
             cursor, looked = page.cursor or None, looked + (page.looked or 0)
             if not cursor or len(found) >= count:

@@ -11,22 +11,25 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Literal
 
-from jqmaster.engine.operation import OperationCalls
+from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.replies import Document
 
 Split = Literal["outcome", "queue", "name"]
+Bucket = Literal["minute", "hour", "day"]
 
 MOST_PAIRS = 1000
 OUTCOMES = ("done", "failed", "lapsed", "error", "cancelled")
 FAILING = ("failed", "lapsed", "error")
 _PAGE = 200
-_LEVELS = (("minute", 60_000, 180), ("hour", 3_600_000, 192), ("day", 86_400_000, 400))
+_LEVELS: tuple[tuple[Bucket, int, int], ...] = (
+    ("minute", 60_000, 180), ("hour", 3_600_000, 192), ("day", 86_400_000, 400),
+)  # fmt: skip
 _SMOOTH = 5  # added to counts that are compared: three failures instead of one say little
 _SMOOTH_MS = 20
 _ENOUGH = 5  # runs, before a percentile of theirs is compared
 
 
-class TrendCalls(OperationCalls):
+class TrendCalls(CallsByName):
     """Reads that are made of others."""
 
     async def trends(
@@ -62,13 +65,15 @@ class TrendCalls(OperationCalls):
         names, pairs, more = await self._largest(split, by, first_ms, end_ms, top)
         rest, series = _spread(begins, found, ends), []
         for name in names:
-            its = await self.stats(by, from_ms=first_ms, to_ms=end_ms, brief=True, **{split: name})
+            its: list[Document] = await self.call(
+                "stats", by, from_ms=first_ms, to_ms=end_ms, brief=True, **{split: name}
+            )
             values = _spread(begins, its, ends)
             series.append(_series(name, values))
             rest = [max(0, left - value) for left, value in zip(rest, values, strict=True)]
         return {**told, "series": series, "rest": rest, "pairs": pairs, "more": more}
 
-    async def _largest(self, split: str, by: str, from_ms: int, to_ms: int, top: int) -> tuple[list[str], int, bool]:
+    async def _largest(self, split: str, by: Bucket, from_ms: int, to_ms: int, top: int) -> tuple[list[str], int, bool]:
         sums, pairs, more = await self._pairs(by, from_ms, to_ms)
         totals: dict[str, int] = {}
         for one in sums:
@@ -108,11 +113,13 @@ class TrendCalls(OperationCalls):
         told = [{"from_ms": from_ms, "to_ms": to_ms} for from_ms, to_ms in (before, after)]
         return {"by": by, "before": told[0], "after": told[1], "rows": rows[:top], "pairs": pairs, "more": more}
 
-    async def _pairs(self, by: str, from_ms: int, to_ms: int) -> tuple[list[Document], int, bool]:
+    async def _pairs(self, by: Bucket, from_ms: int, to_ms: int) -> tuple[list[Document], int, bool]:
         found: list[Document] = []
         cursor: str | None = None
         for _ in range(MOST_PAIRS):
-            page = await self.series(by, from_ms=from_ms, to_ms=to_ms, cursor=cursor, count=_PAGE, brief=True)
+            page = await self.stats(
+                by=by, series=True, from_ms=from_ms, to_ms=to_ms, cursor=cursor, count=_PAGE, brief=True
+            )
             found += page.documents
             cursor = page.cursor
             if not cursor or len(found) >= MOST_PAIRS:
@@ -120,12 +127,12 @@ class TrendCalls(OperationCalls):
         return found, len(found), bool(cursor)
 
 
-def level_of(from_ms: int, now_ms: int) -> tuple[str, int]:
+def level_of(from_ms: int, now_ms: int) -> tuple[Bucket, int]:
     """The finest buckets that are still kept of a moment, and how long each is in ms."""
     for by, step_ms, kept in _LEVELS:
         if from_ms // step_ms > now_ms // step_ms - kept:
             return by, step_ms
-    return _LEVELS[-1][:2]
+    return "day", _LEVELS[-1][1]
 
 
 def ends(one: Document) -> int:

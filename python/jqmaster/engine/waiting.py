@@ -15,7 +15,7 @@ import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
 from jqmaster.engine import replies
-from jqmaster.engine.calls import new_request
+from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import JQError, Unavailable
 
@@ -83,7 +83,7 @@ class Waiting:
             async with asyncio.timeout(TAKES_BACK_S):
                 while True:
                     try:
-                        reply = await self._engine.call("pick", pack(spec))
+                        reply = await self._engine.raw("pick", pack(spec))
                         break
                     except Unavailable:
                         await asyncio.sleep(backoff_s(failures))
@@ -131,7 +131,7 @@ class Waiting:
             # of a worker does not shorten the note of a long one.
             full["wait"] = {"on": channel, "ms": WINDOW_MS}
         full["request"] = spec["request"]  # at the end (`new_request`)
-        task = asyncio.ensure_future(self._engine.call("pick", pack(full)))
+        task = asyncio.ensure_future(self._engine.raw("pick", pack(full)))
         try:
             reply: list[Any] = await asyncio.shield(task)
         except asyncio.CancelledError:

@@ -18,6 +18,8 @@ ROLES_OF: Mapping[Role, tuple[Role, ...]] = MappingProxyType(
 )
 SERVER = "server"
 """Stands where a role does: no key lets anybody; servers do it, and who reaches Redis as an admin."""
+ANYBODY = "anybody"
+"""Likewise: no key is needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,11 +168,16 @@ class Operation:
         names = set(given)
         return next((one for one in reversed(self.replies) if names.intersection(one.given)), self.replies[0])
 
-    def is_for(self, roles: frozenset[Role], given: Iterable[str] = ()) -> bool:
-        """Whether who has these roles may call it with these arguments. Where no role is named anybody may."""
-        rights = rights_of(roles)
+    def lacking(self, roles: frozenset[Role], given: Iterable[str] = ()) -> tuple[str, ...]:
+        """One of these roles needs who has but those to call it with these arguments; none are lacking where it is
+        empty."""
+        rights = {*rights_of(roles), ANYBODY}
         asked = [self.roles, *(self.restricted[name] for name in given if name in self.restricted)]
-        return all(not one or not rights.isdisjoint(one) for one in asked)
+        return next((needed for needed in asked if rights.isdisjoint(needed)), ())
+
+    def is_for(self, roles: frozenset[Role], given: Iterable[str] = ()) -> bool:
+        """Whether who has these roles may call it with these arguments."""
+        return not self.lacking(roles, given)
 
 
 @cache

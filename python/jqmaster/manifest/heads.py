@@ -3,7 +3,9 @@
 ``@arg NAME TYPE[?] [LEAST..MOST] [= DEFAULT] meaning``, ``@argv`` what the script's arguments are where they are not
 the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@cost``, ``@flags``, ``@role ROLE, …
 [with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with
-``@param``, ``@query`` and ``@header`` for what else its request has.
+``@param``, ``@query`` and ``@header`` for what else its request has. Within the parentheses ``a!`` must be there and
+``a?`` need not, ``a=b`` goes to the script in any case, and ``a:b`` where nothing is said. Behind ``|``, or alone,
+stands an argument that is the whole body.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from jqmaster.manifest.contract import ROLES, SERVER, Argument, Error, Header, Operation, Reply, Route
+from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Error, Header, Operation, Reply, Route
 from jqmaster.manifest.types import Type, type_of
 
 _TAGS = frozenset(
@@ -184,7 +186,7 @@ def _roles(values: Iterable[str]) -> tuple[tuple[str, ...], dict[str, tuple[str,
     for value in values:
         match = _matched(_ROLE, "role", value)
         named = tuple(match["roles"].split(", "))
-        if unknown := set(named) - {*ROLES, SERVER, "anybody"}:
+        if unknown := set(named) - {*ROLES, SERVER, ANYBODY}:
             raise ValueError(f"there is no role {min(unknown)}")
         if match["given"]:
             restricted |= dict.fromkeys(match["given"].split(", "), named)
@@ -226,20 +228,23 @@ def _route(operation: Operation, value: str) -> Route:
         return replace(route, arguments=tuple(names), required=_required(operation, names))
     listed, _, rest = body.partition(" | ") if body.startswith("(") else ("()", "", body)
     arguments, required, fixed, defaults = [], [], {}, {}
+    spared: set[str] = set()
     for entry in filter(None, re.split(r",\s*", listed[1:-1])):
-        name, _, said = entry.rstrip("!").partition("=")
-        if said and "." not in name:
+        name, sign, said = re.fullmatch(r"([^=:!?]+)[!?]?([=:]?)(.*)", entry).groups()  # type: ignore[union-attr]
+        if sign == "=":
             fixed[name] = _value(operation.argument(name).of, said)
             continue
         arguments.append(name)
-        if said:
+        if sign:
             defaults[name] = said
         if entry.endswith("!"):
             required.append(name)
+        elif entry.endswith("?"):
+            spared.add(name)
     return replace(
         route,
         arguments=tuple(arguments),
-        required=(*required, *(one for one in _required(operation, arguments) if one not in required)),
+        required=(*required, *(one for one in _required(operation, arguments) if one not in {*required, *spared})),
         whole=tuple(rest.split(" | ")) if rest else (),
         fixed=fixed,
         defaults=defaults,

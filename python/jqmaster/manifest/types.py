@@ -69,9 +69,11 @@ OWN: Mapping[str, str] = MappingProxyType({
     "head": "tuple[int, str] | None",
     "records": "bytes",
     "events": "str",
+    "yaml": "str",
+    "metrics": "str",
 })  # fmt: skip
-"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. The last two only the HTTP
-API gives."""
+"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. The last
+four only the HTTP API gives."""
 
 BLOBS: Mapping[str, frozenset[str]] = MappingProxyType({
     "Job": frozenset(("argument", "result", "error")),
@@ -79,6 +81,22 @@ BLOBS: Mapping[str, frozenset[str]] = MappingProxyType({
     "Schedule": frozenset(("argument",)),
 })  # fmt: skip
 """Documents that hold packed values, which stay as they are."""
+
+CONDITIONS: Mapping[str, tuple[str, str]] = MappingProxyType({
+    "queue": ("queue", ""),
+    "status": ("text", "A state, or several with commas between."),
+    "name": ("name", ""),
+    "tag": ("name", ""),
+    "group": ("name", "Of the last failure; finds only jobs that are `error`."),
+    "from_ms": ("moment_ms", "Enqueued then or later."),
+    "to_ms": ("moment_ms", "Enqueued before."),
+    "message": ("text", "Contained in the last failure's."),
+    "worker": ("name", "Who runs it, or ran it last."),
+    "slower_ms": ("ms", "It ran, or runs, for longer than so many ms."),
+    "argument": ("text", "Text that its argument contains."),
+    "match": ("Matcher", "A map of conditions, as of a constraint; JSON."),
+})  # fmt: skip
+"""The members of the document `Where`, which stand in a query each by itself."""
 
 
 @dataclass(frozen=True, slots=True)

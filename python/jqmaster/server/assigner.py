@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.wake import WINDOW_MS, Channel
-from jqmaster.engine.calls import new_request
+from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.server import delivery
 from jqmaster.server.delivery import PushJob
@@ -34,7 +34,7 @@ class Assigner:
         spec = {"limit": limit, "master": self._master, "wait": wait, "request": self._request}
         if out := without():
             spec["without"] = out
-        next_ms, *parts = await self._engine.call("assign", pack(spec))
+        next_ms, *parts = await self._engine.raw("assign", pack(spec))
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         return next_ms, delivery.assigned(parts, self._secrets)
 

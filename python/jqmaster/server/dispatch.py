@@ -164,7 +164,7 @@ class Dispatch(Deliverer):
                 answer = answers.failure(f"the worker's answer was refused: {error.message}")
         outcome = {**answer.spec, "id": job.id, "token": job.token}
         spec = pack({"worker": job.worker})
-        await self._engine.call("finish", spec, pack(outcome), answer.blob, *answer.follow)
+        await self._engine.raw("finish", spec, pack(outcome), answer.blob, *answer.follow)
 
     async def _refuse(self, job: PushJob, answer: PushRefused) -> None:
         await self._engine.refuse(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from jqmaster.engine.packform import MSGPACK, NIL
-from jqmaster.manifest.operation import Role
+from jqmaster.manifest.contract import Role
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.reader import Reader, pack_spec, printable
 

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from jqmaster.connection.together import Shared
 from jqmaster.connection.wake import end
 from jqmaster.doctor.facts import MOST_QUEUES
-from jqmaster.engine.calls import pack
+from jqmaster.engine.calling import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable

@@ -41,7 +41,8 @@ def check(raw: bytes, what: str = "the body") -> None:
         raise invalid(None, f"{what} goes on after its value: {len(raw) - end} trailing bytes")
 
 
-def _unique_map(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+def unique_map(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Raises ValueError when a key is there twice."""
     result = dict(pairs)
     if len(result) != len(pairs):
         raise ValueError("a map has the same key twice")
@@ -58,7 +59,7 @@ class Reader:
         self._raw = raw
         # Each request comes by here: not by `reader`.
         self._unpacker = msgpack.Unpacker(
-            None, max_buffer_size=len(raw), strict_map_key=False, object_pairs_hook=_unique_map
+            None, max_buffer_size=len(raw), strict_map_key=False, object_pairs_hook=unique_map
         )
         self._unpacker.feed(raw)
 

@@ -18,7 +18,7 @@ import hypercorn.asyncio
 import hypercorn.config
 
 from jqmaster import __version__
-from jqmaster.cluster.opening import Opened, opened
+from jqmaster.cluster.opening import Opened
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
 from jqmaster.engine import scripts
@@ -204,15 +204,18 @@ class Server:
             self.redis_url = options.redis_url
         name = f"{socket.gethostname()}:{os.getpid()}"
         try:
-            engine, assigner = await self._open(name)
+            here = await self._open()
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
-        meters, egress = Meters(), options.egress()
-        self.dispatch = Dispatch(
-            engine, assigner, max_deliveries=options.max_deliveries, meters=meters, egress=egress, keyring=self._keyring
-        )
+        engine, meters, egress = here.engine, Meters(), options.egress()
+        self.dispatch = here.each(
+            lambda partition: Dispatch(
+                partition, Assigner(partition, partition.redis, name, options.push_secrets),
+                max_deliveries=options.max_deliveries, meters=meters, egress=egress, keyring=self._keyring,
+            )
+        )  # fmt: skip
         self.webhooks = Webhooks(engine, self._waiting, master=name, egress=egress, meters=meters)
         self._bulks = Bulks(engine, name)
         self.master = Master(
@@ -227,16 +230,16 @@ class Server:
         self._bulks.start()
         self._serve_http()
 
-    async def _open(self, name: str) -> tuple[Engine, Assigner]:
-        """The engine, and the parts that ask Redis beside it."""
+    async def _open(self) -> Opened:
+        """The namespace, and the parts that ask Redis beside its operations."""
         options = self.options
-        here = self._opened = opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
+        here = self._opened = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
         await here.load()
         self._keyring = await self._keys(here.engine)
         self._waiting = here.waiting()
         self._ended = here.ended()
-        self._events = here.feed(lambda engine: EventFeed(engine, engine.redis))
-        return here.engine, here.desk(lambda engine: Assigner(engine, engine.redis, name, options.push_secrets))
+        self._events = here.each(lambda engine: EventFeed(engine, engine.redis))
+        return here
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 
-from jqmaster.manifest.operation import ROLES
+from jqmaster.manifest.contract import ROLES
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import Identity
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Any
 
 from jqmaster.connection.together import Shared
-from jqmaster.engine.calls import pack
+from jqmaster.engine.calling import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.engine.trends import level_of

@@ -93,7 +93,7 @@ class Webhooks(delivery.Deliverer):
         wish = {"worker": self._master, "queues": QUEUE, "count": min(room, BATCH)}
         reply = await self._waiting.pick(wish, WAIT_S)
         for packed in reply[1::2]:
-            document = replies.plain_document(packed)
+            document = replies.plain_value(packed)
             self.begin(self._carry(document), f"notify {document['id']}")
 
     async def _has_begun(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from jqmaster.connection.wake import backoff_s, end
-from jqmaster.engine.calls import new_request
+from jqmaster.engine.calling import new_request
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable
 from jqmaster.worker import ending as endings

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import socket
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import hypercorn.asyncio
@@ -16,8 +16,8 @@ import msgpack
 
 from jqmaster.connection.wake import end
 from jqmaster.engine import packform, replies
+from jqmaster.engine.calling import pack
 from jqmaster.engine.packform import MSGPACK
-from jqmaster.engine.request import outcome_map, read_map
 from jqmaster.server.message import is_msgpack
 from jqmaster.server.origin import OwnNames, is_foreign, is_loopback, may_change
 from jqmaster.server.signing import Verifier
@@ -135,7 +135,7 @@ class PushHost:
         if len(body) > MAX_BODY_BYTES:
             return 413, _error("TOOLARGE", f"more than {MAX_BODY_BYTES} bytes"), []
         try:
-            fields = read_map(body)
+            fields = replies.document(body)
             job = replies.job_of(fields, fields.pop("argument"))
         except KeyError as error:
             return 400, _error("INVALID", f"{error.args[0]}: missing"), []
@@ -162,13 +162,22 @@ class PushHost:
                     if not refused:
                         return 202, b"", []
                     [outcome] = refused
-                return 200, outcome_map(outcome.spec, outcome.blob, outcome.follow), []
+                return 200, _answer(outcome.spec, outcome.blob, outcome.follow), []
         return 504, _error("TIMEOUT", "the job's time ran out"), []
 
     def _remember(self, key: Key) -> None:
         self._seen[key] = None
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
+
+
+def _answer(spec: Mapping[str, Any], blob: bytes, follow: Sequence[tuple[Mapping[str, Any], bytes]]) -> bytes:
+    """An outcome as an answer to a delivery has it."""
+    parts = {"result" if spec["type"] == "success" else "error": blob}
+    if follow:
+        jobs = [packform.extend_map(pack(job), {"argument": argument}) for job, argument in follow]
+        parts["enqueue"] = packform.raw_array(jobs)
+    return packform.extend_map(pack(spec), parts)
 
 
 def _error(code: str, message: str) -> bytes:

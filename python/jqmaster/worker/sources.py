@@ -11,17 +11,15 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
-from jqmaster.cluster.opening import opened
+from jqmaster.cluster.opening import Opened
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import end
 from jqmaster.engine import replies
-from jqmaster.engine.calls import new_request
+from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.http import Answer, HttpEngine
+from jqmaster.engine.http import Answer, HttpEngine, checked
 from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.engine.request import checked
-from jqmaster.engine.work import Outcomes
 from jqmaster.errors import JQError, TooFast, Unavailable
 from jqmaster.worker.beats import Key
 from jqmaster.worker.ending import Outcome
@@ -165,7 +163,7 @@ class RedisSource(EngineSource):
         **how: Any,
     ) -> None:
         """`how`: `form` and `recreate`, of `Caller`."""
-        self._opened = opened(url, namespace, **how)
+        self._opened = Opened(url, namespace, **how)
         super().__init__(self._opened.engine, queues, order=order, name=name)
         self._waiting = self._opened.waiting()
         self._subscriptions: list[Subscriptions] = []
@@ -221,7 +219,7 @@ class HttpSource(EngineSource):
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
         try:
-            return (await self._http.pick(**spec, wait_s=POLL_S)).jobs
+            return (await self._http.pick_waiting(POLL_S, **spec)).jobs
         except asyncio.CancelledError:
             task = asyncio.create_task(self._take_back(spec), name="give back")
             self._background.add(task)
@@ -252,7 +250,7 @@ class _Insisting(HttpEngine):
         return answer
 
 
-def said(outcomes: Sequence[Outcome]) -> Outcomes:
+def said(outcomes: Sequence[Outcome]) -> list[tuple[Any, ...]]:
     """As `finish` takes them."""
     return [
         ({**outcome.spec, "id": outcome.job.id, "token": outcome.job.token}, outcome.blob, outcome.follow)

@@ -361,32 +361,3 @@ describe("a matcher #once", function()
     end)
   end)
 end)
-
-describe("the names a matcher holds for #once", function()
-  local function names(match)
-    local program = assert(matching.compile(match))
-    local found = matcher.names(program)
-    local inside = matching.inside("names", pack(match))
-    assert.are.same(found or "any", inside)
-    return found
-  end
-
-  it("are those of a scalar, a list, eq, in", function()
-    assert.are.same({ "a" }, names({ name = "a" }))
-    assert.are.same({ "a", "b" }, names({ name = { "a", "b" }, queue = "q*" }))
-    assert.are.same({ "a*" }, names({ name = { eq = "a*" } }))
-    assert.are.same({ "a", "b*" }, names({ name = { ["in"] = { "a", "b*" } } }))
-    assert.are.same({ "a" }, names({ ["argument.a"] = 1, name = { glob = "a" }, ["not"] = { name = "x" } }))
-  end)
-  it("are only those that the other operators leave", function()
-    assert.are.same({ "b" }, names({ name = { ["in"] = { "a", "b", "c" }, ne = "a", lt = "c" } }))
-    assert.are.same({ "a" }, names({ name = { ge = "a", le = "a" } }))
-  end)
-  it("are not known of patterns and the rest", function()
-    for _, match in ipairs({ { name = "a*" }, { name = { "a", "b*" } }, { name = { glob = "*" } },
-      { name = { ne = "a" } }, { name = { lt = "b" } }, { queue = "a" }, { any = { { name = "a" } } },
-      { ["not"] = { name = "a" } } }) do
-      assert.is_nil(names(match))
-    end
-  end)
-end)

@@ -45,9 +45,6 @@ function actions.compile(match)
   local packed = cmsgpack.pack(program)
   return { packed, cmsgpack.pack(cmsgpack.unpack(packed)) == packed and "" or "changed" }
 end
-function actions.names(match)
-  return matcher.names(cmsgpack.unpack(cmsgpack.pack(matcher.compile(match)))) or "any"
-end
 -- A program or none, facts, and arguments: one answer for each.
 function actions.test(match, facts, ...)
   local program = cmsgpack.unpack(cmsgpack.pack(assert(matcher.compile(match))))

@@ -47,8 +47,8 @@ def test_a_worker_starts_anew_when_a_file_changes(redis_url: str, namespace: str
 
         running = slow.enqueue()
         until(lambda: running.status() == "running", worker)
-        (tmp_path / ".hidden").mkdir()
-        (tmp_path / ".hidden" / "other.py").write_text("")
+        (tmp_path / ".venv").mkdir()
+        (tmp_path / ".venv" / "other.py").write_text("")
         part.write_text("NUMBER = 22\n")
         until(lambda: worker.text.count("is ready") == 2, worker)
         assert running.result(timeout=60) == 1 and running.document()["attempt"] == 1, "it was waited for"

@@ -51,8 +51,8 @@ OF_MASTERS = [f"http://user:{SECRET}@{NOBODY}", f"http://{SECRET}@{NOBODY}", f"f
 BY_REDIS = ["load --redis", "serve --port 0 --redis"]
 BY_URL = [
     f"{words} --url"
-    for words in ("doctor", "queues", "get 0687f9c2718400", "enqueue mail", "result 0687f9c2718400", "top --once",
-                  "config", "audit", "export", "bench")
+    for words in ("doctor", "queues", "job 0687f9c2718400", "enqueue mail", "result 0687f9c2718400", "top --once",
+                  "config", "export x")
 ]  # fmt: skip
 
 

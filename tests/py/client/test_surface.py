@@ -13,7 +13,7 @@ import pytest
 
 from jqmaster import JQ, Handle, Task
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.request import checked
+from jqmaster.engine.http import checked
 from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable, Version
 from surface_support import Call, call, jq, own, put, run, server
 
@@ -308,7 +308,7 @@ async def test_a_copy(jq: JQ, call: Call, own: Engine) -> None:
     records = await call("export")
     copy = "{t" + secrets.token_hex(6) + "}"
     assert await call("import_records", records, copy) > 300
-    [last] = await Engine(own.redis, copy).get(jobs[-1].id)
+    [last] = await Engine(own.redis, copy).get([jobs[-1].id])
     assert last is not None and last["argument"] == msgpack.packb(299)
     with pytest.raises(Conflict):
         await call("import_records", records[:1], own.namespace)

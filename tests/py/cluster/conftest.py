@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from jqmaster.cluster.cluster import Cluster
+from jqmaster.cluster.opening import Opened
 from topologies import Cluster as RedisCluster
 from topologies import cluster
 
@@ -27,6 +28,7 @@ def name() -> str:
 @pytest.fixture
 async def jq(nodes: RedisCluster, name: str) -> AsyncIterator[Cluster]:
     """The operations of a cluster."""
-    cluster = Cluster(nodes.url, name)
-    yield cluster
-    await cluster.close()
+    place = Opened(nodes.url, name)
+    assert isinstance(place.engine, Cluster)
+    yield place.engine
+    await place.close()

@@ -9,7 +9,7 @@ import pytest
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.engine.calls import pack
+from jqmaster.engine.calling import pack
 from jqmaster.errors import Conflict, Invalid, NotFound
 
 NIL = b"\xc0"
@@ -72,15 +72,15 @@ async def test_then_the_request_token(jq: Cluster) -> None:
     assert places([first[0].id]) == {home_of("token", 6)}
 
 
-async def test_jobs_of_a_call_that_are_linked_stay_together(jq: Cluster) -> None:
+async def test_jobs_of_a_call_of_which_some_are_linked_stay_together(jq: Cluster) -> None:
     keys = {home_of(f"k{number}", 6): f"k{number}" for number in range(100)}
-    specs = [{"unique": keys[home], **({"depends": [home - 1]} if home % 2 else {})} for home in range(6)]
-    with pytest.raises(Invalid, match="another partition than a job that it is linked to") as refused:
-        await add(jq, *specs)
-    assert refused.value.path == "jobs[1].unique"
-    linked = [{"depends": [0]}, {"unique": keys[2]}, {"depends": [3]}, {"depends": [4, 2]}]
-    ids = await add(jq, {}, {"unique": keys[4]}, *linked)
-    assert [number_of(one, 6) for one in ids] == [2, 4, 2, 2, 2, 2]
+    with pytest.raises(Invalid, match="another partition than jobs of the call that are linked") as refused:
+        await add(jq, {}, {"unique": keys[3]}, {"depends": [0]}, {"unique": keys[2]})
+    assert refused.value.path == "jobs[3].unique"
+    assert places(await add(jq, {}, {"unique": keys[3]}, {"depends": [0, 1]}, {})) == {3}
+    [parent] = await add(jq, {"unique": keys[5]})
+    assert places(await add(jq, {}, {"depends": [0, parent]})) == {5}
+    assert len(places(await add(jq, {}, {"depends": [0]}))) == 1
 
 
 async def test_a_job_of_another_partition_is_not_waited_for(jq: Cluster) -> None:

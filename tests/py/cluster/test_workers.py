@@ -14,7 +14,7 @@ import pytest
 from jqmaster import JQ
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.cluster.opening import opened
+from jqmaster.cluster.opening import Opened
 from jqmaster.errors import NotFound
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Worker
@@ -113,7 +113,7 @@ async def test_where_there_are_many_partitions_one_serves_those_where_it_does_no
     async def a(argument: str) -> None:
         ran[argument] += 1
 
-    place = opened(nodes.url, name)
+    place = Opened(nodes.url, name)
     await place.load()
     keys = {home_of(f"k{number}", 20): f"k{number}" for number in range(500)}
     async with working(nodes, name, {"a": a}):
@@ -178,7 +178,7 @@ async def test_a_slot_moves_under_load_and_no_job_is_lost_or_runs_twice(
         loading = [asyncio.create_task(load(over)) for _ in range(4)]
         await asyncio.sleep(1)
         for partition in (0, 3):
-            moved = jq.namespaces[partition]
+            moved = jq.partitions.namespaces[partition]
             source = nodes.owner(moved)
             target = next(server for server in nodes.primaries if server is not source)
             await asyncio.to_thread(nodes.move, moved, target, 0.1)
@@ -204,8 +204,8 @@ async def test_the_other_partitions_go_on_while_a_node_is_away(nodes: RedisClust
     async def a(argument: str) -> None:
         ran.add(argument)
 
-    paused = nodes.owner(jq.namespaces[1])
-    here = [number for number, one in enumerate(jq.namespaces) if nodes.owner(one) is not paused]
+    paused = nodes.owner(jq.partitions.namespaces[1])
+    here = [number for number, one in enumerate(jq.partitions.namespaces) if nodes.owner(one) is not paused]
     async with working(nodes, name, {"a": a}):
         await eventually(lambda: _sleeps_everywhere(jq))
         await asyncio.to_thread(paused.do, "CLIENT", "PAUSE", 4000, "ALL")

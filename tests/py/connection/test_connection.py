@@ -35,7 +35,7 @@ async def test_a_node_named_alone_leads_to_the_cluster(two_nodes: Cluster, caplo
         async with Client(f"redis://127.0.0.1:{other.port}") as client:
             await client.goes_on(lambda: move(two_nodes), 2)
             owner.kill()
-            assert (await client.engine.get(await enqueue(client.engine)))[0] is not None
+            assert (await client.engine.get([await enqueue(client.engine)]))[0] is not None
     assert "redis+cluster://" in caplog.text
 
 
@@ -81,7 +81,7 @@ async def test_a_pause_longer_than_a_sleep_is_slept_through(fresh_server: RedisS
         with fresh_server.client() as pausing:
             pausing.execute_command("CLIENT", "PAUSE", 9000, what)
         job = await enqueue(client.engine, "other")
-        assert (await client.engine.get(job))[0] is not None
+        assert (await client.engine.get([job]))[0] is not None
         await asyncio.sleep(1)
         assert ids <= {line.split()[0] for line in await connections(fresh_server)}
         await enqueue(client.engine)

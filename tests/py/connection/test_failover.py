@@ -129,7 +129,7 @@ async def test_a_slow_redis_is_not_taken_for_a_dead_link(fresh_server: RedisServ
         ids = {line.split()[0] for line in await connections(fresh_server)}
         with fresh_server.client() as pausing:
             pausing.execute_command("CLIENT", "PAUSE", 4000, "ALL")
-        assert (await client.engine.get(job))[0] is not None  # no Unavailable in between
+        assert (await client.engine.get([job]))[0] is not None  # no Unavailable in between
         await asyncio.sleep(0.5)
         assert ids <= {line.split()[0] for line in await connections(fresh_server)}
 

@@ -48,7 +48,7 @@ async def test_nothing_is_lost_and_nothing_finished_twice(what: str, folder: Pat
         async with connect(site.url, retries=3) as redis:
             engine = Engine(redis, NAMESPACE)
             await eventually(lambda: _ended(engine), 90)
-            documents = await engine.get(*sent)
+            documents = await engine.get(list(sent))
             for worker in site.workers.values():
                 worker.signal()
             for worker in site.workers.values():

@@ -10,9 +10,9 @@ from typing import Literal
 import pytest
 
 from jqmaster.bundle.built import builtin
-from jqmaster.engine.calls import Holding
 from jqmaster.engine.engine import connect
 from jqmaster.engine.scripts import Form, install
+from jqmaster.engine.work import Holding
 from settable import SettableEngine
 from topologies import Node, nodes, until
 

@@ -134,13 +134,13 @@ async def test_what_nobody_asks_for_again_is_given_back(
     async with Proxy(fresh_server) as proxy, connect(proxy.url) as redis:
         engine = Engine(redis, NAMESPACE)
         waiting = Waiting(engine, redis)
-        await engine.get(job)
+        await engine.get([job])
         proxy.loses = lambda: proxy.lost < 1
         with pytest.raises(Unavailable):
             await waiting.pick({"worker": "w", "queues": "a"}, timeout_s)
 
         async def is_back() -> bool:
-            document = (await direct.get(job))[0]
+            document = (await direct.get([job]))[0]
             return document is not None and (document["status"], document["retry_count"]) == ("queued", 0)
 
         await eventually(is_back)

@@ -11,8 +11,7 @@ from redis.asyncio import Redis
 
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
-from jqmaster.engine.calls import connect, pack
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, connect, pack
 from jqmaster.engine.waiting import channel_of
 from jqmaster.errors import Vanished
 from parts import eventually

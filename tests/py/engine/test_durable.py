@@ -74,7 +74,7 @@ class TestEngine:
             await load(client, engine.namespace)
             with pytest.raises(NotDurable, match=r"after 0\.2 s 1 of 2 replicas had it") as told:
                 await engine.enqueue(JOBS, durable=Durable(2, 0.2))
-            documents = await engine.get(*told.value.jobs)
+            documents = await engine.get(list(told.value.jobs))
             assert [one and one["name"] for one in documents] == ["a", "b"]
 
     async def test_a_replica_that_hangs_does_not_count_however_often_it_is_asked(self, pair: list[Node]) -> None:

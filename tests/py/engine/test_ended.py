@@ -82,7 +82,7 @@ async def test_a_retry_is_no_end(engine: Engine, ended: Ended) -> None:
 
 async def _queued(engine: Engine, job: str) -> bool:
     await engine.tick()
-    [document] = await engine.get(job)
+    [document] = await engine.get([job])
     return document is not None and document["status"] == "queued"
 
 

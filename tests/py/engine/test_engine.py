@@ -60,7 +60,7 @@ class TestCalls:
         spec = {"name": "mail", "priority": -3, "keep_result": True, "timeout": 2.5}
         [enqueued] = await engine.enqueue([(spec, ARGUMENT)])
         assert enqueued.created and len(enqueued.id) == 14
-        assert await engine.watch(enqueued.id, "0" * 14) == ["queued", None]
+        assert await engine.watch([enqueued.id, "0" * 14]) == ["queued", None]
         picked = await engine.pick("w1", ["mail", "other*"], 5)
         [job] = picked.jobs
         assert (job.id, job.name, job.queue, job.priority) == (enqueued.id, "mail", "mail", -3)
@@ -71,7 +71,7 @@ class TestCalls:
         states, picked_next, *_ = await engine.finish("w1", [(success(job), ARGUMENT)])
         assert (states, picked_next) == (["done"], None)
         assert await engine.result(job.id) == ("done", ARGUMENT)
-        [document, unknown] = await engine.get(job.id, "0" * 14)
+        [document, unknown] = await engine.get([job.id, "0" * 14])
         assert unknown is None and document is not None
         assert document["status"] == "done" and document["result"] == document["argument"] == ARGUMENT
         assert await engine.audit_all() == []
@@ -122,11 +122,11 @@ async def test_a_redis_that_does_not_answer_is_unavailable(fresh_server: RedisSe
         fresh_server.process.send_signal(signal.SIGSTOP)
         try:
             with pytest.raises(Unavailable, match="did not answer within"):
-                await engine.call("get", "0" * 14)
+                await engine.raw("get", "0" * 14)
         finally:
             fresh_server.process.send_signal(signal.SIGCONT)
         engine = Engine(client)
-        assert await engine.get("0" * 14) == [None]
+        assert await engine.get(["0" * 14]) == [None]
 
 
 async def test_a_queues_count_of_failed_jobs_is_a_number(engine: Engine) -> None:

@@ -37,7 +37,7 @@ async def test_heartbeats_carry_notes(engine: Engine) -> None:
     notes = {two.held: Note(0.5, "half", msgpack.packb([1])), one.held: Note(argument=msgpack.packb([2]))}
     answers = await engine.heartbeat("w", [one.held, two.held, (UNKNOWN, LOST)], notes=notes)
     assert answers == [30000, 30000, "LOST"]
-    first, second = await engine.get(one.id, two.id)
+    first, second = await engine.get([one.id, two.id])
     assert first is not None and second is not None
     assert (first["argument"], second["argument"]) == (msgpack.packb([2]), msgpack.packb([1]))
     assert (second["progress"], second["progress_message"]) == (0.5, "half")

@@ -16,7 +16,7 @@ from bad_data import BY_SCRIPT, KEYS, Data, data, debug_server
 from bad_inputs import CASES, TARGETS
 from bad_values import WAITING, encode, shown
 from driving.driver import NAMESPACE, Driver
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.manifest import operations
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")
@@ -98,7 +98,7 @@ WRONG_KEYS = [
 SCRIPTS = sorted({case.script for case in CASES})
 VALID = {
     **{target.script: target.wrap(encode(target.base)) for target in reversed(TARGETS) if not target.is_nested},
-    **{one.script: [WAITING] for one in OPERATIONS.values() if one.bare},
+    **{name: [WAITING] for name, one in operations().items() if one.positions in (("id",), ("ids...",))},
     **{"setup": [], "import": [encode(["key", "seq", "string", 0, 0, ["1"]])]},
 }
 

@@ -19,7 +19,7 @@ from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Conflict, Invalid, JQError, Version
 from keyspace import read_keys
-from rich import Space, fill, fill_newer
+from rich_namespace import Space, fill, fill_newer
 from servers import RedisServer
 from settable import SettableEngine
 
@@ -35,7 +35,7 @@ async def import_(engine: Engine, records: list[bytes], count: int = 100) -> int
     """Through the script itself, a few records in a call."""
     written = 0
     for first in range(0, len(records), count):
-        written += await engine.call("import", *records[first : first + count])
+        written += await engine.raw("import", *records[first : first + count])
     return written
 
 
@@ -264,7 +264,7 @@ async def test_bad_records_change_nothing(redis: Redis, namespace: str, what: st
     "c": "0" * 16, "s": "0", "k": {"a": 1}, "n": 0}).hex(), "A1", "9" * 1000])  # fmt: skip
 async def test_cursors_that_are_none_are_refused(engine: Engine, cursor: str) -> None:
     with pytest.raises(Invalid, match="cursor"):
-        await engine.call("export", msgpack.packb({"cursor": cursor}))
+        await engine.raw("export", msgpack.packb({"cursor": cursor}))
 
 
 @pytest.mark.parametrize("place", ["5", "5-3", "999999999999999999999999"])
@@ -273,7 +273,7 @@ async def test_cursors_that_were_made_up_do_no_harm(engine: Engine, suffix: str,
     at = {"c": "0" * 16, "s": "5", "k": [suffix], "p": place, "n": 1}
     await engine.enqueue([({"name": "a"}, b"\xc0")])
     try:
-        await engine.call("export", msgpack.packb({"cursor": msgpack.packb(at).hex()}))
+        await engine.raw("export", msgpack.packb({"cursor": msgpack.packb(at).hex()}))
     except JQError as problem:
         assert problem.code == "INVALID"
 

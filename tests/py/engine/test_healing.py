@@ -109,7 +109,7 @@ class TestErrors:
                 [("enqueue", [pack({"name": "a"}), NIL]), ("pick", [pack({"worker": "w", "queues": "*"})])]
             )
             assert isinstance(refused, Unavailable) and len(picked) == 3
-            assert (await engine.get(enqueued.id))[0] is not None
+            assert (await engine.get([enqueued.id]))[0] is not None
 
     async def test_a_server_that_is_not_there(self, tmp_path: Path) -> None:
         async with connect(f"unix://{tmp_path}/none") as client:

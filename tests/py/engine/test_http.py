@@ -76,7 +76,7 @@ async def test_what_was_closed_says_so(server: Server) -> None:
     engine = HttpEngine([server.url])
     await engine.config()
     await engine.close()
-    for asked in (engine.config(), engine.get("a"), engine.enqueue([({"name": "a"}, b"\xc0")])):
+    for asked in (engine.config(), engine.get(["a"]), engine.enqueue([({"name": "a"}, b"\xc0")])):
         with pytest.raises(Unavailable, match="were closed"):
             await asked
 

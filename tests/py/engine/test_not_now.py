@@ -70,7 +70,7 @@ async def test_a_function_that_says_not_now_closes_its_key(way: str, server: Ser
         assert (await last_event(own, first))["message"] == "the server is busy"
     attempts = []
     for job in (first, second):
-        [shown] = await own.get(job)
+        [shown] = await own.get([job])
         assert shown is not None and (shown["status"], shown["retry_count"]) == ("queued", 0)
         attempts.append(shown["attempt"])
     assert attempts == [1, 0]

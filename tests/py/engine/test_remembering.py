@@ -199,7 +199,7 @@ class TestOneServer:
         records = [record async for record in copying.export_records(place.engine)]
         await place.change(names)
         await place.client.flushall()
-        await place.engine.call("import", *records)
+        await place.engine.raw("import", *records)
         assert await place.facts(names) == BEFORE
 
     async def test_two_databases_that_take_turns(self, place: Place) -> None:

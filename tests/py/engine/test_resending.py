@@ -33,7 +33,7 @@ async def finish(engine: Engine, job: Job, **more: Any) -> str:
 
 
 async def state(engine: Engine, job_id: str) -> str:
-    [found] = await engine.get(job_id)
+    [found] = await engine.get([job_id])
     assert found is not None
     return str(found["status"])
 
@@ -55,7 +55,7 @@ async def test_a_lapse_spends_a_retry(settable: SettableEngine) -> None:
     job = await take(settable)
     await settable.advance(60)
     await settable.tick()
-    [found] = await settable.get(job.id)
+    [found] = await settable.get([job.id])
     assert found is not None
     assert (found["status"], found["retry_count"], found["reason"]) == ("error", 1, "timeout")
 

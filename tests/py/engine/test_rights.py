@@ -23,7 +23,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Forbidden
-from jqmaster.manifest.operation import ROLES, Role
+from jqmaster.manifest.contract import ROLES, Role
 from jqmaster.server.events import EventFeed
 from jqmaster.server.http.app import create_app
 from jqmaster.server.master import Master

@@ -177,7 +177,7 @@ async def test_a_job_picked_for_a_caller_who_left_is_given_back(engine: Engine, 
     polling.cancel()
     go_on.set()
     await eventually(lambda: _queued(engine, job))
-    [document] = await engine.get(job)
+    [document] = await engine.get([job])
     assert document is not None and document["retry_count"] == 0
     await waiting.stop()
 

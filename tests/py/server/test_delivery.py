@@ -55,7 +55,7 @@ async def test_a_job_that_cannot_have_been_read_loses_no_try(engine: Engine, dis
     async with breaking(engine, 1):
         job = await enqueue(engine, argument=LONG, max_retry=0)
         await eventually(lambda: came_to(dispatch, "accepted"))
-    [document] = await engine.get(job)
+    [document] = await engine.get([job])
     assert document is not None and (document["status"], document["attempt"]) == ("running", 1)
 
 
@@ -92,5 +92,5 @@ async def test_a_master_without_files_leaves_the_job_to_others(engine: Engine, d
         assert [one["id"] for one in await stub.delivered()] == [job]
         await eventually(lambda: came_to(dispatch, "accepted"))
     assert came_to(dispatch, *REFUSED) == 0
-    [document] = await engine.get(job)
+    [document] = await engine.get([job])
     assert document is not None and document["status"] == "running" and not document["retry_count"]

@@ -159,7 +159,7 @@ async def test_a_namespace_is_copied(api: Api) -> None:
     answer = await api.post(path, raw=records, content_type="application/octet-stream")
     assert answer.value["complete"] is True and answer.value["keys"] > 600
     copy = Engine(api.master.engine.redis, namespace)
-    documents = await copy.get(*ids)
+    documents = await copy.get(ids)
     assert [document and document["argument"] for document in documents] == [
         msgpack.packb([number]) for number in range(300)
     ]

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from jqmaster import JQ
-from jqmaster.manifest.operation import name_of, segment
+from jqmaster.server.http.routes import name_of, segment
 from jqmaster.server.info import hosts_of
 from processes import MasterProcess
 from servers import RedisServer

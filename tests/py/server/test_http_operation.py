@@ -87,7 +87,7 @@ async def test_health(api: Api) -> None:
 
 
 async def test_both_documents_are_served(api: Api) -> None:
-    for path, title in (("/openapi.yaml", "title: JQ master"), ("/worker/openapi.yaml", "title: JQ worker")):
+    for path, title in (("/openapi.yaml", "title: JQ server"), ("/worker/openapi.yaml", "title: JQ worker")):
         for accept in ("*/*", "application/yaml", "text/html"):
             answer = await api.get(path, accept=accept)
             assert (answer.status, answer.headers["content-type"]) == (200, "application/yaml")

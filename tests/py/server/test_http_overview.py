@@ -265,7 +265,7 @@ def rested(overview: Overview) -> None:
 async def test_what_is_forgotten_goes(overview: Overview, engine: Engine) -> None:
     await enqueue(engine, "a", "b")
     await overview.document()
-    await engine.call("discard", pack({"where": {"queue": "a"}}))
+    await engine.raw("discard", pack({"where": {"queue": "a"}}))
     await engine.forget("a")
     rested(overview)
     await overview.document()

@@ -1,8 +1,7 @@
-"""What only requests can say wrong: refused with the field by its own name, and nothing has changed.
+"""What scripts refuse is refused over HTTP as well: the same code, the same place by its name.
 
-What scripts refuse is the matter of ``test_errors_change_nothing.py``; codes and their statuses stand in the tests of
-what they are about, and ``test_surface.py`` has what the library raises. Functions are called by the short path,
-scripts by the long one.
+The cases are those of ``bad_inputs.py``, each as `POST /call/<operation>`; and the arguments of each other request, by
+its head. What only requests say stands here.
 """
 
 from __future__ import annotations
@@ -12,16 +11,25 @@ import pytest
 from redis.asyncio import Redis
 
 from bad_data import BY_SCRIPT, data  # noqa: F401
-from bad_values import DONE, HOLD, RUNNING, WAITING
+from bad_fields import OF
+from bad_inputs import EXAMPLES
+from bad_values import DONE, HOLD, RUNNING, WAITING, Raw
 from driving.driver import NAMESPACE
 from http_support import Api, Pokes
 from jqmaster.bundle.built import builtin
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
+from jqmaster.manifest.contract import SERVER
+from jqmaster.manifest.manifest import operations
 from jqmaster.server.events import EventFeed
 from jqmaster.server.http.app import create_app
+from jqmaster.server.http.routes import BY_HAND
 from jqmaster.server.master import Master
+
+CALLED = sorted(name for name in BY_SCRIPT if operations()[name].roles != (SERVER,))
+# Arguments that no request can say wrong, or that only the server may.
+KEPT = {(name, argument) for name, one in operations().items() for argument in one.restricted}
 
 
 @pytest.fixture
@@ -33,6 +41,67 @@ async def api(data):
         yield Api(create_app(master, fast=data.form == "functions"), master)
         await waiting.stop()
         await ended.stop()
+
+
+async def refused(api, method, target, body, **headers):
+    answer = await api(method, target, raw=body, **headers)
+    if answer.status < 400:
+        return answer.status, str(answer.value)
+    error = answer.error
+    assert error["message"] and "attempt to" not in error["message"], error
+    return error["code"], error.get("field")
+
+
+@pytest.mark.parametrize("data", ["functions"], indirect=True)  # scripts: test_errors_change_nothing.py
+@pytest.mark.parametrize("script", CALLED)
+async def test_a_call_is_refused_as_the_script_refuses_it(data, api, script):
+    problems = []
+    for case in BY_SCRIPT[script]:
+        if case.path == "actor":
+            continue  # the server says who it is
+        body = msgpack.packb(
+            [one.encode("utf-8", "surrogateescape") if isinstance(one, str) else one for one in case.args]
+        )
+        said = await refused(api, "POST", f"/call/{script}", body)
+        is_servers = said[0] == "FORBIDDEN" and any((script, name) in KEPT for name in [said[1]])
+        if said != (case.code, case.path or None) and not is_servers:
+            problems.append(f"{case.title}: {said}, not {(case.code, case.path)}"[:300])
+    assert not problems, "\n".join([f"{len(problems)} of {len(BY_SCRIPT[script])}", *problems[:20]])
+    data.check_unchanged()
+
+
+def translated():
+    """The requests that the head of a script alone says."""
+    for operation in operations().values():
+        for route in operation.routes:
+            if f"{route.method} {route.path}" not in BY_HAND and route.arguments:
+                yield pytest.param(operation, route, id=f"{route.method} {route.path}")
+
+
+@pytest.mark.parametrize("data", ["functions"], indirect=True)
+@pytest.mark.parametrize(("operation", "route"), list(translated()))
+async def test_each_argument_of_a_request_is_refused_by_its_name(data, api, operation, route):
+    known = operation.argument(route.place.partition("[")[0].partition(".")[0]) if route.place else None
+    example = EXAMPLES.get(known.type.removeprefix("list<").removesuffix(">"), "a") if known else ""
+    path = route.path.replace("{" + route.place + "}", example)
+    is_query = not route.has_body
+    names = {route.parameter, "id", "ids", *route.arguments}
+    for name in route.arguments:
+        is_text = is_query and operation.argument(name.partition(".")[0]).type in ("name", "queue", "text", "cursor")
+        for wrong in [] if is_text else (OF[operation.name].get(name) or [])[:12]:
+            is_sayable = isinstance(wrong, str | int | float) and not str(wrong).isdigit() if is_query else True
+            if isinstance(wrong, Raw) or not is_sayable or str(wrong).lower() in ("true", "false", "", "x"):
+                continue
+            try:
+                body = None if is_query else msgpack.packb({name: wrong})
+            except (TypeError, ValueError, OverflowError):
+                continue
+            query = f"?{name}={wrong}" if is_query else ""
+            code, field = await refused(api, route.method, path + query, body)
+            # What else is missing may be said first.
+            assert code in ("INVALID", "NOTFOUND"), (name, wrong, code)
+            assert field is None or field.partition("[")[0].partition(".")[0] in names, (name, wrong, field)
+    data.check_unchanged()
 
 
 PAIR = {"id": RUNNING, "token": HOLD}

@@ -225,7 +225,7 @@ class TestTheLibrary:
 
 
 async def _done(engine: Engine, job_id: str) -> bool:
-    [document] = await engine.get(job_id)
+    [document] = await engine.get([job_id])
     return document is not None and document["status"] == "done"
 
 

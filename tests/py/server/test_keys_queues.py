@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import msgpack
+
 from http_support import master
+from jqmaster.manifest.contract import ANYBODY, SERVER
+from jqmaster.manifest.manifest import operations
+from jqmaster.server.http.routes import ROUTES
 from keys_support import Keyed, keyed
+from test_keys import ask
 
 __all__ = ["keyed", "master"]
 
@@ -16,7 +22,7 @@ async def test_both_queues_must_be_within_the_key(keyed: Keyed) -> None:
         many = [{"id": mine, "priority": 1}, {"id": job_id, "queue": queue}]
         assert (await api.post("/jobs/change", {"jobs": many})).status == status, (job_id, queue)
         assert (await api.post("/jobs/change", many)).status in (status, 400), (job_id, queue)
-    assert [doc["queue"] for doc in await keyed.engine.get(mine, other)] == ["mail.jp", "other"]
+    assert [doc["queue"] for doc in await keyed.engine.get([mine, other])] == ["mail.jp", "other"]
     await keyed.engine.cancel([mine, other])
     for job_id, queue, status in ((mine, "other", 403), (other, "mail.de", 403), (mine, "mail.de", 200)):
         answer = await api.post("/jobs/retry", {"ids": [job_id], "queue": queue})
@@ -27,4 +33,30 @@ async def test_both_queues_must_be_within_the_key(keyed: Keyed) -> None:
     for where, queue, status in (("mail.de", "other", 403), ("other", "mail.de", 403), ("mail.de", "mail.x", 200)):
         answer = await api.post("/jobs/retry", {"where": {"queue": where}, "queue": queue})
         assert answer.status == status, (where, queue)
-    assert [doc["queue"] for doc in await keyed.engine.get(mine, other)] == ["mail.x", "other"]
+    assert [doc["queue"] for doc in await keyed.engine.get([mine, other])] == ["mail.x", "other"]
+
+
+async def test_every_operation_is_refused_unless_it_is_known_to_be_within(keyed: Keyed) -> None:
+    api = await keyed.grant("admin", queues=["elsewhere"])
+    await keyed.engine.queue("q")
+    for route in ROUTES:
+        if route.path.startswith("/job/") or route.takes_body or route.operation.roles == (ANYBODY,):
+            continue  # asked about above: of an unknown job; the body cannot be read
+        status, _, body = await ask(api, route, api.headers)
+        assert status == 403 or route.operation.name in ("config", "unregister"), (route.path, status, body)
+
+
+async def test_calls_are_refused_unless_they_name_its_queues(keyed: Keyed) -> None:
+    api = await keyed.grant("admin", queues=["mine"])
+    for name in [name for name, one in operations().items() if one.roles != (SERVER,)]:
+        if operations()[name].positions[:1] not in (("spec",), ("[spec]",), ()):
+            continue  # what is no id is no job of another queue
+        spec = msgpack.packb({})
+        answer = await api.post(f"/call/{name}", raw=msgpack.packb([spec] if operations()[name].positions else []))
+        is_free = operations()[name].is_free
+        assert answer.status == 403 or (is_free and answer.status in (200, 400)), (name, answer.value)
+        for argument in operations()[name].arguments:
+            if argument.type in ("queue", "list<queue>"):
+                spec = msgpack.packb({argument.name: "other"})
+                answer = await api.post(f"/call/{name}", raw=msgpack.packb([spec]))
+                assert answer.status == 403, (name, argument.name)

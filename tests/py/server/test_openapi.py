@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import secrets
 from collections.abc import Iterator
 from typing import Any
@@ -54,7 +55,8 @@ def test_keys_are_text_and_stand_once(name: str) -> None:
 
 def test_every_route_is_documented_and_nothing_else() -> None:
     described = {(m.upper(), path) for path, item in document()["paths"].items() for m in METHODS if m in item}
-    assert described == {(route.method, route.path) for route in ROUTES}
+    paths = {(route.method, re.sub(r"^/call/.*", "/call/{operation}", route.path)) for route in ROUTES}
+    assert described == paths
 
 
 def test_the_served_documents_are_these() -> None:

@@ -258,7 +258,7 @@ async def test_nothing_of_an_answer_is_read_or_told(engine: Engine, redis: Redis
     async with listening(endless) as receiver, carrying(engine, redis):
         await end(engine, notify=f"{receiver.url}/hook")
         [notification] = await ended(engine, "retrying")
-        document = (await engine.get(notification["id"]))[0]
+        document = (await engine.get([notification["id"]]))[0]
         history = await engine.history(notification["id"])
     assert notification["message"] == "the receiver answered 400"
     assert "internal secret" not in str([document, history])

@@ -26,7 +26,7 @@ from bad_values import (
     show,
 )
 from bad_webhooks import of_webhooks
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.manifest import operations
 
 
 def of_bounds(refused):
@@ -174,7 +174,7 @@ def of_calls(scripts):
         for path, what, jobs in of_pairs():
             yield invalid(script, what, path, encode({**base, "jobs": jobs}))
 
-    one_id = [one.script for one in OPERATIONS.values() if one.bare and one.script not in ("get", "watch")]
+    one_id = [name for name, one in operations().items() if one.positions == ("id",)]
     for script in one_id:
         yield invalid(script, "no id", "id")
         yield invalid(script, "two ids", "id", WAITING, WAITING)

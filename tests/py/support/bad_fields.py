@@ -1,11 +1,10 @@
-"""What each field of a spec refuses: made of the tables of operations and of a job's fields, where they have it."""
-
-from collections import defaultdict
+"""What each field of a spec refuses: made of the heads of scripts and of the table of a job's fields, where they have
+it."""
 
 from kinds import schema_of
 
 from bad_constraints import BY, COSTS, FAIR, HOLD_SECONDS, TAGS
-from bad_finding import STATES, WHERES
+from bad_finding import WHERES
 from bad_following import DEPENDS
 from bad_values import (
     BOOLEANS,
@@ -26,7 +25,7 @@ from bad_values import (
     words,
 )
 from jqmaster.manifest.fields import FIELDS
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.manifest import operations
 
 LISTS = [5, True, "x", {"a": 1}]
 MAPS = [5, True, "x", [1]]
@@ -41,12 +40,19 @@ HOLDS = [
     1, 0, True, {}, [HOLD], "", "1", "-", "0-", "01-", "1-x", "1-A", "1 -a", "1-a ", "-1-a", "1-a-b", "1.5-a",
     "1-a\0", "1-" + "0" * 22,
 ]  # fmt: skip
-# What has a component of the OpenAPI document to describe it. An empty map passes for an empty list.
-SCHEMAS = {
-    "Name": NAMES, "QueueOfJob": NAMES, "JobIds": [*LISTS, [], [WAITING] * 1001], "Queues": QUEUES, "Where": WHERES,
-    "By": BY, "Cost": COSTS, "Fair": FAIR, "HoldSeconds": HOLD_SECONDS, "Leases": [*LISTS, []], "NotedLeases": LISTS,
-    "Without": [*LISTS, [], [f"n{n}" for n in range(101)]],
-    "MaxWaiting": [-1, 1.5, "1", True, NAN, INFINITE, []], "OwnSettings": MAPS[:3],
+# What a type refuses; and what some arguments do, of which the type does not say all. An empty map passes for an empty
+# list.
+TYPES = {
+    "name": NAMES, "queue": NAMES, "worker": NAMES, "token": TOKENS, "flag": BOOLEANS, "cursor": CURSOR,
+    "Where": WHERES, "By": BY, "Cost": COSTS, "list<queue>": QUEUES, "moment_ms": numbers(0, 2**53), "zone": NAMES,
+    "list<job>": [*LISTS, [], [WAITING] * 1001],
+}  # fmt: skip
+ARGUMENTS = {
+    ("hold", "seconds"): HOLD_SECONDS, ("queue", "fair"): FAIR, ("queue", "set"): MAPS[:3],
+    ("queue", "max_waiting"): [-1, 1.5, "1", True, NAN, INFINITE, []],
+    ("release", "jobs"): [*LISTS, []], ("heartbeat", "jobs"): LISTS,
+    ("pick", "without"): [*LISTS, [], [f"n{n}" for n in range(101)]],
+    ("depend", "add"): [*LISTS, [WAITING] * 101], ("depend", "remove"): [*LISTS, [WAITING] * 101],
 }  # fmt: skip
 
 
@@ -57,29 +63,27 @@ def sized(kind, least, most):
     return numbers(least, most)
 
 
-def of_type(type_):
-    """What a field of an operation refuses; None where the table does not say enough."""
-    if type_.choices:
-        return words(*type_.choices)
-    if type_.schema in SCHEMAS:
-        return SCHEMAS[type_.schema]
-    match type_.kind:
-        case "integer" | "number" if type_.most is not None:
-            return sized(type_.kind, type_.least, type_.most)
-        case "moment":
-            return numbers(0, 2**53)
-        case "list":
-            return [*LISTS, [WAITING] * (int(type_.most or 0) + 1)]
-        case "text":
-            other = [*NOT_TEXT, *([""] if type_.least else []), "x" * int((type_.most or 0) + 1)]
-            return {255: NAMES, 200: TOKENS, None: None}.get(type_.most, other)
-    return {"flag": BOOLEANS, "cursor": CURSOR, "states": STATES, "map": MAPS}.get(type_.kind)
+def of_argument(script, argument):
+    """What an argument of an operation refuses; None where its head does not say enough."""
+    type_ = argument.of
+    if known := ARGUMENTS.get((script, argument.name)) or TYPES.get(argument.type):
+        return known
+    if type_.words:
+        return words(*type_.words)
+    if argument.type in ("integer", "number", "seconds", "moment") and argument.most is not None:
+        return sized(argument.type, argument.least, argument.most)
+    if type_.kind == "list":
+        return [*LISTS, [WAITING] * (int(argument.most or 0) + 1)]
+    if argument.type in ("text", "url"):
+        other = [*NOT_TEXT, *([""] if argument.least else []), "x" * int((argument.most or 0) + 1)]
+        return None if argument.most is None else other
+    return MAPS if type_.kind in ("map", "document") else None
 
 
-OF = defaultdict(dict)
-for _operation in OPERATIONS.values():
-    for _field in _operation.fields:
-        OF[_operation.script].setdefault(_field.to, of_type(_field.type))
+OF = {
+    name: {argument.name: of_argument(name, argument) for argument in one.arguments}
+    for name, one in operations().items()
+}
 
 
 def of(script, *names, **more):

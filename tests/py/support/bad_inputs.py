@@ -50,7 +50,8 @@ from bad_values import (
     show,
     words,
 )
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.contract import SERVER
+from jqmaster.manifest.manifest import operations
 
 
 class Target(NamedTuple):
@@ -188,28 +189,27 @@ TARGETS = [
     Target("audit", "audit", {}, PAGE | {"cursor": [*CURSOR, "", "x", "-1"]}),
     *bad_access.targets(Target),
 ]  # fmt: skip
-IDS_THERE = {"{job}": WAITING, "{worker}": WORKER}
+EXAMPLES = {"job": WAITING, "worker": WORKER, "name": "known", "queue": "a", "text": "x", "quiet|stop|resume": "quiet"}
 NOT_PLAIN = {target.script for target in TARGETS}
 
 
 def plain_targets():
-    """Of operations that stand here only in their table: one map, of its fields."""
-    for one in OPERATIONS.values():
-        if one.is_plain and one.script not in NOT_PLAIN:
-            required = [field.to for field in one.fields if field.required]
-            base = {f.to: IDS_THERE.get(f.example, f.example) for f in one.fields if f.required}
-            assert all(base.values()), f"{one.name}: `example` of what is required (manifest/operations.py)"
-            yield Target("spec", one.script, base, of(one.script, *(field.to for field in one.fields)), required)
+    """Of operations that stand here only by their heads: one map, of their arguments."""
+    for name, one in operations().items():
+        if one.positions == ("spec",) and name not in NOT_PLAIN and one.roles != (SERVER,):
+            arguments = [argument for argument in one.arguments if argument.type != "actor"]
+            base = {argument.name: EXAMPLES[argument.type] for argument in arguments if not argument.optional}
+            yield Target("spec", name, base, of(name, *(argument.name for argument in arguments)), list(base))
 
 
 def of_what_is_not_there():
-    """Of these operations, those that miss what their path names."""
+    """Of these operations, those that miss what one of their arguments names."""
     for target in TARGETS:
-        for one in OPERATIONS.values():
-            if one.script == target.script not in NOT_PLAIN and "NOTFOUND" in one.errors:
-                for field in one.at("path"):
-                    spec = encode(target.base | {field.to: "unknown"})
-                    yield Case(f"{one.script}: unknown", one.script, [spec], "NOTFOUND", field.to)
+        if target.script not in NOT_PLAIN:
+            for error in operations()[target.script].errors:
+                if error.code == "NOTFOUND" and error.path in target.base:
+                    spec = encode(target.base | {error.path: "unknown"})
+                    yield Case(f"{target.script}: unknown", target.script, [spec], "NOTFOUND", error.path)
 
 
 TARGETS += plain_targets()

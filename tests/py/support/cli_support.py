@@ -42,9 +42,7 @@ class Cli:
     jq: JQ
 
     def run(self, *arguments: str, stdin: str = "") -> Said:
-        """The options that say where to ask come behind the first word, so that verbs may follow."""
-        first, *rest = arguments
-        return self.call(first, *self.where, *rest, stdin=stdin)
+        return self.call(*arguments, *self.where, stdin=stdin)
 
     def ok(self, *arguments: str, stdin: str = "") -> Said:
         said = self.run(*arguments, stdin=stdin)
@@ -58,6 +56,16 @@ class Cli:
             return await call(await self.jq.aengine())
 
         return self.jq.link.run(asked())
+
+
+def work(cli: Cli, queue: str, worker: str = "w", *, fails: str | None = None, group: str = "Boom") -> str:
+    """One attempt at the next job of a queue; its id."""
+    [job] = cli.engine(lambda it: it.pick(worker, queue)).jobs
+    outcome, blob = {"id": job.id, "token": job.token, "type": "success"}, b"\x81\xa3sum\x2a"
+    if fails is not None:
+        outcome, blob = outcome | {"type": "failure", "message": fails, "group": group}, b"\xc0"
+    cli.engine(lambda it: it.finish("w", [(outcome, blob)]))
+    return str(job.id)
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ class Client:
             return time.monotonic() - began
 
         async with other_client(self) as engine:
-            await self.until_answered(lambda: engine.get(first), within_s)
+            await self.until_answered(lambda: engine.get([first]), within_s)
             second = await enqueue(engine)
             started = asyncio.create_task(late())
             await engine.finish("w", [({"id": held.id, "token": held.token, "type": "success"}, b"\xc0")])
@@ -113,7 +113,7 @@ class Client:
                 assert await self.ended.wait(first.encode(), 0.5) == "done"
             assert await asyncio.wait_for(end, within_s + 5) == "done"
             took_s = await asyncio.wait_for(started, within_s + 5)
-            await self.until_answered(lambda: self.engine.get(first), within_s)
+            await self.until_answered(lambda: self.engine.get([first]), within_s)
             await eventually(lambda: len(self.seen) >= before + 3, within_s)
             third = await enqueue(self.engine, "third")
             [job] = (await self.engine.pick("w", "third")).jobs

@@ -15,14 +15,21 @@ from fuzz_scripts import LUA, Fault, Report
 from fuzz_values import Values, opened, packed
 from http_support import document
 from jqmaster.bundle.built import builtin
-from jqmaster.manifest.operation import Field, Operation
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Route
+from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.types import CONDITIONS
+from jqmaster.server.http.routes import OWN
 from processes import MasterProcess
 from servers import RedisServer
 
 NAMESPACE = "{fuzz}"
 # They go on sending, so only their head is looked at.
-STREAMS = {"events", "overview.events", "track.events", "export"}
+STREAMS = ("events", "records")
+CALLS = [one for one in operations().values() if one.roles != (SERVER,)]
+REQUESTS = [
+    *((one, route) for one in (*CALLS, *(own.operation for own in OWN)) for route in one.routes),
+    *((one, Route(method="POST", path=f"/call/{one.name}")) for one in CALLS),
+]
 CODES = set(document()["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["enum"])
 KINDS = ("application/msgpack", "application/json", "application/x-msgpack", "text/plain", "", "application/json; x=1")
 ROUND = 500
@@ -36,7 +43,7 @@ _LINES = re.compile(r" (ERROR|CRITICAL) |Traceback|attempt to |user_(script|func
 
 
 class HttpFuzzer:
-    """Requests to every operation of the table, right and wrong ones, JSON and MessagePack."""
+    """Requests of every operation, right and wrong ones, JSON and MessagePack."""
 
     def __init__(self, server: RedisServer, master: MasterProcess, seed: object) -> None:
         self.redis = server.client()
@@ -61,77 +68,95 @@ class HttpFuzzer:
         self.values = Values(f"{self.seed} http {number}")
         self.random = self.values.random
         for _ in range(inputs):
-            operation = self.random.choice(list(OPERATIONS.values()))
-            self.request(operation)
+            self.request(*self.random.choice(REQUESTS))
             self.report.inputs += 1
         self.report.rounds += 1
         self.end(number)
 
     # -- inputs -----------------------------------------------------------------------------------
 
-    def part(self, field: Field) -> Any:
-        if field.name == "timeout":
+    def part(self, argument: Argument) -> Any:
+        if argument.name == "timeout":
             return self.random.choice((0, 0, 0.01, -1, "x"))
-        if field.name == "worker-id" or field.to == "worker":
-            return self.random.choice(self.values.workers)
-        return self.values.odd() if self.random.random() < 0.05 else self.values.of_type(field.type, field.to)
+        return self.values.odd() if self.random.random() < 0.05 else self.values.of_argument(argument)
 
     def text(self, value: Any) -> str:
         return value if isinstance(value, str) else json.dumps(value, default=repr)
 
-    def body_of(self, operation: Operation) -> Any:
-        if operation.body == "NewJob":
-            return self.job()
-        if operation.body == "NewJobs":
-            return [self.job() for _ in range(self.random.randint(0, 3))]
-        if operation.script == "finish":
+    def body_of(self, operation: Operation, route: Route) -> Any:
+        if route.path.startswith("/call/"):
+            spec = {one.name: self.part(one) for one in operation.arguments if not one.optional or self.chance(0.3)}
+            behind = [packed(spec.pop(name)) for name in operation.behind if name in spec]
+            return [packed(spec), *behind] if "spec" in operation.positions else behind
+        if operation.name == "enqueue":
+            return self.job() if route.path == "/job" else [self.job() for _ in range(self.random.randint(0, 3))]
+        if operation.name == "finish":
             job_id, token = self.values.job()
             one = {"id": job_id, "token": token, "result": self.values.odd()}
-            return {"outcomes": [one]} if self.random.random() < 0.5 else one
-        if operation.script == "import":
+            return {"outcomes": [one]} if self.chance(0.5) else one
+        if operation.name == "import":
             return packed(self.values.odd())
-        if operation.name == "config.set":
+        if operation.name == "config":
             return {self.random.choice(("done_max", "error_ttl", "stats", "cancel_running")): self.values.odd()}
         if operation.name == "change":
             return {"jobs": [{"id": self.values.job()[0], "priority": 1}]}
-        body = {one.name: self.part(one) for one in operation.at("body") if one.required or self.random.random() < 0.3}
-        if operation.script == "schedule":
+        stands = [*(operation.argument(name) for name in route.arguments), *route.parameters]
+        body = {one.name: self.part(one) for one in stands if one.name in route.required or self.chance(0.3)}
+        if operation.name == "schedule":
             body = {"job": self.values.of_job(), self.random.choice(("every", "cron")): 60} | body
         return body
+
+    def chance(self, most: float) -> bool:
+        return self.random.random() < most
+
+    def in_query(self, operation: Operation, route: Route) -> list[Argument]:
+        if route.has_body or route.method not in ("GET", "DELETE"):
+            return [one for one in route.parameters if one.name in route.query]
+        found: list[Argument] = list(route.parameters)
+        for name in route.arguments:
+            outer, _, inner = name.partition(".")
+            argument = operation.argument(outer)
+            if inner or argument.type == "Where":
+                members = [inner] if inner else [*CONDITIONS]
+                found += [Argument(name=member, type=CONDITIONS[member][0], optional=True) for member in members]
+            else:
+                found.append(argument)
+        return found
 
     def job(self) -> dict[str, Any]:
         return self.values.of_job() | {"argument": self.values.odd()}
 
-    def request(self, operation: Operation) -> None:
-        path = operation.path
-        for field in operation.at("path"):
-            path = path.replace("{" + field.name + "}", quote(self.text(self.part(field)), safe="")[:3000] or "x")
-        query = [
-            (one.name, self.part(one)) for one in operation.at("query") if one.required or self.random.random() < 0.4
-        ]
+    def request(self, operation: Operation, route: Route) -> None:
+        path = route.path
+        if route.place:
+            outer = operation.argument(re.split(r"[.\[]", route.place)[0])
+            named = self.part(outer)
+            named = named[0] if isinstance(named, list) and named else named
+            path = path.replace("{" + route.place + "}", quote(self.text(named), safe="")[:3000] or "x")
+        stands = self.in_query(operation, route)
+        query = [(one.name, self.part(one)) for one in stands if not one.optional or self.chance(0.4)]
         if self.random.random() < 0.05:
             query.append((self.random.choice(("x", "cursor", "", "count")), self.values.odd()))
         if query:
             path += "?" + "&".join(f"{name}={quote(self.text(value), safe='')[:3000]}" for name, value in query)
         headers: dict[str, str] = {}
-        for one in operation.at("header"):
-            if one.required or self.random.random() < 0.3:
-                headers[one.name] = re.sub(r"[^\x20-\x7e\xa0-\xff]", "?", self.text(self.part(one)))[:2000]
+        for one in route.headers:
+            if self.chance(0.3) or one.name == "worker-id":
+                value = self.random.choice(self.values.workers) if one.name == "worker-id" else self.values.name()
+                headers[one.name] = re.sub(r"[^\x20-\x7e\xa0-\xff]", "?", self.text(value))[:2000]
         if self.random.random() < KEYED:
             headers["authorization"] = f"Bearer {self.key}"
         body = None
-        if operation.takes_body or operation.script == "import" or self.random.random() < 0.02:
-            body = self.encoded(operation, headers)
+        if route.has_body or route.path.startswith("/call/") or self.chance(0.02):
+            body = self.encoded(operation, route, headers)
         headers["accept"] = self.random.choice(("application/json", "application/msgpack", "*/*"))
         if self.random.random() < 0.03:
             headers["accept"] = self.random.choice(("text/html", "application/json;q=0", ";;", "", "*"))
-        method = (
-            operation.method if self.random.random() < 0.98 else self.random.choice(("GET", "PUT", "HEAD", "TRACE"))
-        )
-        self.ask(operation, method, path, body, headers)
+        method = route.method if self.random.random() < 0.98 else self.random.choice(("GET", "PUT", "HEAD", "TRACE"))
+        self.ask(operation, route, method, path, body, headers)
 
-    def encoded(self, operation: Operation, headers: dict[str, str]) -> bytes:
-        value = self.body_of(operation)
+    def encoded(self, operation: Operation, route: Route, headers: dict[str, str]) -> bytes:
+        value = self.body_of(operation, route)
         for _ in range(self.random.choice((0, 0, 0, 1, 1, 2))):
             value = self.values.changed(value)
         if isinstance(value, bytes):
@@ -151,14 +176,16 @@ class HttpFuzzer:
 
     # -- what must hold ---------------------------------------------------------------------------
 
-    def ask(self, operation: Operation, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> None:
+    def ask(
+        self, operation: Operation, route: Route, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> None:
         asked = f"{method} {path[:1500]} {headers} {body[:1500] if body else body!r}"
         before = self.keys() if self.random.random() < JUDGED else None
         began = time.monotonic()
         try:
             self.connection.request(method, path, body, headers)
             response = self.connection.getresponse()
-            is_stream = operation.name in STREAMS and response.status == 200
+            is_stream = route.answer in STREAMS and response.status == 200
             content = b"" if is_stream else response.read()
         except TimeoutError:
             self.connection = self.connect()
@@ -179,14 +206,14 @@ class HttpFuzzer:
         if took_s > LONGEST_S:
             raise Fault(f"took {took_s:.1f} s: {asked}")
         is_of_query = response.status == 400 and b"unknown parameter" in content  # documented for all at once
-        if method == operation.method and str(response.status) not in responses_of(operation) and not is_of_query:
+        if method == route.method and str(response.status) not in responses_of(operation, route) and not is_of_query:
             raise Fault(f"{response.status} is documented nowhere, {content[:500]!r}, to {asked}")
         if response.status >= 400:
             self.report.refused += 1
             self.refused(asked, method, response, content)
             if before is not None and before != self.keys():
                 self.judge(asked, method, path, body, headers)
-        elif method == operation.method:
+        elif method == route.method:
             self.learn(operation, content, response.getheader("content-type") or "")
 
     def refused(self, asked: str, method: str, response: Any, content: bytes) -> None:
@@ -239,11 +266,11 @@ class HttpFuzzer:
         for job_id in [found.get("job_id"), *(found.get("job_ids") or [])]:
             if isinstance(job_id, str):
                 self.values.knows_job(job_id)
-        if operation.script == "pick":
+        if operation.name == "pick":
             for job in found.get("jobs") or []:
                 if isinstance(job, dict) and "token" in job:
                     self.values.knows_job(job["id"], job["token"])
-        if operation.script == "register" and "worker_id" in found:
+        if operation.name == "register" and "worker_id" in found:
             self.values.workers = [*self.values.workers[-5:], found["worker_id"]]
 
     def end(self, number: int) -> None:
@@ -277,11 +304,12 @@ def differing(one: dict[bytes, bytes], other: dict[bytes, bytes]) -> set[bytes]:
     return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
-def responses_of(operation: Operation) -> set[str]:
+def responses_of(operation: Operation, route: Route) -> set[str]:
     of_any = {"404", "405"}
-    if operation.role:  # what the document's text says of all of them
+    if operation.roles != (ANYBODY,):  # what the document's text says of all of them
         of_any |= {"401", "403", "429"}
-    return set(document()["paths"][operation.path][operation.method.lower()]["responses"]) | of_any
+    path = "/call/{operation}" if route.path.startswith("/call/") else route.shown
+    return set(document()["paths"][path][route.method.lower()]["responses"]) | of_any
 
 
 def fuzzed_master(server: RedisServer, form: str = "auto") -> MasterProcess:

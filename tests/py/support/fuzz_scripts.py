@@ -15,7 +15,7 @@ from bad_inputs import TARGETS
 from bad_values import Raw, show
 from driving.driver import NAMESPACE, START_MS, Driver
 from fuzz_values import Values, opened, packed
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.manifest import operations
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "LOST", "FULL", "VERSION")
@@ -23,7 +23,7 @@ LUA = re.compile(r"user_(script|function)|attempt to |script: |stack traceback|T
 CONTROL = re.compile("[\0-\x1f\x7f]")
 KEYS = (NAMESPACE, NAMESPACE + ":meta")
 OTHER = "{copy}"
-BARE = {one.script for one in OPERATIONS.values() if one.bare}
+BARE = {name for name, one in operations().items() if one.positions in (("id",), ("ids...",))}
 COMMON = ("enqueue", "pick", "finish", "assign", "change", "constrain", "heartbeat", "release")
 # How often anything was written, whatever it was: a refused call writes nothing, and not the same again.
 WRITES = ("INFO", "persistence")

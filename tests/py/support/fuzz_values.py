@@ -9,8 +9,8 @@ from typing import Any
 import msgpack
 
 from bad_values import HOLD, RUNNING, UNKNOWN, Raw, encode
+from jqmaster.manifest.contract import Argument
 from jqmaster.manifest.fields import FIELDS
-from jqmaster.manifest.operation import Type
 
 STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
 NAMES = ("a", "b", "mail", "full", "limited", "x.y", "é", "a b", "[", "%s", "{jq}", "..", "0")
@@ -79,28 +79,31 @@ class Values:
                 spec.setdefault(field.needs, self.name())
         return spec
 
-    def of_type(self, type_: Type, name: str = "") -> Any:
-        """For a field of the table of operations."""
-        if type_.choices and self.random.random() < 0.9:
-            return self.random.choice(type_.choices)
-        if type_.kind in ("integer", "number", "moment"):
-            most = 1e6 if type_.most is None else type_.most
-            return self.number(type_.least or 0, most, type_.kind != "number")
-        if type_.kind == "flag":
+    def of_argument(self, argument: Argument) -> Any:
+        """A value of an argument's type, mostly."""
+        of = argument.of
+        if of.words:
+            return self.random.choice(of.words)
+        if argument.type in ("integer", "number", "seconds", "moment", "moment_ms", "ms"):
+            most = 1e6 if argument.most is None else argument.most
+            return self.number(argument.least or 0, most, argument.type in ("integer", "moment_ms", "ms"))
+        if argument.type == "flag":
             return self.random.random() < 0.5
-        if type_.kind == "states":
-            return ",".join(self.random.sample(STATES, self.random.randint(1, 3)))
-        if "id" in name:
-            return self.job()[0] if type_.kind == "text" else [self.job()[0] for _ in range(self.random.randint(1, 3))]
-        if type_.kind == "list":
-            if name == "jobs":
-                return [list(self.job()) for _ in range(self.random.randint(0, 3))]
+        if argument.type == "job":
+            return self.job()[0]
+        if argument.type == "worker":
+            return self.random.choice(self.workers)
+        if argument.type == "list<job>":
+            return [self.job()[0] for _ in range(self.random.randint(1, 3))]
+        if argument.name == "jobs":
+            return [list(self.job()) for _ in range(self.random.randint(0, 3))]
+        if of.kind == "list":
             return [self.name() for _ in range(self.random.randint(1, 3))]
-        if type_.kind == "map":
+        if argument.type in ("value", "any", "Matcher"):
+            return self.random.choice((None, {"name": self.name()}, {"a": 1}, 1, [1, {"b": "c"}], self.odd()))
+        if of.kind in ("map", "document"):
             return self.random.choice(({}, {"name": self.name()}, {"queue": self.name()}, {"limit": 1, "period": 1},
                                        {"done_max": 5}, {"path": "argument.a"}))  # fmt: skip
-        if type_.kind == "value":
-            return self.random.choice((None, {"name": self.name()}, {"a": 1}, 1, [1, {"b": "c"}], self.odd()))
         return self.name()
 
     def odd(self) -> Any:

@@ -49,7 +49,7 @@ def known_constraint(live: Live) -> str:
     """A constraint with `by`, and a job that runs under it."""
     engine = live.master.engine
     definition = {"id": "known", "by": "argument", "concurrency": 1}
-    live.run(engine.call("constrain", msgpack.packb(definition), msgpack.packb({"name": "a"})))
+    live.run(engine.raw("constrain", msgpack.packb(definition), msgpack.packb({"name": "a"})))
     live.run(engine.enqueue([({"name": "a"}, msgpack.packb("x"))]))
     live.run(engine.pick("w", "a"))
     return "known"

@@ -14,12 +14,6 @@ def _alike(code: str, path: str) -> str:
     return f"{code} {path}".strip()
 
 
-def errors(said: str) -> set[str]:
-    """Codes and paths that a text names, but for those that any operation may answer."""
-    pairs = (one.split() for one in re.sub(r"\([^)]*\)", "", said).split(","))
-    return {_alike(pair[0], "".join(pair[1:])) for pair in pairs if pair and pair[0] not in ("INVALID", "VERSION")}
-
-
 HEADS = {
     name: {_alike(error.code, error.path) for error in one.errors if error.code not in ("INVALID", "VERSION")}
     for name, one in operations().items()

@@ -103,7 +103,7 @@ class Load:
         async with connect(self.site.url) as redis:
             engine = Engine(redis, NAMESPACE)
             documents = [
-                one for at in range(0, len(self.sent), 500) for one in await engine.get(*self.sent[at : at + 500])
+                one for at in range(0, len(self.sent), 500) for one in await engine.get(list(self.sent[at : at + 500]))
             ]
             assert await engine.audit_all() == []
         assert all(server.process is not None and server.process.poll() is None for server in self.servers)

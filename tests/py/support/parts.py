@@ -48,7 +48,7 @@ async def enqueue(engine: Engine, name: str = "mail", argument: Any = None, **fi
 
 
 async def status(engine: Engine, job_id: str) -> str:
-    [document] = await engine.get(job_id)
+    [document] = await engine.get([job_id])
     assert document is not None
     return str(document["status"])
 
@@ -56,7 +56,7 @@ async def status(engine: Engine, job_id: str) -> str:
 async def until(engine: Engine, job_id: str, *states: str, timeout_s: float = LONG_S) -> dict[str, Any]:
     """The job's document once it is in one of `states`."""
     await eventually(lambda: _is_in(engine, job_id, states), timeout_s)
-    [document] = await engine.get(job_id)
+    [document] = await engine.get([job_id])
     assert document is not None
     return document
 

@@ -97,7 +97,7 @@ class Soak:
         queues = [kind for kind in self.plan.kinds if kind.startswith(way)]
         queues += ["shared-coroutine", *(f"shared-{kind.split('-')[1]}" for kind in queues)]
         place = ("--redis", self.redis.url, "--namespace", NAMESPACE) if way == "redis" else ("--url", self.master.url)
-        push = ("--push", "--port", str(port)) if way == "push" else ()
+        push = ("--push", "--push-port", str(port)) if way == "push" else ()
         started = Process(
             "jqmaster.cli", "work", "rolling_jobs:jq", *place, *push, "--queues", ",".join(sorted(set(queues))),
             "--name", name, "--concurrency", f"{CONCURRENCY}", "--stop-timeout", f"{self.plan.grace_s:g}",
@@ -191,7 +191,7 @@ class Soak:
         async with connect(self.redis.url) as redis:
             engine = Engine(redis, NAMESPACE)
             for one in self.jobs:
-                [one.document] = await engine.get(one.job)
+                [one.document] = await engine.get([one.job])
                 if one.document is not None:
                     history = await engine.history(one.job)
                     one.events, one.forgotten = history["events"], history["forgotten"]

@@ -77,7 +77,7 @@ def test_tiles_and_history(ui: Ui) -> None:
 
 def test_a_deploy_is_marked_and_compared(ui: Ui, server: Server) -> None:
     ui.go("/changes", "Changes")
-    expect(ui.page.locator(".empty")).to_contain_text("jqmaster mark")
+    expect(ui.page.locator(".empty")).to_contain_text("jqmaster call mark")
     ui.go("/", "Overview")
     ui.button("Mark a deploy").click()
     ui.dialog.get_by_label("What happened").fill("v1.4 <b>")

@@ -107,7 +107,7 @@ async def test_a_note_that_redis_refuses_is_dropped_and_costs_no_lease(
             await until(own, job, "done")
         assert f"job {jobs[0]} (odd): its progress or checkpoint is refused, and dropped" in caplog.text
         for job in jobs[1:]:
-            assert (await own.get(job))[0]["progress"] == 0.5  # type: ignore[index]
+            assert (await own.get([job]))[0]["progress"] == 0.5  # type: ignore[index]
 
 
 @pytest.mark.parametrize("wrong", [RuntimeError("nobody foresaw it"), asyncio.CancelledError(), TypeError("nor this")])

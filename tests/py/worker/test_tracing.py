@@ -183,7 +183,7 @@ async def test_jobs_that_follow_are_of_the_trace(jq: JQ, spans: InMemorySpanExpo
 
 async def test_without_a_span_jobs_have_no_headers(jq: JQ, engine: Engine) -> None:
     handle = await jq.task("mail").aenqueue()
-    [document] = await engine.get(handle.id)
+    [document] = await engine.get([handle.id])
     assert document is not None
     assert "headers" not in document
 

@@ -274,7 +274,7 @@ async def test_a_stop_lets_running_jobs_finish_and_gives_the_rest_back(way: str,
         go_on.set()
         await asyncio.wait_for(one.task, SOON_S)
         assert await status(own, quick) == "done"
-        [document] = await own.get(slow)
+        [document] = await own.get([slow])
         assert document is not None
         assert (document["status"], document["retry_count"]) == ("scheduled", 0)
         assert not (await own.workers()).documents

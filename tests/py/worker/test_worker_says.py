@@ -23,7 +23,7 @@ __all__ = ["own", "server"]
 
 
 async def shown(engine: Engine, job_id: str) -> dict[str, Any]:
-    [document] = await engine.get(job_id)
+    [document] = await engine.get([job_id])
     assert document is not None
     return document
 
@@ -207,7 +207,7 @@ async def test_a_job_runs_again_when_others_have_ended(way: str, server: Server,
         document = await until(own, await enqueue(own, "whole", {"done": 0}, keep_result=True), "done")
         assert (document["attempt"], document["retry_count"]) == (2, 0)
         assert msgpack.unpackb(document["result"]) == 4
-        assert [(await own.get(id))[0]["status"] for id in document["depends"]] == ["done"] * 3
+        assert [(await own.get([id]))[0]["status"] for id in document["depends"]] == ["done"] * 3
 
 
 @pytest.mark.parametrize("way", WAYS)

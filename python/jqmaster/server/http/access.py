@@ -7,26 +7,26 @@ that create keys of this API, and those of sessions, which browsers have instead
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-import msgpack
-
 from jqmaster.engine import packform, secret
-from jqmaster.manifest.operation import ROLES, ROLES_OF, Operation
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.contract import ANYBODY as NO_ROLE
+from jqmaster.manifest.contract import ROLES, ROLES_OF, Operation
 from jqmaster.server import session
-from jqmaster.server.http.translate import Translation
+from jqmaster.server.http.asking import ask
+from jqmaster.server.http.own import own
+from jqmaster.server.http.translate import translation
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.master import Master
-from jqmaster.server.message import ANYBODY, Identity, Reply, Request
+from jqmaster.server.message import ANYBODY, Identity, Reply, Request, refuse_unknown
+from jqmaster.server.reader import Reader
 
 Scope = Mapping[str, Any]
 _SCHEME = b"bearer "
 _ASKS = b'Bearer realm="jq"'
-_GRANT = Translation(OPERATIONS["grant"])
-_LOG_IN = Translation(OPERATIONS["session.begin"])
+_GRANT = translation("grant", "POST /keys")
 
 
 def is_closed(master: Master) -> bool:
@@ -34,19 +34,18 @@ def is_closed(master: Master) -> bool:
     return master.keyring is not None and master.keyring.is_required
 
 
-def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
-    """Who may do this. Raises 401, 403 and 429."""
+def admit(master: Master, operation: Operation, scope: Scope, given: Iterable[str] = ()) -> Identity:
+    """Who may do this; `given`: arguments that the request always has. Raises 401, 403 and 429."""
     keyring = master.keyring
-    if keyring is None or not keyring.is_required or operation.role is None:
+    if keyring is None or not keyring.is_required or operation.roles == (NO_ROLE,):
         return ANYBODY
     who = identify(master, scope)
     wait_s = keyring.wait_s(who)
     if wait_s > 0:
         message = "rate limit exceeded for this key"
         raise HttpError(429, "RATE", message, more=((b"retry-after", b"%d" % math.ceil(wait_s)),))
-    if not operation.is_for(who.roles):
-        needed = " or ".join(operation.roles)
-        raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {needed}")
+    if needed := operation.lacking(who.roles, given):
+        raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {' or '.join(needed)}")
     return who
 
 
@@ -92,12 +91,20 @@ async def while_known(
 async def grant(master: Master, request: Request) -> Reply:
     """`POST /keys`: a new key, which is told this once."""
     new = secret.new()
-    asked, _ = _GRANT.read(request)
+    [asked], _ = _GRANT.read(request)
     spec = packform.extend_map(asked, {"id": packform.pack(new.id), "digest": packform.pack(new.digest)})
-    document = await master.engine.call("grant", spec)
+    document = await ask(master, request.who, "grant", spec)
     return Reply(201, packform.extend_map(document, {"key": packform.pack(new.text)}))
 
 
+@own(
+    "session",
+    """Who this is, what they may, and of what server.
+@reply Session
+@errors UNAUTHORIZED
+@role anybody
+@http GET /session""",
+)
 async def who(master: Master, request: Request) -> Reply:
     """`GET /session`: who asks, what they may, and of what master. Puts off the end of a session."""
     keyring = master.keyring
@@ -111,10 +118,20 @@ async def who(master: Master, request: Request) -> Reply:
     return Reply(200, await _told(master, identity, asks=True, has_session=bool(headers)), headers=headers)
 
 
+@own(
+    "log_in",
+    """Log in with a key, in a browser.
+@arg key text 1..200
+@reply Session
+@errors INVALID, UNAUTHORIZED
+@role anybody
+@http POST /session""",
+)
 async def log_in(master: Master, request: Request) -> Reply:
     """`POST /session`: a session for who shows a key."""
-    spec, _ = _LOG_IN.read(request)
-    shown = msgpack.unpackb(spec, strict_map_key=False).get("key")
+    body = Reader(request.body).map("")
+    refuse_unknown(body, ("key",))
+    shown = body.get("key")
     keyring = master.keyring
     identity = keyring.find(shown) if keyring is not None and isinstance(shown, str) else None
     if keyring is None or identity is None:
@@ -124,6 +141,14 @@ async def log_in(master: Master, request: Request) -> Reply:
     return Reply(200, document, headers=[session.set_cookie(made, request.scope, master.proxies)])
 
 
+@own(
+    "log_out",
+    """Log out.
+@reply nothing
+@errors INTERNAL
+@role anybody
+@http DELETE /session""",
+)
 async def log_out(master: Master, request: Request) -> Reply:
     """`DELETE /session`: the browser forgets it."""
     return Reply(204, headers=[session.set_cookie("", request.scope, master.proxies)])

@@ -9,8 +9,10 @@ import msgpack
 from jqmaster.engine import packform
 from jqmaster.engine.copying import chunks
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Page
 from jqmaster.engine.scripts import check_namespace, install
 from jqmaster.errors import JQError
+from jqmaster.server.http.asking import let_in
 from jqmaster.server.http_error import from_engine, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
@@ -21,24 +23,26 @@ MOST_RECORDS = 500
 MOST_BYTES = 1 << 20
 
 
-async def export(master: Master, _request: Request) -> Reply:
+async def export(master: Master, request: Request) -> Reply:
     """`GET /export`: records, one MessagePack value behind the other."""
     # The first step comes before the answer begins, so that what is wrong can still be said.
+    await let_in(master, request.who, "export")
     first = await master.engine.export(count=STEP_RECORDS)
-    return Reply(200, content_type=RECORDS, stream=_records(master, *first))
+    return Reply(200, content_type=RECORDS, stream=_records(master, first))
 
 
-async def _records(master: Master, cursor: str, records: list[bytes]) -> AsyncGenerator[bytes, None]:
+async def _records(master: Master, page: Page) -> AsyncGenerator[bytes, None]:
     while True:
-        if records:
-            yield b"".join(records)
-        if not cursor:
+        if page.documents:
+            yield b"".join(page.documents)
+        if not page.cursor:
             return
-        cursor, records = await master.engine.export(cursor, STEP_RECORDS)
+        page = await master.engine.export(page.cursor, STEP_RECORDS)
 
 
 async def import_records(master: Master, request: Request) -> Reply:
     """`POST /import?namespace=`: records of an export, all of it or some, in order."""
+    await let_in(master, request.who, "import")
     namespace = request.arguments.get("namespace")
     if namespace is None:
         raise invalid("namespace", "missing; expected a namespace that is not set up, such as {copy}")
@@ -54,7 +58,7 @@ async def import_records(master: Master, request: Request) -> Reply:
         raise invalid(None, "the body is empty; expected records of GET /export")
     for batch in chunks(records, MOST_BYTES, MOST_RECORDS):
         try:
-            keys += int(await engine.call("import", *batch))
+            keys += int(await engine.raw("import", *batch))
         except JQError as error:
             field = None if error.path is None else _shifted(error.path, begun)
             raise from_engine(error, field) from error

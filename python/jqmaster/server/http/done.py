@@ -8,16 +8,16 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine import packform
-from jqmaster.manifest.parts import PICK
 from jqmaster.server import logs
+from jqmaster.server.http.asking import ask
 from jqmaster.server.http.jobs import draining, enqueued
-from jqmaster.server.http.work import attempt_of, jobs_of, picked_ids, poke, states, worker_of
+from jqmaster.server.http.work import NOTHING, attempt_of, jobs_of, picked_ids, poke, states, worker_of
 from jqmaster.server.http_error import STATUS, HttpError, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, follow_of, refuse_unknown, unknown_field
 from jqmaster.server.reader import Reader, pack_spec
 
-PICK_FIELDS = tuple(field.name for field in PICK)
+PICK_FIELDS = ("queues", "count", "order", "without", "request")
 BLOBS = frozenset(("result", "error"))
 _BLOB_OF = {"success": "result", "failure": "error"}
 
@@ -54,7 +54,7 @@ async def done(master: Master, request: Request) -> Reply:
         return await _done_many(master, request, worker, body, many)
     has_followers = "enqueue" in body
     outcome = _outcome(body, "", kinds)
-    [answer] = await master.engine.call("finish", pack_spec({"worker": worker}), *outcome)
+    [answer] = await ask(master, request.who, "finish", pack_spec({"worker": worker}), *outcome)
     poke(master, worker)
     request.told = lambda: _told(worker, [outcome], [answer])
     if has_followers and isinstance(answer, list):
@@ -116,7 +116,7 @@ async def _done_many(
     elif wanted is not None and not outcomes:
         raise draining()
     args = [part for outcome in outcomes for part in outcome]
-    reply = await master.engine.call("finish", pack_spec(spec), *args)
+    reply = await ask(master, request.who, "finish", pack_spec(spec), *args)
     poke(master, worker)
     answers, picked = reply[: len(outcomes)], reply[len(outcomes) :]
     request.told = lambda: {
@@ -125,7 +125,7 @@ async def _done_many(
     }
     pairs = {name: packform.pack(value) for name, value in _answers(answers).items()}
     if wanted is not None:
-        pairs |= jobs_of(picked or [-1])
+        pairs |= jobs_of(picked or NOTHING)
     return Reply(200, packform.raw_map(pairs))
 
 

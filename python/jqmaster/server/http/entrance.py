@@ -90,7 +90,7 @@ class Entrance:
             self._refuse_foreign(route, scope)
             if route is not None:
                 refused_at = route
-                scope[WHO] = admit(self._master, route.operation, scope)
+                scope[WHO] = admit(self._master, route.operation, scope, route.given)
                 refused_at = None
             # Where keys are asked for, what anybody may send (a key to log in with) is small.
             is_strange = is_closed(self._master) and scope.get(WHO, ANYBODY) is ANYBODY

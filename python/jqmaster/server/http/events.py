@@ -15,7 +15,9 @@ import msgpack
 from jqmaster.engine import packform
 from jqmaster.server import jsonform
 from jqmaster.server.events import Event
+from jqmaster.server.http.asking import ask
 from jqmaster.server.http.jobs import ENDED, about, refuse_draining
+from jqmaster.server.http.own import own
 from jqmaster.server.http.translate import no_such_job
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.master import Master
@@ -36,6 +38,15 @@ def _line(event_id: str, packed: bytes) -> bytes:
     return b"id: %s\ndata: %s\n\n" % (event_id.encode(), jsonform.to_json(packed))
 
 
+@own(
+    "events",
+    """Follow everything.
+@reply nothing
+@errors INVALID, CONFLICT
+@role viewer
+@http GET /events -> events
+@header Last-Event-ID  the id of the last event that was seen""",
+)
 async def all_events(master: Master, request: Request) -> Reply:
     """`GET /events`: every transition from now on, or from `Last-Event-ID` on as far as they are kept."""
     refuse_draining(master)
@@ -68,12 +79,23 @@ async def sent(
             yield _ALIVE if page is None else piece_of(page)
 
 
+@own(
+    "job_events",
+    """Follow a job.
+@arg id job
+@reply nothing
+@errors INVALID, NOTFOUND
+@role viewer, pusher
+@bound any
+@http GET /job/{id}/events -> events 200 204
+@header Last-Event-ID  the id of the last event that was seen""",
+)
 async def job_events(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/events`: tracks a job; its state now, and each transition until it has ended."""
     refuse_draining(master)
     job_id = request.params["id"]
     spec = packform.pack({"ids": [job_id]})
-    [state] = await about(job_id, master.engine.call("track", spec))
+    [state] = await about(job_id, ask(master, request.who, "track", spec))
     if state is None:
         raise no_such_job(job_id)
     last = request.header(LAST_ID)
@@ -108,8 +130,8 @@ async def _of_job(master: Master, job_id: str, spec: bytes) -> AsyncGenerator[by
 
 async def _now(master: Master, job_id: str, spec: bytes) -> bytes | None:
     """A job as an event would show it, without `from`; None when it is gone."""
-    [state] = await master.engine.call("track", spec)
-    [document] = await master.engine.call("get", job_id.encode())
+    [state] = await master.engine.raw("track", spec)
+    [document] = await master.engine.raw("get", job_id.encode())
     if state is None or document is None:
         return None
     job = Reader(document).map("", frozenset(("argument", "result", "error")))

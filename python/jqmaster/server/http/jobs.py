@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from jqmaster.engine import durable as durables
 from jqmaster.engine import packform, tracing
 from jqmaster.errors import JQError
-from jqmaster.manifest.operations import OPERATIONS
 from jqmaster.server import logs
-from jqmaster.server.http.translate import Translation, no_such_job
+from jqmaster.server.http.asking import ask, let_in
+from jqmaster.server.http.translate import no_such_job, translation
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import ARGUMENT, Reply, Request, read_job, refuse_unknown
@@ -20,8 +20,9 @@ from jqmaster.server.reader import Reader, pack_spec
 IDEMPOTENCY_KEY = "Idempotency-Key"
 T = TypeVar("T")
 ENDED = frozenset(("done", "error", "cancelled", "skipped"))
-_CANCEL = Translation(OPERATIONS["cancel.one"])
-_POLL = Translation(OPERATIONS["watch"])
+_CANCEL = translation("cancel", "DELETE /job/{ids[0]}")
+_POLL = translation("watch", "GET /job/{ids[0]}/polling")
+_CHANGE = translation("change", "PATCH /job/{jobs[0].id}")
 
 # Always there in a job's document, nil when there is nothing to say: clients need not ask for presence.
 _ALWAYS = ("worker_id", "result", "error", "message")
@@ -39,10 +40,12 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     packed = pack_spec(spec)
     # Numbers in `depends` are places in a call, so such a job does not share one with strangers.
     if token is None and durable is None and "depends" not in spec:
+        await let_in(master, request.who, "enqueue", packed, argument)
         job_id, created = await master.enqueuing.enqueue(packed, argument)
     else:
         options = [] if token is None else [packform.pack({"request": token})]
-        job_id, created = await master.engine.enqueue_packed([*options, packed, argument], durable)
+        asked = (*options, packed, argument)
+        job_id, created = await ask(master, request.who, "enqueue", *asked, durable=durable)
     request.told = lambda: {**logs.ids([job_id]), "created": created}
     return Reply(201 if created else 200, packform.pack({"job_id": job_id.decode("ascii")}))
 
@@ -91,7 +94,7 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
     for spec, argument in jobs:
         tracing.carry(context, spec)
         args += (pack_spec(spec), argument)
-    reply = await master.engine.enqueue_packed(args, durable)
+    reply = await ask(master, request.who, "enqueue", *args, durable=durable)
     request.told = lambda: logs.ids(reply[::2])
     return Reply(201 if any(reply[1::2]) else 200, packform.pack(enqueued(reply)))
 
@@ -112,8 +115,9 @@ async def about(job_id: str, asked: Awaitable[T]) -> T:
         raise
 
 
-async def _document(master: Master, job_id: str) -> bytes:
-    [document] = await about(job_id, master.engine.call("get", job_id.encode()))
+async def _document(master: Master, request: Request) -> bytes:
+    job_id = request.params["id"]
+    [document] = await about(job_id, ask(master, request.who, "get", job_id.encode()))
     if document is None:
         raise no_such_job(job_id)
     known = packform.members(document)
@@ -122,13 +126,13 @@ async def _document(master: Master, job_id: str) -> bytes:
 
 async def get_job(master: Master, request: Request) -> Reply:
     """`GET /job/{id}`: all there is to know about a job."""
-    return Reply(200, await _document(master, request.params["id"]))
+    return Reply(200, await _document(master, request))
 
 
 async def get_result(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/result`: the bare result; 409 when there is none (yet), 410 when it is gone."""
     job_id = request.params["id"]
-    state, *result = await about(job_id, master.engine.call("result", job_id.encode()))
+    state, *result = await about(job_id, ask(master, request.who, "result", job_id.encode()))
     if not result:
         why = "keeps no result" if state == b"done" else "has no result"
         raise HttpError(409, "CONFLICT", f"the job is {state.decode()} and {why}")
@@ -139,10 +143,11 @@ async def poll_job(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/polling`: the document once the job has ended, 408 when the time is up before."""
     job_id = request.params["id"]
     timeout_s = _POLL.wait_s(request.arguments)
+    await let_in(master, request.who, "watch", job_id.encode())
     waiting = asyncio.ensure_future(_ended(master, job_id, timeout_s))
     state = await until_draining(master, waiting)
     if state in ENDED:
-        return Reply(200, await _document(master, job_id))
+        return Reply(200, await _document(master, request))
     refuse_draining(master)
     raise HttpError(408, "TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
 
@@ -184,9 +189,9 @@ def refuse_draining(master: Master) -> None:
 async def cancel_job(master: Master, request: Request) -> Reply:
     """`DELETE /job/{id}`: cancel it; with `?force` also a running one that the settings protect."""
     job_id = request.params["id"]
-    spec, _ = _CANCEL.read(request)
+    [spec], _ = _CANCEL.read(request)
     request.rename = lambda path: "dependents" if path.startswith("ids") else path
-    [state] = await about(job_id, master.engine.call("cancel", spec))
+    [state] = await about(job_id, ask(master, request.who, "cancel", spec))
     state = state.decode("ascii")
     if state == "NOTFOUND":
         raise no_such_job(job_id)
@@ -195,9 +200,23 @@ async def cancel_job(master: Master, request: Request) -> Reply:
     # Cancelling again what was cancelled is a repeated request, not a conflict.
     if state in ENDED and state not in ("cancelled", "skipped"):
         raise HttpError(409, "CONFLICT", f"the job has already ended: {state}")
-    if state == "running":
-        master.dispatch.poke()
     return Reply(204)
+
+
+async def change_one(master: Master, request: Request) -> Reply:
+    """`PATCH /job/{id}`: what is to be different."""
+    job_id = request.params["id"]
+    change = Reader(request.body).map("", ARGUMENT)
+    argument = change.pop("argument", b"")
+    if "id" in change:
+        raise invalid("id", "unknown field")
+    request.rename = lambda path: path.removeprefix("jobs[0]").removeprefix(".") or "id"
+    try:
+        reply = await ask(master, request.who, "change", pack_spec({"id": job_id, **change}), argument)
+    except JQError as error:
+        _CHANGE.refuse_id(error, request)
+        raise
+    return _CHANGE.of_one(reply, request)
 
 
 async def change_many(master: Master, request: Request) -> Reply:
@@ -215,5 +234,5 @@ async def change_many(master: Master, request: Request) -> Reply:
     refuse_unknown(body, ("jobs",))
     if not args:
         raise invalid("jobs", "expected 1 to 1000 changes, got none")
-    reply = await master.engine.call("change", *args)
+    reply = await ask(master, request.who, "change", *args)
     return Reply(200, packform.pack({"jobs": [state.decode("ascii") for state in reply]}))

@@ -9,6 +9,7 @@ import redis.exceptions
 from jqmaster.errors import JQError
 from jqmaster.server import exposition
 from jqmaster.server.figures import Look
+from jqmaster.server.http.own import own
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, accepted
@@ -19,6 +20,14 @@ _TEXT = ("text/plain", "text/*", "*/*")
 _OPENMETRICS = "application/openmetrics-text"
 
 
+@own(
+    "metrics",
+    """Figures for Prometheus.
+@reply text
+@errors NOTACCEPTABLE, UNSUPPORTED
+@role viewer
+@http GET /metrics -> metrics""",
+)
 async def metrics(master: Master, request: Request) -> Reply:
     """All figures, in Prometheus' text format or in OpenMetrics. What the master itself has counted is told
     also when Redis is out of reach."""

@@ -5,27 +5,28 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from jqmaster.engine import packform
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.errors import JQError
-from jqmaster.manifest.operation import Operation, name_of
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest import contract
+from jqmaster.manifest.contract import Operation
+from jqmaster.manifest.manifest import operations
 from jqmaster.server import jsonform, logs
 from jqmaster.server.http import access as keys
 from jqmaster.server.http import copying, done, events, jobs, metrics, overview, queues, work
+from jqmaster.server.http.call import Call
+from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation
-from jqmaster.server.http.within import within_queues
 from jqmaster.server.http_error import HttpError, busy, from_engine, internal, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import JSON, Reply, Request, body_type, reply_type, sent_type
 
 Headers = list[tuple[bytes, bytes]]
-Handler = Callable[[Master, Request], Awaitable[Reply]]
 # What the server and its applications give each other (ASGI 3.0).
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -34,75 +35,101 @@ Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 # In the scope of a request: what `find` gives, who sends it, and whether it is counted as a stream (entrance.py).
 ROUTE, WHO, STREAM = "jq.route", "jq.who", "jq.stream"
-_STREAMS = (events.EVENT_STREAM, copying.RECORDS)
 # The first read begins a result's time; of a job that is followed or waited for more is published.
-_WRITING = ("result", "track", "watch")
+_WRITING = ("result", "job_events", "watch")
 # For servers in between, which should pass each piece on at once.
 _UNBUFFERED = (b"cache-control", b"no-store")
 logger = logging.getLogger("jqmaster.http")
 
 
 BY_HAND: dict[str, Handler] = {
-    "enqueue": jobs.enqueue_one,
-    "enqueue.many": jobs.enqueue_many,
-    "get": jobs.get_job,
-    "result": jobs.get_result,
-    "watch": jobs.poll_job,
-    "cancel.one": jobs.cancel_job,
-    "change": jobs.change_many,
-    "track.events": events.job_events,
-    "register": work.register,
-    "unregister": work.unregister,
-    "heartbeat": work.heartbeat,
-    "finish": done.done,
-    "pick": work.pick,
-    "release": work.release,
-    "discard.queue": queues.purge_queue,
-    "config": queues.get_config,
-    "config.set": queues.set_config,
-    "grant": keys.grant,
-    "session": keys.who,
-    "session.begin": keys.log_in,
-    "session.end": keys.log_out,
-    "export": copying.export,
-    "import": copying.import_records,
-    "events": events.all_events,
-    "search": overview.search,
-    "ranking": overview.ranking,
-    "overview": overview.get_overview,
-    "overview.events": overview.overview_events,
-    "trends": overview.get_trends,
-    "changes": overview.get_changes,
-    "alive": queues.alive,
-    "health": queues.health,
-    "metrics": metrics.metrics,
-    "openapi": queues.openapi("master.yaml"),
-    "openapi.worker": queues.openapi("worker.yaml"),
+    "POST /job": jobs.enqueue_one,
+    "POST /jobs": jobs.enqueue_many,
+    "GET /job/{ids[0]}": jobs.get_job,
+    "GET /job/{id}/result": jobs.get_result,
+    "GET /job/{ids[0]}/polling": jobs.poll_job,
+    "DELETE /job/{ids[0]}": jobs.cancel_job,
+    "PATCH /job/{jobs[0].id}": jobs.change_one,
+    "POST /jobs/change": jobs.change_many,
+    "POST /worker": work.register,
+    "DELETE /worker": work.unregister,
+    "POST /worker/heartbeat": work.heartbeat,
+    "POST /done": done.done,
+    "POST /pick": work.pick,
+    "POST /release": work.release,
+    "DELETE /queue/{where.queue}/jobs": queues.purge_queue,
+    "GET /config": queues.get_config,
+    "PATCH /config": queues.set_config,
+    "POST /keys": keys.grant,
+    "GET /export": copying.export,
+    "POST /import": copying.import_records,
 }
+"""Handlers of requests that are more than one call of a script, or another one."""
+OWN = (
+    keys.who, keys.log_in, keys.log_out, events.all_events, events.job_events, overview.search, overview.ranking,
+    overview.get_overview, overview.overview_events, overview.get_trends, overview.get_changes, queues.alive,
+    queues.health, metrics.metrics, queues.openapi, queues.worker_openapi,
+)  # fmt: skip
+# Worth the short way around Quart (entrance.py), beside all calls.
+_HOT = frozenset((
+    "POST /job", "POST /jobs", "GET /job/{ids[0]}", "GET /job/{id}/result", "POST /worker/heartbeat", "POST /done",
+    "POST /pick", "GET /alive", "GET /health",
+))  # fmt: skip
 
 
 class Route:
-    """Who answers an operation."""
+    """Who answers a request."""
 
-    def __init__(self, operation: Operation) -> None:
+    def __init__(self, operation: Operation, route: contract.Route, handler: Handler | None = None) -> None:
         self.operation = operation
-        self.method, self.path = operation.method, operation.path
-        self.handler: Handler = BY_HAND[operation.name] if operation.by_hand else Translation(operation)
-        self.hot = operation.hot  # worth the short way around Quart (entrance.py)
+        self.method, self.path = route.method, route.shown
+        name = f"{route.method} {route.path}"
+        self.given = (*route.fixed, *(one.partition("[")[0] for one in route.whole))
+        translation = Translation(operation, route)
+        self.handler: Handler = handler or BY_HAND.get(name) or translation
+        is_call = isinstance(handler, Call)
+        self.hot = is_call or name in _HOT
         # Whether its content type is checked and JSON is turned into MessagePack; else a body is ignored.
-        self.takes_body = operation.takes_body
-        self.negotiates = not operation.reply.media  # the client chooses the answer's type
-        self.goes_on = operation.reply.media in _STREAMS
+        self.takes_body = is_call or (route.has_body and operation.name != "import")
+        # Whether the client chooses the answer's type.
+        self.negotiates = route.answer not in ("events", "records", "yaml", "metrics")
+        self.goes_on = route.answer in ("events", "records")
         # Whether a browser may send it for a page of another site.
-        self.reads = operation.method == "GET" and operation.script not in _WRITING
-        self.parameters = tuple(field.name for field in operation.at("query"))
+        self.reads = route.method == "GET" and operation.name not in _WRITING
+        self.is_free = operation.is_free or operation.roles == (contract.ANYBODY,) or operation.name in operations()
+        self.parameters = ("timeout",) if is_call else translation.query
 
 
-ROUTES = tuple(map(Route, OPERATIONS.values()))
+def _routes() -> Iterator[Route]:
+    for operation in operations().values():
+        for route in operation.routes:
+            yield Route(operation, route)
+        if operation.roles != (contract.SERVER,):
+            called = contract.Route(method="POST", path=f"/call/{operation.name}")
+            yield Route(operation, called, Call(operation))
+    for operation, handler in OWN:
+        for route in operation.routes:
+            yield Route(operation, route, handler)
+
+
+ROUTES = tuple(_routes())
 _FIXED = {(route.method, route.path): route for route in ROUTES if "{" not in route.path}
 # Others have one parameter, between two slashes or at the end: what is before it, its name, what is behind it.
 _PARTS = [(route, re.split("[{}]", route.path)) for route in ROUTES if "{" in route.path]
 _AROUND = {(route.method, before, after): (route, name) for route, (before, name, after) in _PARTS}
+# A name is one segment of a path, whatever is in it. Browsers and many clients take `.` and `..`, percent-encoded or
+# not, for steps within the path. So these have a `~` in front there, and what would be mistaken for them one more.
+_DOTS = re.compile(r"~*\.\.?")
+
+
+def segment(name: str) -> str:
+    """A name as it stands in a path: `a/b` is `a%2Fb`, `..` is `~..`, `~.` is `~~.`."""
+    return quote(f"~{name}" if _DOTS.fullmatch(name) else name, safe="")
+
+
+def name_of(text: str) -> str:
+    """The name that a segment, percent-decoded already, stands for."""
+    return text[1:] if text.startswith("~") and _DOTS.fullmatch(text) else text
 
 
 def find(method: str, path: str) -> tuple[Route | None, dict[str, str]]:
@@ -201,8 +228,8 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
         if route.goes_on:
             _begin_stream(master, scope)
         try:
-            if request.who.queues is not None:
-                await within_queues(master.engine, route.operation, request)
+            if request.who.queues is not None and not route.is_free:
+                raise HttpError(403, "FORBIDDEN", "this key is bound to queues: this concerns all of them")
             reply = await route.handler(master, request)
         except JQError as error:
             raise from_engine(error, request.rename(error.path) if error.path else None) from error

@@ -1,111 +1,140 @@
-"""Requests into specs of scripts, and their replies into answers, as the table of operations says."""
+"""Requests into arguments of scripts, and their replies into answers, as the head of the script says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgpack
 
 from jqmaster.engine import packform, zones
+from jqmaster.engine.calling import contract_of
+from jqmaster.engine.packform import NIL
 from jqmaster.errors import JQError
-from jqmaster.manifest.operation import Field, Operation
+from jqmaster.manifest.contract import Argument, Operation, Route
+from jqmaster.manifest.types import CONDITIONS, Type
+from jqmaster.server.http.asking import ask
 from jqmaster.server.http_error import HttpError, from_engine, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, flag, refuse_unknown, seconds
 from jqmaster.server.reader import Reader, pack_spec, printable
 
-_OF_A_JOB = "/job/{id}"
 _ID = re.compile(r"id|ids\[0\]|jobs\[0\]\.id")
-_TRUTH = frozenset(("more",))
+_UNREAD = ("value", "any")
 _CONFLICTS = {
     "change": "the job runs or has ended; of such only the tags can be changed",
     "kick": "the job does not run",
     "retry": "the job is neither error, cancelled, skipped nor retrying, or its unique key is another's by now",
     "discard": "the job is running",
 }
-# Of a worker that was quiet long polls got nothing, and nobody knows that they wait.
-_LOOK_AGAIN = "worker.resume"
-# After these, workers that are pushed to may have room.
-_MAKE_ROOM = frozenset((
-    "kick", "kick.one", "kick.queue", "retry", "discard", "cancel", "worker.quiet", "worker.stop", _LOOK_AGAIN,
-))  # fmt: skip
 
 
 class Translation:
-    """One operation, both ways. It is the operation's handler where none is written by hand."""
+    """One request of an operation, both ways. It is the request's handler where none is written by hand."""
 
-    def __init__(self, operation: Operation) -> None:
+    def __init__(self, operation: Operation, route: Route) -> None:
         self.operation = operation
-        self._query = operation.at("query")
-        self._body = {field.name: field for field in operation.at("body")}
-        self._unread = frozenset(name for name, field in self._body.items() if field.type.kind in ("value", "raw"))
-        self._has_zone = any(field.type.kind == "zone" for field in self._body.values())
-        self._is_of_a_job = operation.path.startswith(_OF_A_JOB)
-        self._names = list(_names(operation.fields))
-        [self._of] = [field.name for field in operation.at("path")] or [""]
-        self._timeout = next((field for field in operation.fields if field.name == "timeout"), None)
+        self.route = route
+        known = {argument.name: argument for argument in operation.arguments}
+        self._behind = operation.behind
+        self._takes_actor = any(argument.type == "actor" for argument in operation.arguments)
+        self._query = {} if route.has_body or route.method not in ("GET", "DELETE") else dict(_query(route, known))
+        self._query |= {one.name: (one, "") for one in route.parameters if one.name in route.query}
+        own = [one for one in route.parameters if one.name not in route.query]
+        stands = [known[name] for name in route.arguments if name in known] if route.has_body else []
+        self._body = {one.name: one for one in (*stands, *own)}
+        self._unread = frozenset(
+            name for name, one in self._body.items() if one.type in _UNREAD or name in self._behind
+        )
+        self._is_of_a_job = route.path.startswith("/job/{")
+        self._names = list(self._renamed())
+        self._timeout = next((one for one in route.parameters if one.name == "timeout"), None)
 
     async def __call__(self, master: Master, request: Request) -> Reply:
         """Answer a request."""
-        operation = self.operation
-        spec, values = self.read(request)
-        args = [request.params[self._of].encode()] if operation.bare else [spec, *values]
+        arguments, given = self.read(request)
         try:
-            reply = await master.engine.call(operation.script, *args)
+            reply = await ask(master, request.who, self.operation.name, *arguments)
         except JQError as error:
-            self._refuse_id(error, request)
+            self.refuse_id(error, request)
             raise
-        if operation.name == _LOOK_AGAIN:
-            master.waiting.look_again(request.params["id"])
-        if operation.name in _MAKE_ROOM:
-            master.dispatch.poke()
-        if operation.name == "bulk" and master.bulks is not None:
-            master.bulks.poke()
-        return self._answer(reply, request)
+        return self._answer(reply, self.operation.reply(given), request)
 
-    def read(self, request: Request) -> tuple[bytes, list[bytes]]:
-        """The script's spec, and the values behind it. Raises 400 for what the operation does not know."""
+    @property
+    def query(self) -> tuple[str, ...]:
+        """The names of the query's parameters."""
+        return tuple(self._query)
+
+    def read(self, request: Request) -> tuple[list[bytes], dict[str, Any]]:
+        """The script's arguments, and those of its spec by name. Raises 400 for what the operation does not know."""
         request.rename = self._rename
-        spec: dict[str, Any] = dict(self.operation.fixed)
-        if self.operation.says_actor:
+        spec: dict[str, Any] = dict(self.route.fixed)
+        if self._takes_actor:
             spec["actor"] = request.who.name
-        for field in self.operation.at("path"):
-            _put(spec, field.to, request.params[field.name])
-        for field in self._query:
-            value = _value(field, request.arguments.get(field.name))
-            if value is not None:
-                _put(spec, field.to, value)
+        if self.route.place:
+            _put(spec, self.route.place, request.params[self.route.parameter])
+        for name, (argument, to) in self._query.items():
+            value = value_of(argument, request.arguments.get(name, self.route.defaults.get(to)))
+            if value is not None and to:
+                _put(spec, to, value)
         body = self._read_body(request)
-        values: list[bytes] = []
+        values: dict[str, bytes] = {}
         raw: dict[str, bytes] = {}
-        for field in self._body.values():
-            if field.type.kind == "value":
-                if field.required and field.name not in body:
-                    raise invalid(field.name, f"missing; expected {field.meaning}")
-                values.append(body.get(field.name, field.default))
-            elif field.name in body and field.type.kind == "raw":
-                raw[field.to] = body[field.name]
-            elif field.name in body:
-                _put(spec, field.to, body[field.name])
-        if self._has_zone:
+        for name, argument in self._body.items():
+            if name in self._behind:
+                if name in self.route.required and name not in body:
+                    raise invalid(name, f"missing; expected {_expected(argument)}")
+                values[name] = body.get(name, NIL if argument.default == "nil" else b"")
+            elif name in body and name in self._unread:
+                raw[name] = body[name]
+            elif name in body:
+                spec[name] = body[name]
+        if "timezone" in self._body:
             spec = zones.with_rule(spec)
-        return packform.extend_map(pack_spec(spec), raw), values
+        return list(self._arguments(spec, raw, values)), spec
+
+    def _arguments(self, spec: dict[str, Any], raw: dict[str, bytes], values: dict[str, bytes]) -> Iterator[bytes]:
+        for position in self.operation.positions:
+            if position == "spec":
+                yield packform.extend_map(pack_spec(spec), raw)
+            elif position.endswith("..."):
+                yield from (str(one).encode(errors="surrogateescape") for one in spec[position[:-3]])
+            elif position in values:
+                yield values[position]
+            elif position in spec:
+                yield str(spec[position]).encode(errors="surrogateescape")
+            else:
+                yield b""
 
     def wait_s(self, given: Mapping[str, Any]) -> float:
-        """For how long this may take, as its field `timeout` says. Raises 400."""
+        """For how long this may take, as its parameter `timeout` says. Raises 400."""
         assert self._timeout is not None
-        value = given.get("timeout", self._timeout.default)
-        return seconds(value, "timeout", self._timeout.type.most or 0)
+        return seconds(given.get("timeout", self._timeout.default), "timeout", self._timeout.most or 0)
 
     def _read_body(self, request: Request) -> dict[str, Any]:
-        if not self._body or (not request.body and self.operation.may_be_empty):
+        if not self._body or (not request.body and not self.route.required):
             return {}
         body = Reader(request.body).map("", self._unread)
         refuse_unknown(body, self._body)
         return body
+
+    def _renamed(self) -> Iterator[tuple[str, str, bool]]:
+        """What a script's error may name, and what the request calls it; whether what is behind it is left out."""
+        if place := self.route.place:
+            yield place, self.route.parameter, True
+            if place.endswith("[0]"):
+                yield place.removesuffix("[0]"), self.route.parameter, True
+        for name, (argument, to) in self._query.items():
+            if to:
+                # In a query a list is one text.
+                yield to, name, argument.type != "Matcher"
+        for name, argument in self._body.items():
+            yield name, name, False
+            if argument.type == "any":
+                # Nothing else can spoil the spec as such: it is binary data there, which no spec may hold.
+                yield "spec", name, True
 
     def _rename(self, path: str) -> str:
         # Asked about one job, a script that takes many still counts them.
@@ -116,134 +145,136 @@ class Translation:
                 return name if is_whole else name + path[len(to) :]
         return path
 
-    def _refuse_id(self, error: JQError, request: Request) -> None:
+    def refuse_id(self, error: JQError, request: Request) -> None:
         """An id that cannot be one is an unknown job, not a bad request."""
-        if self._is_of_a_job and (self.operation.bare or (error.path and _ID.fullmatch(error.path))):
+        is_bare = self.operation.positions[0] in ("id", "ids...")
+        if self._is_of_a_job and (is_bare or (error.path and _ID.fullmatch(error.path))):
             if error.code in ("INVALID", "NOTFOUND"):
                 raise no_such_job(request.params["id"]) from None
             raise from_engine(error, None) from None
 
-    def _answer(self, reply: Any, request: Request) -> Reply:
-        shape, names = self.operation.reply.shape, self.operation.reply.names
-        match shape:
-            case "nothing":
-                return Reply(204)
-            case "document":
-                return Reply(200, reply)
-            case "first":
-                return self._first(reply, request)
-            case "page":
-                cursor, *documents = reply
-                looked = (
-                    {"looked": packform.pack(documents.pop(0))} if documents and isinstance(documents[0], int) else {}
-                )
-                pairs = {names[0]: self._listed(documents), "cursor": packform.pack(cursor.decode()), **looked}
-                return Reply(200, packform.raw_map(pairs))
-            case "list":
-                return Reply(200, packform.raw_map({names[0]: self._listed(reply)}))
-            case "state":
-                return self._state(reply[0] if isinstance(reply, list) else reply, request)
-            case "states" if reply and isinstance(reply[-1], int):
-                return Reply(200, packform.pack({"cursor": reply[0].decode(), "changed": reply[1]}))
-            case "states":
-                return Reply(200, packform.pack({names[0]: [state.decode("ascii") for state in reply]}))
-            case "values":
-                parts = reply if isinstance(reply, list) else [reply]
-                told = {
-                    name: bool(value) if name in _TRUTH else value for name, value in zip(names, parts, strict=True)
-                }
-                return Reply(200, packform.pack(told))
-        raise AssertionError(shape)
+    def _answer(self, reply: Any, told: Any, request: Request) -> Reply:
+        of: Type = told.of
+        status = self.route.statuses[0] if self.route.statuses else 200
+        if of.name == "nothing":
+            return Reply(204)
+        if of.kind == "document":
+            return Reply(status, reply)
+        if of.name in ("state", "states") and (of.name == "state" or self.route.is_of_one):
+            return self._state(reply[0] if isinstance(reply, list) else reply, request)
+        if of.name == "states":
+            return Reply(status, packform.pack({told.name: [_text(state) for state in reply]}))
+        if of.kind == "members":
+            return Reply(status, packform.pack(_members(of, reply)))
+        cursor, *documents = reply if of.kind == "page" else (None, *reply)
+        if self.route.is_of_one:
+            return self._first(documents, request)
+        looked = {"looked": packform.pack(documents.pop(0))} if documents and isinstance(documents[0], int) else {}
+        if of.of is not None and of.of.kind == "members":
+            documents = [packform.pack(_members(of.of, row)) for row in documents]
+        pairs = {told.name: packform.raw_array(documents)}
+        if cursor is not None:
+            pairs["cursor"] = packform.pack(cursor.decode())
+        return Reply(status, packform.raw_map({**pairs, **looked}))
 
-    def _listed(self, documents: Iterable[Any]) -> bytes:
-        columns = self.operation.reply.columns
-        if columns:
-            documents = [
-                packform.pack({name: _text(value) for name, value in zip(columns, row, strict=True)})
-                for row in documents
-            ]
-        return packform.raw_array(list(documents))
-
-    def _first(self, reply: list[Any], request: Request) -> Reply:
-        _cursor, *documents = reply
+    def _first(self, documents: list[bytes], request: Request) -> Reply:
         if not documents:
-            what, name = self.operation.path.split("/")[1], request.params[self._of]
-            message = f"{self._of}: no such {what}: {printable(name, 255)}"
-            raise HttpError(404, "NOTFOUND", message, self._of)
+            of = self.route.parameter
+            what, name = self.route.path.split("/")[1], request.params[of]
+            raise HttpError(404, "NOTFOUND", f"{of}: no such {what}: {printable(name, 255)}", of)
         return Reply(200, documents[0])
+
+    def of_one(self, reply: list[bytes], request: Request) -> Reply:
+        """The answer about one job, of a reply about many."""
+        return self._state(reply[0], request)
 
     def _state(self, state: bytes | None, request: Request) -> Reply:
         if state is None or state == b"NOTFOUND":
             raise no_such_job(request.params["id"])
         if state == b"CONFLICT":
-            raise HttpError(409, "CONFLICT", _CONFLICTS[self.operation.script])
+            raise HttpError(409, "CONFLICT", _CONFLICTS[self.operation.name])
         return Reply(200, packform.pack({"status": state.decode("ascii")}))
 
 
-def _names(fields: Iterable[Field]) -> Iterable[tuple[str, str, bool]]:
-    """What a script's error may name, and what the request calls it; whether what is behind it is left out."""
-    for field in fields:
-        if not field.to:
-            continue
-        # In a query a list is one text; in a path there is one name of what the script has a list of.
-        yield field.to, field.name, field.place != "body" and field.type.kind != "matcher"
-        if field.to.endswith("[0]"):
-            yield field.to.removesuffix("[0]"), field.name, True
-        if field.type.kind == "raw":
-            # Nothing else can spoil the spec as such: it is binary data there, which no spec may hold.
-            yield "spec", field.name, True
+def translation(operation: str, request: str) -> Translation:
+    """Of an operation's request, such as `GET /job/{ids[0]}/polling`, for what has a handler of its own."""
+    contract = contract_of(operation)
+    [route] = [one for one in contract.routes if f"{one.method} {one.path}" == request]
+    return Translation(contract, route)
+
+
+def _query(route: Route, known: Mapping[str, Argument]) -> Iterator[tuple[str, tuple[Argument, str]]]:
+    """Each parameter of a query, and where it stands in the spec. Conditions stand each by itself."""
+    for name in route.arguments:
+        outer, _, inner = name.partition(".")
+        if inner or known[outer].type == "Where":
+            for member in [inner] if inner else CONDITIONS:
+                yield member, (Argument(name=member, type=CONDITIONS[member][0]), f"{outer}.{member}")
+        else:
+            yield name, (known[name], name)
+
+
+def _members(of: Type, reply: Any) -> dict[str, Any]:
+    parts = reply if len(of.members) > 1 else [reply]
+    return {
+        name: bool(value) if member.name == "flag" else _text(value)
+        for (name, member), value in zip(of.members, parts, strict=True)
+    }
+
+
+def _expected(argument: Argument) -> str:
+    return "a map of conditions" if argument.type == "Matcher" else "a value"
 
 
 def _put(spec: dict[str, Any], to: str, value: Any) -> None:
-    """Put a field's value where it belongs."""
+    """Put a value where it belongs."""
     outer, _, name = to.rpartition(".")
+    if outer.endswith("[0]"):
+        raise AssertionError(to)  # of what has a handler
     if outer:
         spec = spec.setdefault(outer, {})
     if name.endswith("[0]"):
         spec[name.removesuffix("[0]")] = [value]
-    elif name:
+    else:
         spec[name] = value
 
 
-def _value(field: Field, text: str | None) -> Any:
+def value_of(argument: Argument, text: str | None) -> Any:
     """What a parameter of the query says; None where the script knows best. Raises 400."""
     if text is None:
-        # Defaults that are no text are the script's own.
-        text = field.default if isinstance(field.default, str) else None
-    if text is None:
         return None
-    match field.type.kind:
+    of = argument.of
+    if of.words and text not in of.words:
+        raise _unexpected(argument, f"one of {', '.join(of.words)}", text)
+    match argument.type:
         case "cursor":
             return text or None
         case "flag":
-            return flag(text, field.name)
-        case "states":
-            return text.split(",") if "," in text else text
-        case "moment":
+            return flag(text, argument.name)
+        case "moment_ms" | "ms":
             if not re.fullmatch(r"[0-9]{1,15}", text):
-                raise _unexpected(field, f"milliseconds{' since 1970' if field.type.schema else ''}", text)
+                since = " since 1970" if argument.type == "moment_ms" else ""
+                raise _unexpected(argument, f"milliseconds{since}", text)
             return int(text)
-        case "matcher":
-            return _matcher(field, text)
+        case "Matcher":
+            return _matcher(argument, text)
         case "integer":
             if not re.fullmatch(r"[0-9]{1,6}", text):
-                raise _unexpected(field, f"an integer from {field.type.least} to {field.type.most}", text)
+                raise _unexpected(argument, f"an integer from {argument.least} to {argument.most}", text)
             return int(text)
-    if field.type.choices and text not in field.type.choices:
-        raise _unexpected(field, f"one of {', '.join(field.type.choices)}", text)
-    return text
+    return text.split(",") if argument.name == "status" and "," in text else text
 
 
-def _matcher(field: Field, text: str) -> Any:
+def _matcher(argument: Argument, text: str) -> Any:
     try:
         packed = to_msgpack(text.encode(errors="surrogateescape"))
     except HttpError:
-        raise _unexpected(field, "a map of conditions as JSON", text) from None
+        raise _unexpected(argument, "a map of conditions as JSON", text) from None
     return msgpack.unpackb(packed, strict_map_key=False, unicode_errors="surrogateescape")
 
 
-def _unexpected(field: Field, expected: str, text: str) -> HttpError:
-    return invalid(field.name, f"expected {expected}, got {printable(text, 40)!r}")
+def _unexpected(argument: Argument, expected: str, text: str) -> HttpError:
+    return invalid(argument.name, f"expected {expected}, got {printable(text, 40)!r}")
 
 
 def _text(value: Any) -> Any:

@@ -1,12 +1,13 @@
-"""What a key that is bound to queues may ask for: what names its queues, or jobs of them. All else is refused,
-so that an operation that is new is, too.
+"""What a key that is bound to queues may ask for: what names its queues, or jobs of them. All else is refused, so that
+an operation that is new is, too.
 
-Looked at are the queues and jobs that a request names. Leases prove themselves by their tokens.
+Looked at are the queues and jobs that a call names, by the types of its arguments. Leases prove themselves by their
+tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgpack
@@ -14,78 +15,124 @@ import msgpack
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError
-from jqmaster.manifest.operation import Operation
-from jqmaster.server.http_error import HttpError, invalid
-from jqmaster.server.message import Identity, Request
-from jqmaster.server.reader import check, printable
-
-Body = dict[str, Any]
-# What concerns no queue, and leases.
-_FREE = frozenset(("config", "heartbeat", "release", "unregister"))
+from jqmaster.manifest.contract import Operation
+from jqmaster.server.http_error import HttpError
+from jqmaster.server.message import Identity
+from jqmaster.server.reader import printable, unique_map
 
 
-async def within_queues(engine: Engine, operation: Operation, request: Request) -> None:
-    """Raise 403 unless all that a request names is within the queues of who sends it."""
-    who = request.who
-    if operation.role is None or operation.name in _FREE:
-        return
-    if operation.path.startswith("/queue/"):
-        _check(who, [request.params["name"]])
-    elif operation.name in ("jobs", "stats"):
-        _check(who, [request.arguments.get("queue")])
-    elif operation.name in _QUEUES:
-        _check(who, _QUEUES[operation.name](_body(request)))
-    elif operation.path.startswith("/job/"):
-        if request.arguments.get("dependents") == "cancel":
-            raise _dependents()
-        await _check_jobs(engine, who, [request.params["id"]])
-        if operation.name in ("change.one", "retry.one"):
-            _check_new(who, _body(request))
-    elif operation.name in ("cancel", "retry", "discard", "kick", "change"):
-        await _check_many(engine, who, _body(request))
-    else:
-        raise _refused(f"{operation.name} concerns all queues")
+async def check(engine: Engine, who: Identity, operation: Operation, arguments: Sequence[bytes]) -> None:
+    """Raise 403 unless all that a call names is within the queues of who makes it."""
+    given = read(operation, arguments)
+    if given.get("dependents") == "cancel":
+        raise _refused("jobs that wait for others may be of any queue, so it may not cancel them as well")
+    queues: list[Any] = []
+    jobs: list[Any] = []
+    for argument in operation.arguments:
+        if argument.name in given:
+            of = argument.of
+            kind = of.of.name if of.of is not None else of.name
+            _note(kind, given[argument.name], queues, jobs)
+    if not (queues or jobs) and not (operation.is_free and not operation.restricted.keys() & given.keys()):
+        raise _refused(f"{operation.name} concerns all queues, or name one of them as queue")
+    check_queues(who, queues)
+    if jobs:
+        await _check_jobs(engine, who, jobs)
 
 
-def check_answer(who: Identity, outcome: Body, follow: Sequence[bytes]) -> None:
+def check_answer(who: Identity, outcome: Mapping[str, Any], follow: Sequence[bytes]) -> None:
     """Raise 403 unless all that follows a worker's answer to a push is within the queues of who registered it, as if
     it had come by `POST /done`. `follow`: specs and arguments of jobs."""
-    _check(who, _of_finish({**outcome, "enqueue": [_unpacked(spec) for spec in follow[::2]]}))
+    jobs = list(_maps(follow))
+    check_queues(who, of_outcomes([{**outcome, "enqueue": len(jobs)}, *jobs]))
 
 
-async def _check_many(engine: Engine, who: Identity, body: Body) -> None:
-    if body.get("dependents") == "cancel":
-        raise _dependents()
-    _check_new(who, body)
-    where = body.get("where")
-    if where is not None:
-        _check(who, [where.get("queue") if isinstance(where, dict) else None])
-    ids = body.get("ids")
-    if ids is None:
-        ids = [job.get("id") for job in _maps(body.get("jobs"))]
-    await _check_jobs(engine, who, ids if isinstance(ids, list) else [])
+def read(operation: Operation, arguments: Sequence[bytes]) -> dict[str, Any]:
+    """A call's arguments by name, as far as they say what it is about; of what cannot be read, nothing."""
+    given: dict[str, Any] = {}
+    rest = list(arguments)
+    for position in operation.positions:
+        if position == "spec" or (position == "[spec]" and len(rest) % 2):
+            spec = unpacked(rest.pop(0)) if rest else {}
+            given |= spec if isinstance(spec, dict) else {}
+        elif position.endswith("..."):
+            given[position[:-3]], rest = rest, []
+        elif rest and position != "[spec]":
+            given[position] = rest.pop(0)
+    return given
 
 
-def _check_new(who: Identity, body: Body) -> None:
-    """The queues to which jobs are to go."""
-    _check(who, [job["queue"] for job in (body, *_maps(body.get("jobs"))) if job.get("queue") is not None])
+def _note(kind: str, value: Any, queues: list[Any], jobs: list[Any]) -> None:
+    """What a value of a type names."""
+    match kind:
+        case "queue":
+            queues += value if isinstance(value, list) else [value]
+        case "job":
+            jobs += value if isinstance(value, list) else [value]
+        case "Where":
+            queues.append(value.get("queue") if isinstance(value, dict) else None)
+        case "Pick":
+            named = value.get("queues", []) if isinstance(value, dict) else []
+            queues += named if isinstance(named, list) else [named]
+        case "NewJob":
+            queues += map(_queue_of, _maps(value))
+        case "JobChange":
+            for one in _maps(value):
+                jobs.append(one.get("id"))
+                queues += [one["queue"]] if one.get("queue") is not None else []
+        case "Outcome":
+            queues += of_outcomes(_maps(value))
+
+
+def of_outcomes(parts: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
+    """The queues of what follows: parts are outcomes, and the specs of jobs behind them."""
+    follow = 0
+    for part in parts:
+        if follow:
+            yield _queue_of(part)
+            follow -= 1
+            continue
+        count = part.get("enqueue")
+        follow = count if isinstance(count, int) else 0
+        move = part.get("move")
+        if isinstance(move, dict):
+            yield _queue_of(move)
+
+
+def _maps(parts: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    """Every second argument is a spec, with a value behind it."""
+    return (one for one in map(unpacked, parts[::2]) if isinstance(one, dict))
+
+
+def _queue_of(job: Mapping[str, Any]) -> Any:
+    queue = job.get("queue")
+    return queue if queue is not None else job.get("name", "")
+
+
+def unpacked(packed: bytes) -> Any:
+    """A spec; None for what is none, or says something twice."""
+    options: dict[str, Any] = {"strict_map_key": False, "unicode_errors": "surrogateescape"}
+    try:
+        return msgpack.unpackb(packed, object_pairs_hook=unique_map, **options)
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
+        return None
 
 
 async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None:
     """Of jobs that are there; what is no id, or of no job, the operation itself refuses."""
-    named = [one.encode(errors="surrogateescape") for one in ids if isinstance(one, str)]
-    if not named:
-        return
+    named = [one.encode(errors="surrogateescape") if isinstance(one, str) else one for one in ids]
+    named = [one for one in named if isinstance(one, bytes)]
     try:
-        found = await engine.call("get", *named)
+        found = await engine.raw("get", *named) if named else []
     except JQError as error:
         if error.code in ("INVALID", "NOTFOUND"):
             return
         raise
-    _check(who, [replies.document(packed)["queue"] for packed in found if packed is not None])
+    check_queues(who, [replies.document(packed)["queue"] for packed in found if packed is not None])
 
 
-def _check(who: Identity, queues: Iterable[Any]) -> None:
+def check_queues(who: Identity, queues: Iterable[Any]) -> None:
+    """Raise 403 unless all of these are within the queues of who asks."""
     for queue in queues:
         if queue is None:
             raise _refused("name one of them as queue")
@@ -95,61 +142,3 @@ def _check(who: Identity, queues: Iterable[Any]) -> None:
 
 def _refused(why: str) -> HttpError:
     return HttpError(403, "FORBIDDEN", f"this key is bound to queues: {why}")
-
-
-def _dependents() -> HttpError:
-    return _refused("jobs that wait for others may be of any queue, so it may not cancel them as well")
-
-
-def _body(request: Request) -> Body:
-    """The whole body; the handler reads it again, and more strictly."""
-    if not request.body:
-        return {}
-    check(request.body)
-    try:
-        found = _unpacked(request.body)
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
-        raise invalid(None, "the body cannot be read") from None
-    # Of many jobs the bare list will do.
-    return found if isinstance(found, dict) else {"jobs": found}
-
-
-def _unpacked(packed: bytes) -> Any:
-    return msgpack.unpackb(packed, strict_map_key=False, unicode_errors="surrogateescape")
-
-
-# -- the queues that a body names --------------------------------------------------------------------------------
-
-
-def _maps(listed: Any) -> Iterator[Body]:
-    return (one for one in listed if isinstance(one, dict)) if isinstance(listed, list) else iter(())
-
-
-def _of_job(job: Body) -> Any:
-    queue = job.get("queue")
-    return queue if queue is not None else job.get("name", "")
-
-
-def _of_pick(body: Body) -> Iterable[Any]:
-    queues = body.get("queues", [])
-    return queues if isinstance(queues, list) else [queues]
-
-
-def _of_finish(body: Body) -> Iterator[Any]:
-    for outcome in (body, *_maps(body.get("outcomes"))):
-        yield from map(_of_job, _maps(outcome.get("enqueue")))
-        move = outcome.get("move")
-        if isinstance(move, dict):
-            yield _of_job(move)
-    pick = body.get("pick")
-    if isinstance(pick, dict):
-        yield from _of_pick(pick)
-
-
-_QUEUES: dict[str, Callable[[Body], Iterable[Any]]] = {
-    "enqueue": lambda body: [_of_job(body)],
-    "enqueue.many": lambda body: map(_of_job, _maps(body.get("jobs"))),
-    "pick": _of_pick,
-    "register": _of_pick,
-    "finish": _of_finish,
-}

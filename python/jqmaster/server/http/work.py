@@ -10,10 +10,10 @@ import msgpack
 
 from jqmaster.engine import packform
 from jqmaster.engine.replies import pairs
-from jqmaster.manifest.operations import OPERATIONS
 from jqmaster.server import logs
+from jqmaster.server.http.asking import ask, let_in
 from jqmaster.server.http.jobs import refuse_draining, until_draining
-from jqmaster.server.http.translate import Translation
+from jqmaster.server.http.translate import translation
 from jqmaster.server.http_error import invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import ARGUMENT, Reply, Request, refuse_unknown
@@ -22,9 +22,10 @@ from jqmaster.server.reader import Reader, pack_spec
 WORKER_ID = "worker-id"
 _REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 _NOTES = ("progress", "message", "argument")
-_PICK = Translation(OPERATIONS["pick"])
-_PICK_FIELDS = tuple(field.name for field in OPERATIONS["pick"].at("body"))
-_REGISTER_FIELDS = tuple(field.name for field in OPERATIONS["register"].at("body"))
+_PICK = translation("pick", "POST /pick")
+_REGISTER = translation("register", "POST /worker")
+NOTHING: list[Any] = [-1]
+"""A pick's reply that holds no job."""
 
 
 def _body(request: Request) -> dict[str, Any]:
@@ -55,11 +56,11 @@ async def register(master: Master, request: Request) -> Reply:
     """`POST /worker`: `{name, queues, url?, max_jobs?, secrets?, …}`."""
     body = _body(request)
     # The engine knows `key` too, which is set by the server only.
-    refuse_unknown(body, _REGISTER_FIELDS)
+    refuse_unknown(body, _REGISTER.route.arguments)
     is_registered = body.get("announce") is not True
     if request.who.key_id and is_registered:
         body["key"] = request.who.key_id
-    worker_id = (await master.engine.call("register", pack_spec(body))).decode()
+    worker_id = (await ask(master, request.who, "register", pack_spec(body))).decode()
     request.told = lambda: {"worker": worker_id}
     if is_registered:
         master.dispatch.poke()
@@ -69,8 +70,7 @@ async def register(master: Master, request: Request) -> Reply:
 async def unregister(master: Master, request: Request) -> Reply:
     """`DELETE /worker`: what the worker held goes back to its queues."""
     worker = worker_of(request, {})
-    released = await master.engine.call("unregister", packform.pack({"worker": worker}))
-    master.dispatch.poke()
+    released = await ask(master, request.who, "unregister", packform.pack({"worker": worker}))
     return Reply(200, packform.pack({"released": released}))
 
 
@@ -116,7 +116,7 @@ async def heartbeat(master: Master, request: Request) -> Reply:
     spec = {**body, "worker": worker, "jobs": jobs, **({"control": True} if is_registered else {})}
     # The engine knows `control` too, which is set by the server only.
     refuse_unknown(body, ("jobs", "worker"))
-    reply = await master.engine.call("heartbeat", pack_spec(spec), *blobs)
+    reply = await ask(master, request.who, "heartbeat", pack_spec(spec), *blobs)
     answers, asked = (reply[0], reply[1].decode()) if is_registered else (reply, "")
     poke(master, worker)
     request.told = lambda: {"worker": worker, **logs.ids(_held(jobs))}
@@ -174,7 +174,7 @@ async def release(master: Master, request: Request) -> Reply:
     body = _body(request)
     worker = worker_of(request, body)
     spec = {**body, "worker": worker, "jobs": _leases(body.get("jobs"))}
-    reply = await master.engine.call("release", pack_spec(spec))
+    reply = await ask(master, request.who, "release", pack_spec(spec))
     poke(master, worker)
     request.told = lambda: {"worker": worker, **logs.ids(_held(spec["jobs"]))}
     return Reply(200, packform.pack({"jobs": states(reply)}))
@@ -199,11 +199,12 @@ async def pick(master: Master, request: Request) -> Reply:
     timeout_s = _PICK.wait_s(body)
     body.pop("timeout", None)
     # The engine knows `wait` too, which is set by the server only: a client waits with `timeout`.
-    refuse_unknown(body, _PICK_FIELDS)
+    refuse_unknown(body, _PICK.route.arguments)
     spec = {**body, "worker": worker}
     refuse_draining(master)
+    await let_in(master, request.who, "pick", pack_spec(spec))
     if timeout_s == 0 and "request" in spec:
-        reply = await master.engine.call("pick", pack_spec(spec))
+        reply = await master.engine.raw("pick", pack_spec(spec))
     elif timeout_s == 0:
         reply = await master.waiting.pick(spec, 0)
     else:

@@ -1,7 +1,7 @@
-"""Operations that only read, and of which nothing but the table says what they take."""
+"""Operations that only read, and of which nothing but the head of the script says what they take."""
 
 from driving.random_more import FEATURES, STATES
-from driving.wire import TABLE
+from jqmaster.manifest.manifest import operations
 
 
 class PlainGenerator:
@@ -10,7 +10,11 @@ class PlainGenerator:
     def plain_weights(self, *named):
         """Of each beside those that are named elsewhere."""
         named = {*named, *(script for weights in FEATURES.values() for script in weights)}
-        made = {script for script, one in TABLE.items() if one.made and one.method == "GET"} - named
+        made = {
+            script
+            for script, one in operations().items()
+            if one.flags == "read" and any(route.method == "GET" and not route.answer for route in one.routes)
+        } - named
         return {script: [0.5, 0.5, 0.5] for script in sorted(made & set(self.driver.scripts))}
 
     def plain(self, script):
@@ -19,7 +23,7 @@ class PlainGenerator:
             "name": self.rng.choice(self.names), "count": self.rng.choice((1, 2, 100)),
         }  # fmt: skip
         return {
-            one.to: known[one.to]
-            for one in TABLE[script].fields
-            if one.to in known and (one.required or one.place == "path" or self.chance(0.5))
+            one.name: known[one.name]
+            for one in operations()[script].arguments
+            if one.name in known and (not one.optional or self.chance(0.5))
         }

@@ -2,7 +2,7 @@
 
 import msgpack
 
-from jqmaster.manifest.operations import OPERATIONS
+from jqmaster.manifest.manifest import operations
 from model.common import ErrorReply, expect
 from model.matcher import NOT_WHOLE, decode
 from model.matcher import pack as pack_matcher
@@ -134,10 +134,9 @@ def first_text(reply, rest=text):
     return [reply[0].decode(), *map(rest, reply[1:])]
 
 
-# Where nothing stands here: one spec, or the id; the table's documents, or the reply as it comes, or of a listing its
-# pages' plain documents.
-TABLE = {one.script: one for one in OPERATIONS.values() if not one.variant}
-ONE_ID = [script for script, one in TABLE.items() if one.bare]
+# Where nothing stands here: one spec, or the id; the documents of its head, or the reply as it comes, or of a listing
+# its pages' plain documents.
+ONE_ID = [script for script, one in operations().items() if one.positions == ("id",)]
 SHAPES = {"document": plain_document, "list": lambda reply: [plain_document(doc) for doc in reply]}
 ENCODE = {
     **dict.fromkeys(ONE_ID, lambda id: [id]),
@@ -152,8 +151,9 @@ ENCODE = {
     "watch": lambda ids: ids,
     "setup": list,
 }
+KINDS = {script: one.replies[0].of.kind for script, one in operations().items()}
 DECODE = {
-    **{script: SHAPES[one.reply.shape] for script, one in TABLE.items() if one.reply.shape in SHAPES},
+    **{script: SHAPES[kind] for script, kind in KINDS.items() if kind in SHAPES},
     "enqueue": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
     "register": text, "audit": text, "pick": picked, "head": lambda reply: [*reply[:1], *text(reply[1:])],
     "get": documents, "constrain": constraint_document,

@@ -78,7 +78,7 @@ export function Page() {
     <${Loaded} of=${state}>${({ marks }) => {
       const since_ms = Number(query.since) || marks[0]?.time_ms;
       if (!since_ms)
-        return html`<${Empty} command='jqmaster mark "v1.4"'>No deploy is marked yet. Have each deploy say so:<//>`;
+        return html`<${Empty} command='jqmaster call mark --text v1.4'>No deploy is marked yet. Have each deploy say so:<//>`;
       return html`<div class="filters">
           <div class="filter"><label for="since">Since</label><select id="since" onChange=${(event) => setQuery({ since: event.target.value })}>
             ${marks.some((one) => one.time_ms === since_ms) ? null : html`<option value=${since_ms} selected>${moment(since_ms).slice(0, 16)}</option>`}

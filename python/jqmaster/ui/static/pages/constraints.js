@@ -136,7 +136,7 @@ export function Page() {
         back: from ? to(from - PAGE) : null,
         forth: from + PAGE < rows.length ? to(from + PAGE) : null,
       };
-      const empty = html`<${Empty} command=${`jqmaster constraints set per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
+      const empty = html`<${Empty} command=${`jqmaster limits set per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
         No constraints: every job starts as soon as a worker has room. One limits how many jobs run at once, or start in a
         time: of all that match, or for each customer.<//>`;
       return html`${found.length ? html`<p class="muted">${summary(found)}</p>` : null}

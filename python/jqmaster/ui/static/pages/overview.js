@@ -147,7 +147,7 @@ function OverTime({ range, marks }) {
 export const setMark = (done) =>
   form({
     title: 'Mark this moment',
-    body: 'It stands in the charts, and what is different since then can be seen. Programs: jqmaster mark "v1.4"',
+    body: 'It stands in the charts, and what is different since then can be seen. Programs: jqmaster call mark --text v1.4',
     fields: [{ name: 'text', label: 'What happened', required: true, placeholder: 'v1.4' }],
     action: 'Mark',
     submit: ({ text }) => api.post('/mark', { text }),

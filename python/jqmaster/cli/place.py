@@ -1,26 +1,24 @@
-"""Where a command asks."""
+"""A server that a command asks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
 from jqmaster.connection import url as redis_url
 
-if TYPE_CHECKING:
-    from jqmaster.engine.scripts import Form
-
 LOCAL = "http://127.0.0.1:8400"
 NAMESPACE = "{jq}"
+Form = Literal["auto", "functions", "scripts"]
 
 
 class Place(NamedTuple):
-    """A server: its URL; and where it is a Redis, the namespace, and how operations are called. `key_file` has the
-    key of a master, unless the environment has it."""
+    """A server: its URL, and where it is a Redis the namespace. `key_file` has the key of a master, unless the
+    environment has it."""
 
     url: str
     namespace: str
-    form: Form = "auto"
-    key_file: str | None = None
+    form: Form
+    key_file: str | None
 
     @property
     def is_redis(self) -> bool:

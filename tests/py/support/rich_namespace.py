@@ -27,10 +27,10 @@ class Space:
         self.tokens: dict[str, str] = {}  # of jobs that were picked, by id
 
     async def call(self, script: str, **fields: Any) -> Any:
-        return await self.engine.call(script, pack(fields))
+        return await self.engine.raw(script, pack(fields))
 
     async def add(self, label: str, argument: Any = None, **fields: Any) -> str:
-        [job, _] = await self.engine.call("enqueue", pack({"timeout": LONG_S, **fields}), pack(argument))
+        [job, _] = await self.engine.raw("enqueue", pack({"timeout": LONG_S, **fields}), pack(argument))
         self.jobs[label] = job.decode()
         return str(job.decode())
 
@@ -42,7 +42,7 @@ class Space:
 
     async def finish(self, job: str, blob: Any = "result", **fields: Any) -> str:
         outcome = {"id": job, "token": self.tokens[job], "type": "success", **fields}
-        [state] = await self.engine.call("finish", pack({"worker": "picker"}), pack(outcome), pack(blob))
+        [state] = await self.engine.raw("finish", pack({"worker": "picker"}), pack(outcome), pack(blob))
         return str(state.decode())
 
     async def fail(self, job: str, **fields: Any) -> str:
@@ -94,7 +94,7 @@ async def _ended(space: Space) -> None:
     assert await space.finish(jobs["done"], finished_at="2023-11-14T22:13:20+01:00") == "done"
     assert await space.finish(jobs["kept"], blob=b"\0\xff bytes") == "done"
     assert await space.finish(jobs["read"]) == "done"
-    await space.engine.call("result", jobs["read"])
+    await space.engine.raw("result", jobs["read"])
     assert await space.fail(jobs["failed"], message="a long message " * 20) == "error"
     assert await space.fail(jobs["failed again"], should_retry=False, reason="timeout") == "error"
     await space.call("cancel", ids=[jobs["cancelled"]], force=True)
@@ -102,8 +102,8 @@ async def _ended(space: Space) -> None:
     expired = await space.add("expired", name="short", expires_in=1, tags=["urgent"])
     await space.engine.advance(6)
     await space.call("tick")
-    await space.engine.call("watch", jobs["running"], expired)
-    documents = await space.engine.get(jobs["timed out"], expired)
+    await space.engine.raw("watch", jobs["running"], expired)
+    documents = await space.engine.get([jobs["timed out"], expired])
     assert [document and document["status"] for document in documents] == ["error", "error"]
 
 
@@ -156,7 +156,7 @@ async def _constraints(space: Space) -> None:
         ({"id": "strict", "concurrency": 1, "order": "strict"}, {"name": "strict"}),
         ({"id": "binary", "by": ["argument.a", "name"], "concurrency": 1}, {"name": "binary"}),
     ):
-        await space.engine.call("constrain", pack(definition), pack(match))
+        await space.engine.raw("constrain", pack(definition), pack(match))
     for number in range(6):
         customer = {"customer": "ab"[number % 2], "cost": number % 2 + 1}
         await space.add(f"limited {number}", customer, name="limited", tags=["rated"] if number % 3 else ["free"])
@@ -184,7 +184,7 @@ async def _patterns_and_tokens(space: Space) -> None:
     for pattern in ("*", "lim*", "no such*"):
         assert len(await space.pick([pattern, "mail"], order="round_robin")) <= 1
     for _ in range(2):
-        await space.engine.call("enqueue", pack({"request": "token"}), pack({"name": "asked"}), pack(1))
+        await space.engine.raw("enqueue", pack({"request": "token"}), pack({"name": "asked"}), pack(1))
     await space.pick("asked", request="pick token")
     await space.pick("nothing", worker="sleeper", wait={"on": "ch", "ms": 60000})
 
@@ -197,25 +197,25 @@ async def fill_newer(space: Space) -> None:
     await _linked(space)
     job = {"name": "regular", "tags": ["scheduled"], "keep_result": True}
     for number, fields in enumerate(({"every": 60}, {"cron": "*/5 * * * *", "limit": 3})):
-        await space.engine.call("schedule", pack({"id": f"plan {number}", **fields, "job": job}), pack(number))
+        await space.engine.raw("schedule", pack({"id": f"plan {number}", **fields, "job": job}), pack(number))
     await space.engine.advance(301)
     await space.call("tick", limit=1000)
     [scheduled] = await space.pick("regular")
     held = [scheduled, space.tokens[scheduled], {"progress": 0.5, "message": "half", "argument": 0}]
     beat = pack({"worker": "picker", "jobs": [held]})
-    await space.engine.call("heartbeat", beat, pack("checkpoint"))
+    await space.engine.raw("heartbeat", beat, pack("checkpoint"))
     await space.call("worker", worker=space.workers["pulling"], request="quiet")
     await space.add("of a group", name="grouped", tags=["urgent"], track=True)
     await space.pick("grouped")
     await space.fail(space.jobs["of a group"], should_retry=False, group="disk full")
     await space.add("changed", name="changed", max_runtime=100)
-    await space.engine.call("change", pack({"id": space.jobs["changed"], "tags": ["after"], "priority": 3}), b"")
+    await space.engine.raw("change", pack({"id": space.jobs["changed"], "tags": ["after"], "priority": 3}), b"")
     await space.add("kicked", name="kicked")
     await space.pick("kicked")
     await space.call("kick", ids=[space.jobs["kicked"]])
     # Things under way: somebody who sleeps, and a change that is not carried out yet.
     await space.pick("nothing", worker="sleeper", wait={"on": "ch", "ms": 60000})
-    await space.engine.call("constrain", pack({"id": "late", "concurrency": 1}), pack({"name": "kind*"}))
+    await space.engine.raw("constrain", pack({"id": "late", "concurrency": 1}), pack({"name": "kind*"}))
 
 
 async def _unique(space: Space) -> None:
@@ -236,4 +236,4 @@ async def _linked(space: Space) -> None:
     await space.pick("step", count=2)
     job = space.jobs["moved"]
     outcome = {"id": job, "token": space.tokens[job], "type": "success", "move": {"name": "step two"}}
-    await space.engine.call("finish", pack({"worker": "picker"}), pack(outcome), pack("next"))
+    await space.engine.raw("finish", pack({"worker": "picker"}), pack(outcome), pack("next"))

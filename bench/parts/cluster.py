@@ -1,0 +1,53 @@
+"""What more nodes of a Redis Cluster bring: jobs for each second of CPU that the busiest node spends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+
+from kit.programs import ROOT, Driver, driver
+from kit.tables import Figures, Options, Table
+
+sys.path.append(str(ROOT / "tests" / "py" / "support"))
+
+from topologies import Cluster, cluster
+
+PARTITIONS = 12
+NOTE = (
+    "By the library: jobs enqueued one at a time, and run by one worker. Jobs for each second of CPU of the node that "
+    "spends the most: so many a second it can do at most, where each node has a core and clients are enough. "
+    f"{PARTITIONS} partitions."
+)
+
+
+def cpu_s(servers: Cluster) -> list[float]:
+    found = []
+    for node in servers.servers:
+        with node.client() as client:
+            info = client.info("cpu")
+            found.append(info["used_cpu_user"] + info["used_cpu_sys"])
+    return found
+
+
+def measure(servers: Cluster, jq: Driver, jobs: int) -> Figures:
+    found = {}
+    for step in ("enqueue", "work"):
+        before = cpu_s(servers)
+        jq.step(step, jobs)
+        spent = [after - was for after, was in zip(cpu_s(servers), before, strict=True)]
+        found[f"{step}, jobs/s"] = jobs / max(spent)
+    found["life, jobs/s"] = 1 / sum(1 / rate for rate in found.values())
+    return found
+
+
+def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
+    jobs = options.count(10_000, 500)
+    sides = {}
+    for count in (1, 3):
+        servers = stack.enter_context(cluster(count))
+        jq = stack.enter_context(driver("with_jq.py", servers.url, f"{{bench:*/{PARTITIONS}}}"))
+        measure(servers, jq, 200)
+        sides[f"{count} of its nodes"] = partial(measure, servers, jq, jobs)
+    yield Table("Nodes of a cluster", NOTE, sides, "1 of its nodes")

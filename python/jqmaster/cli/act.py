@@ -1,0 +1,181 @@
+"""What is done to jobs, those named or all that fit a filter: `retry`, `cancel`, `discard`, `kick`."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from jqmaster.cli import show, values
+from jqmaster.cli.jobs import Chosen
+from jqmaster.cli.kinds import Duration, option
+from jqmaster.cli.reach import agreed, as_json, connect
+from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, Coded, Refused
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import Client
+
+Change = Callable[[list[str]], list[str]]
+_BATCH = 1000
+_DONE = {"retry": "retried", "discard": "discarded", "cancel": "cancelled", "kick": "kicked"}
+_CONFLICTS = {
+    "retry": "neither failed, cancelled, skipped nor waiting for a retry; or its unique key is another's",
+    "discard": "it runs; cancel it first",
+    "cancel": "it runs, and the settings protect running jobs; --force",
+    "kick": "it does not run",
+}
+# What a filter without --status means, and what it may take.
+_STATES = {
+    "retry": ("error", "cancelled", "retrying"),
+    "discard": tuple(state for state in show.STATES if state != "running"),
+    "cancel": ("queued", "scheduled", "blocked", "retrying", "running"),
+    "kick": ("running",),
+}
+
+Ids = Annotated[str, option("of jobs; - reads them from stdin")]
+
+
+def retry(
+    *ids: Ids,
+    to: Annotated[str | None, option("in this queue instead of their own")] = None,
+    which: Chosen | None = None,
+) -> Coded:
+    """Have jobs run again that failed, were cancelled or wait for a retry.
+
+    Give ids, or a filter: then the jobs that fit are counted, and you are asked.
+    """
+    client = connect()
+    return act(client, "retry", ids, which, partial(client.retry, queue=to))
+
+
+def discard(*ids: Ids, which: Chosen | None = None) -> Coded:
+    """Remove jobs that do not run, with all there is of them.
+
+    Give ids, or a filter: then the jobs that fit are counted, and you are asked.
+    """
+    client = connect()
+    return act(client, "discard", ids, which, client.discard)
+
+
+def cancel(
+    *ids: Ids,
+    force: Annotated[bool, option("also running jobs where the settings protect them")] = False,
+    dependents: Annotated[
+        Literal["leave", "cancel", "refuse"] | None, option("jobs that wait for these; default: leave")
+    ] = None,
+    atomic: Annotated[bool, option("all of the ids or none")] = False,
+    which: Chosen | None = None,
+) -> Coded:
+    """Cancel jobs that wait or run.
+
+    Give ids, or a filter: then the jobs that fit are counted, and you are asked.
+    """
+    client = connect()
+    change = partial(client.cancel, force=force, dependents=dependents)
+    if not ids and (dependents == "refuse" or atomic):
+        raise Refused("--atomic and --dependents refuse go with ids, not with a filter", "INVALID")
+    if atomic:
+        return _named("cancel", _read(ids), partial(change, atomic=True), at_once=True)
+    return act(client, "cancel", ids, which, change)
+
+
+def kick(
+    *ids: Ids,
+    delay: Annotated[Duration | None, option("they start again after so long")] = None,
+    which: Chosen | None = None,
+) -> Coded:
+    """Take running jobs from their workers; they wait again, and no retry is spent.
+
+    Give ids, or a filter such as --worker NAME: then the jobs that fit are counted, and you are asked. A worker goes on
+    with a job until its next heartbeat: until then it may run twice.
+    """
+    client = connect()
+    return act(client, "kick", ids, which, partial(client.kick, delay=delay))
+
+
+def _read(ids: Sequence[str]) -> list[str]:
+    return sys.stdin.read().split() if values.STDIN in ids else list(ids)
+
+
+def act(client: Client, what: str, ids: Sequence[str], which: Chosen | None, change: Change) -> Coded:
+    """Change the jobs named, or those that a filter finds, when somebody agrees."""
+    which = which or Chosen()
+    wanted = which.wanted(client)
+    if bool(ids) == bool(wanted):
+        raise Refused("give ids, or a filter such as --queue NAME" + ", not both" * bool(ids), "INVALID")
+    if ids:
+        return (yield from _named(what, _read(ids), change))
+    states = ("error",) if "group" in wanted else _STATES[what]
+    wanted["status"] = [state for state in wanted.get("status", states) if state in states]
+    found: list[str] = []
+    by_state: Counter[str] = Counter()
+    with show.progress("looking") as more:
+        for job in islice(client.jobs(brief=True, **wanted) if wanted["status"] else (), which.limit):
+            found.append(job["id"])
+            by_state[job["status"]] += 1
+            more(1)
+    parts = ", ".join(f"{show.count(by_state[state])} {state}" for state in show.STATES if by_state[state])
+    fit = f"{show.counted(len(found), 'job fits', 'jobs fit')}: {parts}" if found else "no job fits"
+    if which.dry_run:
+        yield {"jobs": len(found), "by_status": dict(by_state)}, fit
+        return EXIT_OK
+    if not found:
+        yield {"changed": 0}, fit
+        return EXIT_OK
+    if not as_json():
+        print(fit, file=sys.stderr)
+    if not agreed(f"{what} {show.counted(len(found), 'job')}", yes=which.yes):
+        return EXIT_FAILED
+    answers = Counter(_changed(what, found, change).values())
+    unchanged = {"NOTFOUND", "CONFLICT", *(show.ENDED if what == "cancel" else ())}
+    changed = sum(count for answer, count in answers.items() if answer not in unchanged)
+    left = len(found) - changed
+    yield (
+        {"changed": changed, "left": left},
+        f"{_DONE[what]} {show.counted(changed, 'job')}" + (f"; {show.count(left)} went on meanwhile" if left else ""),
+    )
+    return EXIT_OK
+
+
+def _changed(what: str, ids: list[str], change: Change, batch: int = _BATCH) -> dict[str, str]:
+    answers: dict[str, str] = {}
+    with show.progress(what, len(ids)) as more:
+        for start in range(0, len(ids), batch):
+            part = ids[start : start + batch]
+            answers |= zip(part, change(part), strict=True)
+            more(len(part))
+    return answers
+
+
+def _named(what: str, ids: list[str], change: Change, *, at_once: bool = False) -> Coded:
+    """`at_once`: in one call, however many there are, or not at all."""
+    from jqmaster.cli.clients import JOB_ID
+    from jqmaster.cli.run import complain
+
+    # What can be no id would have all of them refused.
+    answers = dict.fromkeys(ids, "NOTFOUND")
+    sent = [job_id for job_id in answers if JOB_ID.fullmatch(job_id)]
+    if at_once and (odd := [job_id for job_id in answers if job_id not in sent]):
+        raise Refused(f"no such job: {odd[0]}; none was changed", "NOTFOUND")
+    answers |= _changed(what, sent, change, max(1, len(sent)) if at_once else _BATCH)
+    refused = {"NOTFOUND": "no such job", "CONFLICT": _CONFLICTS[what]}
+    for job_id, answer in answers.items():
+        if answer in refused and not as_json():
+            complain(f"{job_id}: {refused[answer]}", answer, as_json=False)
+        else:
+            yield {"id": job_id, "answer": answer}, f"{job_id}  {_said(what, answer)}"
+    return (
+        EXIT_FAILED if "CONFLICT" in answers.values() else EXIT_NOT_FOUND if "NOTFOUND" in answers.values() else EXIT_OK
+    )
+
+
+def _said(what: str, answer: str) -> str:
+    # What was finished is left alone, and answers with its state.
+    if what == "cancel" and answer in show.ENDED:
+        return f"had ended: {answer}"
+    if answer == "queued":
+        return _DONE[what]
+    return f"{_DONE[what]}, {'was ' if what in ('cancel', 'discard') else ''}{answer}"

@@ -1,0 +1,107 @@
+"""`call` and `operations`: everything that JQ can do, by its name; `completion`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Annotated, Any, Literal
+
+from cyclopts import App
+
+from jqmaster.cli import show
+from jqmaster.cli.declared import given, options_of, told
+from jqmaster.cli.kinds import option
+from jqmaster.cli.reach import Destination, connect
+from jqmaster.cli.status import Refused, Replies
+from jqmaster.manifest.contract import SERVER, Operation
+from jqmaster.manifest.manifest import operations as _operations
+from jqmaster.manifest.manifest import to_json
+
+_TAKEN = {field.name for field in fields(Destination)} | {"all"}
+_CALLED = {name: one for name, one in _operations().items() if SERVER not in one.roles}
+
+call = App(
+    name="call",
+    help="Call an operation by its name. It asks nothing: what is named is done. `jqmaster operations` tells of each.",
+)
+for _name, _one in _CALLED.items():
+    call.command(f"{__name__}:call_{_name}", name=_name, help=_one.summary)
+
+
+def __getattr__(name: str) -> Callable[..., Replies]:
+    """The function of a command, made when it is asked for."""
+    operation = _CALLED.get(name.removeprefix("call_"))
+    if operation is None:
+        raise AttributeError(name)
+    return _command(operation)
+
+
+def _command(operation: Operation) -> Callable[..., Replies]:
+    taken = [one for one in operation.arguments if one.name != "actor"]
+
+    def run(*, options: Any = None, all_: bool = False) -> Replies:
+        client, arguments = connect(), given(options)
+        while True:
+            reply = client.op("call", operation.name, **arguments)
+            yield told(reply)
+            cursor = getattr(reply, "cursor", "")
+            if not (cursor and all_):
+                break
+            arguments["cursor"] = cursor
+        if cursor:
+            print(f"jqmaster: there is more: --all, or --cursor {cursor}", file=sys.stderr)
+
+    made = options_of(taken, {name: f"--{operation.name}-{name}" for name in _TAKEN})
+    is_needed = any(not one.optional and one.default is None for one in taken)
+    run.__annotations__ |= {
+        "options": made if is_needed else made | None,
+        "all_": Annotated[bool, option("page by page, until the end", name="--all")],
+    }
+    run.__kwdefaults__ = {"all_": False} | ({} if is_needed else {"options": None})
+    return run
+
+
+def operations(name: Annotated[str | None, option("tell all of this one")] = None, /) -> Replies:
+    """List what JQ can do: operations, as `call` and POST /call take them."""
+    known = _operations()
+    if name is not None and name not in known:
+        raise Refused(f"no such operation: {name}; jqmaster operations lists them", "NOTFOUND")
+    if name is None:
+        rows = ({"name": one.name, "roles": list(one.roles), "summary": one.summary} for one in known.values())
+        yield to_json(known.values()).values(), show.Table("OPERATION=name|ROLES=roles|WHAT~=summary", rows)
+    else:
+        document = to_json([known[name]])[name]
+        yield document, lambda: _print(known[name])
+
+
+def _print(operation: Operation) -> None:
+    print(f"{operation.name}: {operation.summary}", *filter(None, [operation.description]), sep="\n\n")
+    arguments = (
+        {"name": one.name, "type": one.type + "?" * one.optional, "meaning": one.meaning, "default": one.default,
+         "range": "" if one.least is None else f"{one.least:g}..{'' if one.most is None else f'{one.most:g}'}"}
+        for one in operation.arguments
+    )  # fmt: skip
+    print()
+    show.Table(
+        "ARGUMENT=name|TYPE=type|RANGE=range|DEFAULT=default|MEANING~=meaning", arguments, empty="no arguments"
+    ).print()
+    print()
+    show.facts({
+        "reply": [f"{one.type}{f' with {one.given[0]}' if one.given else ''}" for one in operation.replies],
+        "errors": [f"{one.code} {one.path}".strip() for one in operation.errors],
+        "cost": operation.cost,
+        "roles": list(operation.roles),
+        "requests": [f"{one.method} {one.shown}" for one in operation.routes],
+    })  # fmt: skip
+
+
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
+    """Print the completion script of a shell.
+
+    bash: source <(jqmaster completion bash) in ~/.bashrc. zsh: the same in ~/.zshrc, behind compinit. fish: jqmaster
+    completion fish | source in config.fish.
+    """
+    from jqmaster.cli.run import build
+
+    print(build().generate_completion(shell=shell), end="")

@@ -1,0 +1,79 @@
+"""The partitions of a cluster, asked one by one, or all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from jqmaster.cluster.call import Call, all_of
+from jqmaster.cluster.names import number_of, partitions
+from jqmaster.cluster.routes import Routes
+from jqmaster.cluster.waiting import ClusterWaiting
+from jqmaster.engine.calls import connect
+from jqmaster.engine.engine import Engine
+from jqmaster.errors import JQError, NotFound, Unavailable
+
+
+class Partitions:
+    """Each has an engine and connections of its own."""
+
+    def __init__(self, url: str, namespace: str, **how: Any) -> None:
+        """`how`: of `Caller`. Raises ValueError for a name that cannot be."""
+        self.namespaces = partitions(namespace)
+        self.engines = [Engine(connect(url), name, **how) for name in self.namespaces]
+        self.routes = Routes(self.engines)
+        self.picking = ClusterWaiting(self.engines)
+
+    def number_of(self, what: object) -> int:
+        """The partition of a job's id, or the one where a name is noted."""
+        return number_of(what, len(self.engines)) if isinstance(what, str | bytes) else 0
+
+    def parts(self, ids: Iterable[object]) -> dict[int, list[int]]:
+        """The indexes of ids by the partition that each is of."""
+        found: dict[int, list[int]] = {}
+        for index, one in enumerate(ids):
+            found.setdefault(self.number_of(one), []).append(index)
+        return found
+
+    async def at(self, number: int, call: Call) -> Any:
+        """The answer of one partition."""
+        try:
+            return await self.engines[number].raw(call.operation, *call.arguments)
+        except Unavailable as problem:
+            text = f"partition {number}, {self.namespaces[number]}: {problem.message}"
+            raise Unavailable(text, problem) from problem
+
+    async def everywhere(self, call: Call, *, lacking: bool = False, but: int | None = None) -> list[Any]:
+        """The answers of all partitions. `lacking`: None for one that has no such thing, as long as not all say so."""
+        absent: list[NotFound] = []
+
+        async def ask(number: int) -> Any:
+            try:
+                return await self.at(number, call)
+            except NotFound as problem:
+                absent.append(problem)
+                return None
+
+        answers = await all_of(ask(number) for number in range(len(self.engines)) if number != but)
+        if absent and (not lacking or len(absent) == len(self.engines)):
+            raise absent[0]
+        return answers
+
+    async def in_order(self, call: Call) -> list[Any]:
+        """Change the same in all partitions, one after the other, also behind one that does not answer. Raises
+        Unavailable that names those; what the first one refuses changes nothing anywhere."""
+        answers: list[Any] = []
+        absent: list[JQError] = []
+        away: list[str] = []
+        for number in range(len(self.engines)):
+            try:
+                answers.append(await self.at(number, call))
+            except NotFound as problem:
+                absent.append(problem)
+            except Unavailable as problem:
+                away.append(problem.message)
+        if away:
+            raise Unavailable(f"not done in {'; '.join(away)}. Repeat the call: it may be done twice")
+        if not answers:
+            raise absent[0]
+        return answers

@@ -1,0 +1,235 @@
+"""Calling an operation by its name, with its arguments by theirs: what the head of its script says of it is how its
+arguments are packed and its reply is read. Whatever carries the calls stands on this."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import secrets
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+import msgpack
+
+from jqmaster.engine import replies, zones
+from jqmaster.engine.durable import Durable
+from jqmaster.engine.options import seconds, unix
+from jqmaster.engine.packform import NIL
+from jqmaster.errors import Invalid
+from jqmaster.manifest.contract import Argument as Declared
+from jqmaster.manifest.contract import Operation
+from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.types import BLOBS, Type
+
+Argument: TypeAlias = bytes | str | int
+Spec: TypeAlias = Mapping[str, Any]
+
+
+class Calling:
+    """What the operations stand on."""
+
+    actor: str | None = None
+    """Who calls, for the trail of what operators changed. By way of a server that says whose key it is."""
+
+    async def raw(self, operation: str, *arguments: Argument) -> Any:
+        """Run one operation; its reply as the script gives it: bytes, integers, lists, None."""
+        raise NotImplementedError
+
+    async def raw_durably(
+        self, operation: str, arguments: Sequence[Argument], durable: Durable
+    ) -> tuple[Any, str | None]:
+        """Run one operation, then wait for replicas: its reply, and what is lacking, if anything."""
+        raise NotImplementedError
+
+    async def call(self, operation: str, /, *arguments: Any, **named: Any) -> Any:
+        """Run one operation: ``call("kick", ids=[…], delay=5)``. None is the same as absence, but for a value.
+
+        Arguments may stand without their names, in the order of the head, those that must be there first. Durations
+        are seconds or a ``timedelta``, moments Unix seconds or a datetime with a time zone. A list whose items have a
+        value behind them, such as the ``jobs`` of ``enqueue``, holds pairs: ``[({"name": "mail"}, b"…")]``.
+
+        The reply is read as the head says: a document is a dict, a page a ``Page``, a reply with several parts a named
+        tuple. Raises what ``jqmaster.errors`` has, and TypeError for an argument that there is none of.
+        """
+        contract = contract_of(operation)
+        given = taken(contract, arguments, named)
+        if self.actor is not None and "actor" in _arguments(operation):
+            given.setdefault("actor", self.actor)
+        reply = await self.raw(operation, *packed(contract, given))
+        return read(contract, given, reply)
+
+
+def contract_of(operation: str) -> Operation:
+    """What the head of its script says. Raises LookupError."""
+    try:
+        return operations()[operation]
+    except KeyError:
+        raise LookupError(f"there is no operation {operation}{_meant(operation, operations())}") from None
+
+
+def taken(contract: Operation, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by name, those that are absent left out. Raises TypeError."""
+    known = _arguments(contract.name)
+    if len(arguments) > len(known):
+        raise TypeError(f"{contract.name} takes at most {len(known)} arguments, got {len(arguments)}")
+    given = dict(zip(known, arguments, strict=False))
+    for name in named:
+        if name not in known:
+            raise TypeError(
+                f"{contract.name}: no such argument: {name}{_meant(name, known)}; there are: {', '.join(known)}"
+            )
+        if name in given:
+            raise TypeError(f"{contract.name}: {name} is given twice")
+    given |= named
+    missing = [name for name, argument in known.items() if not argument.optional and given.get(name) is None]
+    if missing and known[missing[0]].type != "any":
+        raise TypeError(f"{contract.name}: {missing[0]} is missing")
+    return {name: value for name, value in given.items() if value is not None or known[name].type == "any"}
+
+
+@functools.cache
+def _arguments(operation: str) -> dict[str, Declared]:
+    """By name; those that must be there come first."""
+    ordered = sorted(operations()[operation].arguments, key=lambda argument: argument.optional)
+    return {argument.name: argument for argument in ordered}
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f", did you mean {close[0]}?" if close else ""
+
+
+# -- arguments ----------------------------------------------------------------------------------------------------
+
+
+def packed(contract: Operation, given: Mapping[str, Any]) -> list[Argument]:
+    """The script's own arguments. Raises Invalid, naming what MessagePack cannot hold."""
+    known = _arguments(contract.name)
+    behind = contract.behind
+    spec = {name: _plain(known[name].type, value) for name, value in given.items() if name not in behind}
+    if "timezone" in spec:
+        spec = zones.with_rule(spec)
+    arguments: list[Argument] = []
+    for position in contract.positions:
+        if position == "spec" or (position == "[spec]" and spec):
+            arguments.append(pack(spec))
+        elif position.endswith("..."):
+            name = position[:-3]
+            if isinstance(values := given.get(name, ()), str | bytes):
+                raise TypeError(f"{contract.name}: {name}: expected a list, got {values!r}")
+            arguments += flat(values, name)
+        elif position != "[spec]":
+            value = given.get(position)
+            if isinstance(value, Mapping):
+                value = pack(value, position)
+            elif value is None:
+                value = NIL if known[position].default == "nil" else b""
+            arguments.append(value)
+    return arguments
+
+
+def _plain(type_: str, value: Any) -> Any:
+    """As a spec holds it."""
+    if isinstance(value, timedelta):
+        return seconds(value)
+    if isinstance(value, datetime):
+        return unix(value) if type_ == "moment" else round(unix(value) * 1000)
+    return value
+
+
+def flat(values: Iterable[Any], path: str) -> list[Argument]:
+    """Values as arguments one behind the other: maps packed, and of pairs and lists the parts. A map with a list behind
+    its value says in `enqueue` how many that are."""
+    found: list[Argument] = []
+    for index, value in enumerate(values):
+        if isinstance(value, bytes | str | int):
+            found.append(value)
+            continue
+        spec, *blobs = (value,) if isinstance(value, Mapping) else value
+        rest = blobs.pop() if blobs and not isinstance(blobs[-1], bytes) else ()
+        found += (pack({**spec, "enqueue": len(rest)} if rest else spec, f"{path}[{index}]"), *blobs)
+        found += flat(rest, f"{path}[{index}].enqueue")
+    return found
+
+
+def pack(spec: Spec, path: str = "") -> bytes:
+    """Pack a spec. Raises Invalid, naming the field under ``path``, for what MessagePack cannot hold."""
+    try:
+        packed: bytes = msgpack.packb(spec)
+    except (TypeError, ValueError, OverflowError) as whole:
+        for key, value in spec.items():
+            try:
+                msgpack.packb({key: value})
+            except (TypeError, ValueError, OverflowError) as problem:
+                raise Invalid(f"cannot be packed as MessagePack: {problem}", f"{path}.{key}".lstrip(".")) from problem
+        raise Invalid(f"cannot be packed as MessagePack: {whole}", path or None) from whole
+    return packed
+
+
+def new_request() -> str:
+    """A request token. At the end of a spec the engine knows one of this length, and does not parse the rest again."""
+    return secrets.token_hex(8)
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """Those fields that are not None: an absent field means its default."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+# -- replies ------------------------------------------------------------------------------------------------------
+
+
+def read(contract: Operation, given: Mapping[str, Any], reply: Any) -> Any:
+    """A script's reply as its head says."""
+    if contract.name == "finish":
+        return replies.finished(reply, len(given.get("outcomes", ())))
+    told = contract.replies[0] if len(contract.replies) == 1 else contract.reply(given)
+    return _reader(told.of, contract.name)(reply)
+
+
+@functools.cache
+def _reader(type_: Type, operation: str) -> Callable[[Any], Any]:
+    if type_.optional:
+        inner = _reader(Type(type_.kind, type_.name, type_.of, type_.words, type_.members), operation)
+        return lambda reply: None if reply is None else inner(reply)
+    if type_.kind == "document":
+        return replies.document if type_.name in BLOBS else replies.plain_value
+    if type_.kind == "members":
+        return _reader_of_members(type_, operation)
+    if type_.kind in ("list", "page"):
+        assert type_.of is not None
+        item = _reader(type_.of, operation)
+        if type_.kind == "page":
+            return lambda reply: replies.page(reply, item)
+        return lambda reply: [item(one) for one in reply]
+    return _PLAIN[type_.name]
+
+
+def _reader_of_members(type_: Type, operation: str) -> Callable[[Any], Any]:
+    readers = [_reader(member, operation) for _, member in type_.members]
+    if len(readers) == 1:
+        return readers[0]
+    made = namedtuple(reply_name(operation), [name for name, _ in type_.members])  # type: ignore[misc]
+    return lambda reply: made(*(one(value) for one, value in zip(readers, reply, strict=True)))
+
+
+def reply_name(operation: str) -> str:
+    """What a reply of several parts is called."""
+    return f"{operation.capitalize()}Reply"
+
+
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("text", "name", "queue", "worker", "job", "state", "actor", "cursor", "url"), replies.text),
+    **dict.fromkeys(("integer", "ms", "moment_ms"), int),
+    "flag": bool,
+    "record": bytes,
+    "nothing": lambda _: None,
+    "states": replies.states,
+    "enqueued": replies.enqueued,
+    "picked": replies.picked,
+    "assigned": replies.assigned,
+    "result": replies.result,
+    "head": replies.head,
+}

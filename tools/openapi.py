@@ -1,0 +1,451 @@
+"""Makes openapi/master.yaml: the requests of all heads, around the documents of openapi/schemas.yaml."""
+
+from __future__ import annotations
+
+import copy
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import quick_yaml
+import yaml
+
+from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Reply, Route
+from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.types import CONDITIONS, PLAIN, Type, type_of
+from jqmaster.server.http.routes import BY_HAND, OWN
+from jqmaster.server.http_error import STATUS
+from jqmaster.server.message import JSON, MSGPACK
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMAS, DOCUMENT = ROOT / "openapi" / "schemas.yaml", ROOT / "openapi" / "master.yaml"
+HAND = quick_yaml.read(SCHEMAS.read_text())
+EXAMPLES: Mapping[str, Any] = HAND["components"]["examples"]
+Schema = dict[str, Any]
+
+MEDIA = {
+    "events": ["text/event-stream"], "records": ["application/octet-stream"], "yaml": ["application/yaml"],
+    "metrics": ["text/plain", "application/openmetrics-text"],
+}  # fmt: skip
+# What a body is that is one of the arguments itself, where that is not as the argument's type says.
+WHOLE = {"change": "OneJobChange", "finish": "SingleOutcome", "enqueue jobs[0]": "NewJob"}
+FLAG = {"type": "string", "enum": ["", "1", "true", "yes", "0", "false", "no"]}
+FAILURES = {
+    400: ("Invalid", "The request is wrong; `field` names what.", ["INVALID"]),
+    401: ("Unauthorized", "A key is asked for, and there is none, or one that is not good.", ["UNAUTHORIZED"]),
+    403: ("Forbidden", "The key may not do this; or a page of another site asks.", ["FORBIDDEN"]),
+    404: ("NotFound", "There is nothing of this name or id.", ["NOTFOUND"]),
+    406: ("NotAcceptable", "The client takes none of the types there are.", ["NOTACCEPTABLE"]),
+    408: ("Slow", "The time is up: of the body, or of what was waited for.", ["TIMEOUT"]),
+    409: ("Conflict", "Its state does not allow it.", ["CONFLICT", "LOST", "CANCELLED"]),
+    410: ("Gone", "It was there, and is not kept any more.", ["EXPIRED"]),
+    413: ("TooLarge", "The body is larger than the server takes.", ["TOOLARGE"]),
+    415: ("Unsupported", "The body is of a type that the server does not read.", ["UNSUPPORTED"]),
+    429: ("TooMany", "A bound is reached: try again later (`Retry-After`).", ["FULL", "RATE"]),
+    500: ("Internal", "A fault of the server. Never the answer to a bad request.", ["INTERNAL"]),
+    501: ("NotThere", "The server lacks a library for it.", ["UNSUPPORTED"]),
+    503: ("Unavailable", "The server or its Redis cannot serve now; another, or a moment later, may.",
+          ["UNAVAILABLE", "VERSION", "DRAINING", "BUSY"]),
+    504: ("NotDurable", "Enqueued (`job_ids`), but too few replicas had it in time.", ["NOTDURABLE"]),
+}  # fmt: skip
+OWN_STATUS = {"TIMEOUT": 408, "UNAUTHORIZED": 401, "NOTACCEPTABLE": 406, "UNSUPPORTED": 501}
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+# -- schemas --------------------------------------------------------------------------------------
+
+
+def schema(of: Type, least: float | None = None, most: float | None = None) -> Schema:
+    """Of a type, with the range of an argument."""
+    made: Schema
+    match of.kind:
+        case "document":
+            return ref(of.name)
+        case "choice":
+            return {"type": "string", "enum": list(of.words)}
+        case "list" | "page":
+            assert of.of is not None
+            made = {"type": "array", "items": schema(of.of)} | ends(least, most, "Items")
+            # One queue will do.
+            return {"oneOf": [schema(of.of), made]} if of.of.name == "queue" else made
+        case "map":
+            assert of.of is not None
+            return {"type": "object", "additionalProperties": schema(of.of)} | ends(least, most, "Properties")
+        case "members":
+            return members({name: schema(member) for name, member in of.members})
+    if of.name == "states":
+        return {"type": "array", "items": {"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}}
+    made = dict(PLAIN[of.name].schema) if of.name in PLAIN else {}
+    sizes = {"integer": "imum", "number": "imum"}.get(made.get("type", ""), "Length")
+    return made | (ends(least, most, sizes) if made else {})
+
+
+def ends(least: float | None, most: float | None, what: str) -> Schema:
+    found = {f"min{what}": least, f"max{what}": most}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def members(properties: Mapping[str, Schema], required: Iterable[str] | None = None) -> Schema:
+    names = list(properties) if required is None else list(required)
+    return {
+        "type": "object", **({"required": names} if names else {}), "additionalProperties": False,
+        "properties": dict(properties),
+    }  # fmt: skip
+
+
+def of_argument(one: Argument, *, in_query: bool = False) -> Schema:
+    if in_query and one.type in ("Matcher", "flag"):
+        made: Schema = {"type": "string"} if one.type == "Matcher" else dict(FLAG)
+    elif in_query and one.name == "status":
+        made = {"type": "string"}
+    else:
+        made = schema(one.of, one.least, one.most)
+    is_said = one.default not in (None, "nil") and "$ref" not in made and not (in_query and one.type == "flag")
+    default = {"default": one.default} if is_said else {}
+    meaning = one.meaning.removesuffix("; or")
+    return made | default | ({"description": sentence(meaning)} if meaning else {})
+
+
+def sentence(text: str) -> str:
+    return text[0].upper() + text[1:].rstrip(".") + "."
+
+
+# -- examples -------------------------------------------------------------------------------------
+
+
+def example(of: Type) -> Any:
+    """A value that is right."""
+    match of.kind:
+        case "document":
+            return sample(ref(of.name))
+        case "choice":
+            return of.words[0]
+        case "list" | "page":
+            assert of.of is not None
+            return [example(of.of)]
+        case "map":
+            assert of.of is not None
+            return {"a": example(of.of)}
+        case "members":
+            return {name: example(member) for name, member in of.members}
+    if of.name == "states":
+        return ["queued", "NOTFOUND"]
+    return PLAIN[of.name].example if of.name in PLAIN else None
+
+
+def sample(made: Schema) -> Any:
+    """A value of a schema by hand, for what has no example there."""
+    if "$ref" in made:
+        found: Any = HAND
+        for part in made["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        name = made["$ref"].rpartition("/")[2]
+        return EXAMPLES[name] if name in EXAMPLES else sample(found)
+    for several in ("oneOf", "anyOf"):
+        if several in made:
+            return sample(made[several][0])
+    if "allOf" in made:
+        return {name: value for one in made["allOf"] for name, value in sample(one).items()}
+    for known in ("example", "default", "const"):
+        if known in made:
+            return made[known]
+    if "enum" in made:
+        return made["enum"][0]
+    kind = made.get("type", "string")
+    match kind[0] if isinstance(kind, list) else kind:
+        case "object":
+            return {name: sample(made["properties"][name]) for name in made.get("required", [])}
+        case "array":
+            return [sample(made["items"])] * max(1, made.get("minItems", 0)) if "items" in made else []
+        case "integer" | "number":
+            return made.get("minimum", 1)
+        case "boolean":
+            return False
+    return "0664a3b1c05c00" if "pattern" in made else "a"
+
+
+# -- operations -----------------------------------------------------------------------------------
+
+
+def content(made: Schema, value: Any = None, media: Iterable[str] = (MSGPACK, JSON)) -> dict[str, Any]:
+    one = {"schema": made} | ({} if value is None else {"example": copy.deepcopy(value)})
+    return {"content": dict.fromkeys(media, one)}
+
+
+def parameters(operation: Operation, route: Route) -> Iterator[dict[str, Any]]:
+    known = {one.name: one for one in operation.arguments}
+    if route.place:
+        outer, _, inner = route.place.replace("[0]", "").partition(".")
+        of = known[outer].of
+        kind = CONDITIONS[inner][0] if inner in CONDITIONS else of.of.name if of.of and of.of.name else of.name
+        named = Argument(name=route.parameter, type=kind if kind in PLAIN else "job")
+        made = {"name": route.parameter, "in": "path", "required": True, "schema": schema(named.of)}
+        yield made | {"example": example(named.of)}
+    if not route.has_body and route.method in ("GET", "DELETE"):
+        for name in route.arguments:
+            outer, _, inner = name.partition(".")
+            if inner or known[outer].type == "Where":
+                for member in [inner] if inner else CONDITIONS:
+                    one = Argument(name=member, type=CONDITIONS[member][0], meaning=CONDITIONS[member][1])
+                    default = route.defaults.get(f"{outer}.{member}")
+                    yield _parameter(one, default=default)
+            else:
+                default = route.defaults.get(name)
+                yield _parameter(known[name], required=name in route.required and default is None, default=default)
+    for one in route.parameters:
+        if one.name in route.query:
+            yield _parameter(one, required=not one.optional)
+    for header in route.headers:
+        yield {
+            "name": header.name,
+            "in": "header",
+            "description": sentence(header.meaning),
+            "schema": {"type": "string"},
+        }
+
+
+def _parameter(one: Argument, *, required: bool = False, default: Any = None) -> dict[str, Any]:
+    made = of_argument(one, in_query=True)
+    description = made.pop("description", "")
+    if default is not None:
+        made["default"] = default
+    return {
+        "name": one.name, "in": "query", **({"required": True} if required else {}),
+        **({"description": description} if description else {}), "schema": made,
+        **({"allowEmptyValue": True} if one.type == "flag" else {}),
+    }  # fmt: skip
+
+
+def body(operation: Operation, route: Route) -> dict[str, Any] | None:
+    if operation.name == "import":
+        return {"required": True, **content({}, media=MEDIA["records"])}
+    if not route.has_body:
+        return None
+    known = {one.name: one for one in operation.arguments}
+    forms: list[tuple[Schema, Any]] = []
+    if route.arguments:
+        stands = [known[name] for name in route.arguments] + [
+            one for one in route.parameters if one.name not in route.query
+        ]
+        made = members({one.name: of_argument(one) for one in stands}, route.required)
+        shown = [one for one in stands if one.name in route.required] or stands[:1]
+        forms.append((made, {one.name: example(one.of) for one in shown}))
+    for whole in route.whole:
+        name = WHOLE.get(f"{operation.name} {whole}") or (WHOLE.get(operation.name) if "[" in whole else "")
+        of = type_of(name) if name else known[whole].of
+        forms.append((schema(of), example(of)))
+    made = forms[0][0] if len(forms) == 1 else {"oneOf": [one for one, _ in forms]}
+    is_required = bool(route.required or route.whole)
+    return {**({"required": True} if is_required else {}), **content(made, forms[0][1])}
+
+
+def answer(operation: Operation, route: Route) -> tuple[Schema | None, Any]:
+    """The schema of a success, and an example; None where there is no body."""
+    if route.answer:
+        of = type_of(route.answer)
+        return (None, None) if of.name == "nothing" else (schema(of), example(of))
+    stands = {*route.fixed, *(re.split(r"[.\[]", one)[0] for one in (route.place, *route.arguments))}
+    told = [one for one in operation.replies if stands.intersection(one.given)]
+    if not told or not (set().union(*(one.given for one in told)) & {*route.fixed, route.place}):
+        told = [operation.replies[0], *told]
+    forms = [_of_reply(operation, route, one) for one in told]
+    if forms[0][0] is None or len(forms) == 1:
+        return forms[0]
+    return {"oneOf": [made for made, _ in forms]}, forms[0][1]
+
+
+def _of_reply(operation: Operation, route: Route, told: Reply) -> tuple[Schema | None, Any]:
+    of = told.of
+    if of.name == "nothing":
+        return None, None
+    if of.name == "state" or (of.name == "states" and route.is_of_one):
+        return members({"status": {"type": "string"}}), {"status": "queued"}
+    if of.name == "states":
+        return members({told.name: schema(of)}), {told.name: ["queued", "NOTFOUND"]}
+    if of.kind in ("list", "page") and route.is_of_one:
+        assert of.of is not None
+        return schema(of.of), example(of.of)
+    if of.kind in ("list", "page"):
+        found, shown = {told.name: schema(of)}, {told.name: example(of)}
+        required = [told.name]
+        if of.kind == "page":
+            found["cursor"], shown["cursor"] = (
+                {"type": "string", "description": "Where to go on; empty at the end."},
+                "",
+            )
+            required.append("cursor")
+        if any(one.name == "looked" for one in operation.arguments):
+            found["looked"] = {"type": "integer", "minimum": 0, "description": "How many jobs were looked at."}
+        return members(found, required), shown
+    return schema(of), example(of)
+
+
+def statuses(operation: Operation, route: Route) -> set[int]:
+    """All errors that a request may meet."""
+    found = {500, *((OWN_STATUS | STATUS)[error.code] for error in operation.errors)}
+    if route.path.endswith(".yaml"):
+        return {500}
+    found |= {503} if route.path == "/alive" else {400, 503}
+    if operation.roles != (ANYBODY,):
+        found |= {401, 403, 429}
+    if route.answer not in MEDIA:
+        found.add(406)
+    if route.is_of_one or route.path.startswith("/job/{"):
+        found |= {404, 409}
+    if body(operation, route):
+        found |= {408, 413, 415}
+    if f"{route.method} {route.path}" in BY_HAND:
+        found |= {404, 408, 409} | ({504} if operation.name == "enqueue" else set())
+    return found
+
+
+def described(operation: Operation, route: Route, name: str) -> dict[str, Any]:
+    """An operation as an OpenAPI document has it."""
+    made: dict[str, Any] = {
+        "operationId": name,
+        "tags": [operation.roles[0]],
+        "summary": operation.summary.rstrip("."),
+        **({"description": operation.description} if operation.description else {}),
+    }
+    if found := list(parameters(operation, route)):
+        made["parameters"] = found
+    if asked := body(operation, route):
+        made["requestBody"] = asked
+    good, value = answer(operation, route)
+    is_bare = good is None
+    responses: dict[str, Any] = {}
+    for status in route.statuses or ((204,) if is_bare else (200,)):
+        responses[str(status)] = {"description": "Done."}
+        if status != 204 and good is not None:
+            responses[str(status)] |= content(good, value, MEDIA.get(route.answer, (MSGPACK, JSON)))
+    for status in sorted(statuses(operation, route)):
+        responses[str(status)] = {"$ref": f"#/components/responses/{FAILURES[status][0]}"}
+    made["responses"] = responses
+    if operation.roles == (ANYBODY,):
+        made["security"] = []
+    return made
+
+
+def operation_id(operation: Operation, route: Route, is_first: bool) -> str:
+    """The operation's name; of further requests with what tells them apart."""
+    if is_first:
+        return operation.name
+    parts = re.findall(r"[a-z]+", re.sub(r"\{.*?\}", "", route.path))
+    return (
+        operation.name
+        + "".join(part.capitalize() for part in ("of", *parts))
+        + ("Patch" if route.method == "PATCH" and "queue" in parts else "")
+    )
+
+
+def call() -> dict[str, Any]:
+    """`POST /call/{operation}`, which stands for many."""
+    names = [name for name, one in operations().items() if one.roles != (SERVER,)]
+    every = sorted({400, 401, 403, 404, 406, 408, 409, 410, 413, 415, 429, 500, 503, 504})
+    argument = {"oneOf": [{"type": "string"}, {"type": "object", "required": ["$bin"], "properties": {"$bin": {}}}]}
+    return {
+        "operationId": "call",
+        "tags": ["calls"],
+        "summary": "Run any operation with the script's own arguments",
+        "description": "The body is the list of what stands behind the keys in `EVALSHA` (docs/operations.md): specs "
+        "and values as binary data, in JSON as `{\"$bin\": base64}`. The answer is the script's own reply. Each needs "
+        "the role that docs/operations.md names.",
+        "parameters": [
+            {"name": "operation", "in": "path", "required": True, "schema": {"type": "string", "enum": names}},
+            _parameter(Argument(name="timeout", type="seconds", least=0, most=300, meaning="of pick: waits so long")),
+        ],
+        "requestBody": {"required": True, **content({"type": "array", "items": argument}, ["0664a3b1c05c00"])},
+        "responses": {
+            "200": {"description": "The script's reply.", **content({})},
+            **{str(status): {"$ref": f"#/components/responses/{FAILURES[status][0]}"} for status in every},
+        },
+    }  # fmt: skip
+
+
+def failures() -> dict[str, Any]:
+    found = {}
+    for name, meaning, codes in FAILURES.values():
+        error: dict[str, Any] = {"code": codes[0], "message": "why"}
+        if name == "NotDurable":
+            error["job_ids"] = ["0664a3b1c05c00"]
+        found[name] = {"description": meaning, **content(ref("Error"), {"error": error})}
+    return found
+
+
+def document() -> dict[str, Any]:
+    """All of it."""
+    paths: dict[str, Any] = {}
+    seen: set[str] = set()
+    for operation in (*operations().values(), *(one.operation for one in OWN)):
+        for route in operation.routes:
+            name = operation_id(operation, route, operation.name not in seen)
+            seen.add(operation.name)
+            paths.setdefault(route.shown, {})[route.method.lower()] = described(operation, route, name)
+    paths["/call/{operation}"] = {"post": call()}
+    hand = dict(HAND["components"]["schemas"])
+    tags = ["viewer", "pusher", "worker", "operator", "admin", ANYBODY, "calls"]
+    made = {
+        **{name: HAND[name] for name in ("openapi", "info")},
+        "servers": [{"url": "http://localhost:8000", "description": "`jqmaster serve`"}],
+        "security": [{}, {"key": []}],
+        "tags": [{"name": name} for name in tags],
+        "paths": paths,
+        "components": {
+            "securitySchemes": HAND["components"]["securitySchemes"], "responses": failures(), "schemas": hand
+        },
+    }  # fmt: skip
+    needed = used(made, hand)
+    made["components"]["schemas"] = {name: of for name, of in hand.items() if name in needed}
+    return made
+
+
+def used(made: Any, hand: Mapping[str, Any]) -> set[str]:
+    """The documents that something refers to."""
+    found: set[str] = set()
+
+    def look(node: Any) -> None:
+        if isinstance(node, Mapping):
+            if "$ref" in node and "/schemas/" in node["$ref"]:
+                name = node["$ref"].partition("/schemas/")[2].partition("/")[0]
+                if name not in found:
+                    found.add(name)
+                    look(hand[name])
+            for value in node.values():
+                look(value)
+        elif isinstance(node, list):
+            for value in node:
+                look(value)
+
+    look(made["paths"])
+    look(made["components"]["responses"])
+    return found
+
+
+class Dumper(yaml.SafeDumper):
+    """Long text as it is; a part that stands twice under a name that hardly depends on what is before it."""
+
+    def generate_anchor(self, node: Any) -> str:
+        self.named: Counter[str] = getattr(self, "named", Counter())
+        name = f"a{zlib.crc32(str(node).encode()):08x}"
+        self.named[name] += 1
+        return f"{name}-{self.named[name]}"
+
+
+def _text(dumper: Any, text: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+Dumper.add_representer(str, _text)
+
+
+def written() -> str:
+    head = "# Made from the heads of scripts/*.lua and openapi/schemas.yaml by `make generate`.\n"
+    return head + yaml.dump(
+        document(), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=118, default_flow_style=None
+    )
