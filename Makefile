@@ -29,7 +29,7 @@ export PYTHON
 
 .PHONY: help
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n 's/^# make /make /p' Makefile
 
 # npm needs a core for some seconds, and so does pip.
 setup: packages-test

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def write_scripts(directory: Path) -> Path:
         "SCRIPTS": " ".join(f"{script.name}:{script.sha}:{script.flags}" for script in scripts.values()),
         "LIBRARY": scripts.library.name,
         "FUNCTIONS": " ".join(sorted(scripts.library.functions)),
+        "OPERATIONS": hashlib.sha1((target / "operations.json").read_bytes()).hexdigest(),
     }.items():
         text = text.replace(f"@{place}@", what)
     loader = target / "load.sh"

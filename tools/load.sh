@@ -14,6 +14,7 @@ VERSION=@VERSION@
 SCRIPTS="@SCRIPTS@" # name:sha:flags
 LIBRARY=@LIBRARY@
 FUNCTIONS="@FUNCTIONS@"
+OPERATIONS=@OPERATIONS@
 
 here=$(cd "$(dirname "$0")" && pwd)
 namespace={jq}
@@ -101,7 +102,7 @@ esac
 
 note() {
     cli --raw EVAL "$(cat "$here/manifest.lua")" 2 "$namespace:manifest" "$sources" \
-        "$namespace" "$VERSION" 1 "${JQ_KEEP-}" "$LIBRARY" "$FUNCTIONS" $entries
+        "$namespace" "$VERSION" 1 "${JQ_KEEP-}" "$LIBRARY" "$FUNCTIONS" "$OPERATIONS" $entries
 }
 
 # It says 0 and which sources are lacking, until none is.
@@ -111,11 +112,12 @@ until
 do
     for lacking in $said; do
         [ "$lacking" = 0 ] && continue
-        file=library
+        file=library.lua
+        [ "$lacking" = "$OPERATIONS" ] && file=operations.json
         for entry in $SCRIPTS; do
-            case $entry in *:"$lacking":*) file=${entry%%:*} ;; esac
+            case $entry in *:"$lacking":*) file=${entry%%:*}.lua ;; esac
         done
-        got=$(gzip -9n <"$here/$file.lua" | cli -x HSET "$sources" "$lacking") || fail "$got"
+        got=$(gzip -9n <"$here/$file" | cli -x HSET "$sources" "$lacking") || fail "$got"
     done
 done
 

@@ -14,7 +14,7 @@ sys.path.append(str(ROOT / "tests" / "py" / "support"))
 
 from topologies import Cluster, cluster
 
-PARTITIONS = 12
+PARTITIONS = 48  # three nodes have 15 to 17
 NOTE = (
     "By the library: jobs enqueued one at a time, and run by one worker. Jobs for each second of CPU of the node that "
     "spends the most: so many a second it can do at most, where each node has a core and clients are enough. "

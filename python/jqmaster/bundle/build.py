@@ -22,7 +22,7 @@ from jqmaster.bundle.library import link_library
 from jqmaster.bundle.link import Linker
 from jqmaster.bundle.module import Module, ScriptBody, parse_module, parse_script
 from jqmaster.bundle.tokens import BuildError, Cursor
-from jqmaster.manifest.manifest import operations, to_json
+from jqmaster.manifest.manifest import written
 
 __all__ = ["BuildError", "Script", "build", "dump", "version_of"]
 
@@ -179,7 +179,7 @@ def _read(path: Path) -> str:
 
 def dump(scripts: Mapping[str, Script], directory: Path) -> None:
     """Write each script to ``directory`` as ``<name>.lua``, the library as ``library.lua``, and what they are
-    as ``manifest.json``, with the contracts of the operations. Raises manifest.heads.HeadError."""
+    as ``manifest.json``, what their heads say as ``operations.json``. Raises manifest.heads.HeadError."""
     directory.mkdir(parents=True, exist_ok=True)
     for script in scripts.values():
         (directory / f"{script.name}.lua").write_bytes(script.source.encode())
@@ -189,8 +189,8 @@ def dump(scripts: Mapping[str, Script], directory: Path) -> None:
         "version": version_of(scripts),
         "scripts": {name: {"sha": scripts[name].sha, "flags": scripts[name].flags} for name in sorted(scripts)},
         "library": library and {"name": library.name, "functions": sorted(library.functions)},
-        "operations": to_json(one for one in operations().values() if one.name in scripts),
     }
+    (directory / "operations.json").write_text(written(scripts))
     (directory / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App
 
 from jqmaster.cli import show
-from jqmaster.cli.declared import given, options_of, told
+from jqmaster.cli.declared import given, is_needed, options_of, told
 from jqmaster.cli.kinds import option
 from jqmaster.cli.reach import Destination, connect
 from jqmaster.cli.status import Refused, Replies
@@ -52,13 +52,11 @@ def _command(operation: Operation) -> Callable[..., Replies]:
         if cursor:
             print(f"jqmaster: there is more: --all, or --cursor {cursor}", file=sys.stderr)
 
-    made = options_of(taken, {name: f"--{operation.name}-{name}" for name in _TAKEN})
-    is_needed = any(not one.optional and one.default is None for one in taken)
     run.__annotations__ |= {
-        "options": made if is_needed else made | None,
+        "options": options_of(taken, {name: f"--{operation.name}-{name}" for name in _TAKEN}),
         "all_": Annotated[bool, option("page by page, until the end", name="--all")],
     }
-    run.__kwdefaults__ = {"all_": False} | ({} if is_needed else {"options": None})
+    run.__kwdefaults__ = {"all_": False} | ({} if any(map(is_needed, taken)) else {"options": None})
     return run
 
 

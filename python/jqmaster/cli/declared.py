@@ -56,16 +56,19 @@ def _annotated(argument: Argument, name: str | None) -> Any:
 
 
 def options_of(arguments: Iterable[Argument], flags: Mapping[str, str] | None = None) -> Any:
-    """A type that has an option for each argument; `flags`: those that are not called as it is."""
+    """A type that has an option for each argument, or None where none of them has to be given; `flags`: those that are
+    not called as it is."""
     fields: list[Any] = []
     for argument in arguments:
-        flag = (flags or {}).get(argument.name, f"--{argument.name.replace('_', '-')}")
-        made = _annotated(argument, flag)
-        is_free = argument.optional or argument.default is not None
-        fields.append((argument.name, made | None, None) if is_free else (argument.name, made))
-    result = make_dataclass("Options", fields, kw_only=True)
+        made = _annotated(argument, (flags or {}).get(argument.name, f"--{argument.name.replace('_', '-')}"))
+        fields.append((argument.name, made) if is_needed(argument) else (argument.name, made | None, None))
+    result: Any = make_dataclass("Options", fields, kw_only=True)
     result.__module__ = __name__  # where cyclopts looks for a class that is no builtin
-    return Annotated[result, Parameter(name="*")]
+    return Annotated[result if any(len(field) == 2 for field in fields) else result | None, Parameter(name="*")]
+
+
+def is_needed(argument: Argument) -> bool:
+    return not argument.optional and argument.default is None
 
 
 def given(options: Any) -> dict[str, Any]:

@@ -34,7 +34,7 @@ async def each(ask: Listing, count: int = PAGE) -> AsyncIterator[Any]:
 
 
 async def all_of(ask: Listing, count: int = PAGE) -> list[Any]:
-    return [document async for document in each(ask, count)]
+    return [row async for row in each(ask, count)]
 
 
 async def documents(page: Awaitable[Page]) -> list[Document]:

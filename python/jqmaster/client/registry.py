@@ -328,7 +328,9 @@ class Registry(OperationMethods, FlowMethods):
             return {}
         engine = (await self.link.open()).engine
         documents = await batched(lambda some: engine.get(list(some)), ids)
-        return {job["id"]: made[job["name"]] for job in documents if job and job["name"] in made}
+        return {
+            document["id"]: made[document["name"]] for document in documents if document and document["name"] in made
+        }
 
     async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
         transport = await self.link.open()

@@ -12,10 +12,11 @@ from shlex import quote
 from typing import Any
 
 from jqmaster.doctor import redis_side
-from jqmaster.doctor.facts import UNSERVED_MS, Facts, Head, Source, gather
+from jqmaster.doctor.facts import Facts, Source, gather
 from jqmaster.doctor.finding import Checks, Finding, Found, Level
 from jqmaster.engine.calls import Caller
 from jqmaster.engine.engine import Operations
+from jqmaster.engine.replies import Document
 
 ORDER: tuple[Level, ...] = ("problem", "warning", "note", "ok")
 
@@ -47,7 +48,7 @@ def is_wrong(findings: list[Finding]) -> bool:
     return any(finding.level in ("problem", "warning") for finding in findings)
 
 
-check: Checks[Facts] = Checks()
+check = Checks()
 
 
 @check("sweeping", "what is due is done in time")
@@ -57,7 +58,7 @@ def _sweeping(facts: Facts) -> Iterator[Found]:
     late = [job for job in facts.due if facts.now_ms - job["due_ms"] > PATIENCE_MS]
     for job in late[:3]:
         kind = "a lapsed lease" if job["status"] == "running" else f"a {job['status']} job"
-        title = f"queue {job['queue']}: {kind} has been overdue for {_ago(facts.now_ms - job['due_ms'])}"
+        title = f"queue {_quoted(job['queue'])}: {kind} has been overdue for {_ago(facts.now_ms - job['due_ms'])}"
         yield "problem", title, means, do, job["queue"], {"job": job["id"]}, job["due_ms"]
     for schedule in facts.schedules:
         next_ms = schedule.get("next_ms")
@@ -66,48 +67,48 @@ def _sweeping(facts: Facts) -> Iterator[Found]:
             yield "problem", title, means, do, schedule["id"], {}, next_ms
 
 
-def _waiting(facts: Facts, least_ms: int, *, served: bool) -> Iterator[tuple[str, int, Head]]:
-    """Queues that are not paused and whose next job has waited for so long: name, for how long, its next."""
-    for head in facts.heads:
-        age_ms = facts.now_ms - head.since_ms
-        if head.is_served == served and not head.explained.get("paused") and age_ms >= least_ms:
-            yield head.queue["name"], age_ms, head
+def _waiting(facts: Facts, *causes: str) -> Iterator[tuple[Document, int]]:
+    """Queues whose oldest ready job waits because of these, and for how long it has."""
+    for queue in facts.queues:
+        if queue.get("cause") in causes:
+            yield queue, facts.now_ms - queue["oldest_ready_ms"]
 
 
 @check("unserved", "every queue with waiting jobs is served")
 def _unserved(facts: Facts) -> Iterator[Found]:
-    for queue, age_ms, head in _waiting(facts, UNSERVED_MS, served=False):
-        queued = head.queue["queued"]
-        title = f"nobody serves queue {queue}, where {_wait(queued)}"
+    for queue, age_ms in _waiting(facts, "no worker"):
+        name, queued = queue["name"], queue["queued"]
+        title = f"nobody serves queue {_quoted(name)}, where {_wait(queued)}"
         means = f"No worker is registered for it, and none waits for its jobs; the next has waited for {_ago(age_ms)}."
-        do = f"Start a worker that names the queue {queue}, or see whether its workers name another."
-        yield "problem", title, means, do, queue, {"queued": queued, "waits_ms": age_ms}, head.since_ms
+        do = f"Start a worker that names the queue {quote(name)}, or see whether its workers name another."
+        yield "problem", title, means, do, name, {"queued": queued, "waits_ms": age_ms}, queue["oldest_ready_ms"]
 
 
 @check("unknown", "some worker of each queue knows its next job")
 def _unknown(facts: Facts) -> Iterator[Found]:
-    for queue, age_ms, head in _waiting(facts, UNSERVED_MS, served=True):
-        if head.explained.get("unknown"):
-            name = head.explained["name"]
-            title = f"no worker that serves queue {queue} knows jobs named {name}"
-            means = f"All of them refused it; it has waited for {_ago(age_ms)}. It costs no retry."
-            do = f"Start a worker of a program that has {name}, or `jqmaster cancel {head.explained['id']}`."
-            yield "problem", title, means, do, queue, {"job": head.explained["id"], "waits_ms": age_ms}, head.since_ms
+    for queue, age_ms in _waiting(facts, "unknown job"):
+        name, job = queue["name"], queue["unknown"]
+        title = f"no worker that serves queue {_quoted(name)} knows jobs named {_quoted(job)}"
+        means = f"All of them refused it; it has waited for {_ago(age_ms)}. It costs no retry."
+        do = f"Start a worker of a program that has it, or `jqmaster cancel --queue {quote(name)} --name {quote(job)}`."
+        yield "problem", title, means, do, name, {"waits_ms": age_ms}, queue["oldest_ready_ms"]
 
 
 @check("late", "no queue is far behind")
 def _late(facts: Facts) -> Iterator[Found]:
-    for queue, age_ms, head in _waiting(facts, LATE_MS, served=True):
-        told = head.explained
-        if told.get("unknown"):
-            continue
-        means, do = "A constraint holds it.", f"See `jqmaster why {told['id']}`."
-        if not told.get("held"):
-            means = "Its workers are slower than its jobs come."
-            do = f"Start more workers for {queue}, or give them more --concurrency."
-        title = f"queue {queue}: the next job has waited for {_ago(age_ms)}; {_wait(head.queue['queued'])}"
-        cause = "constraints" if told.get("held") else "workers"
-        yield "warning", title, means, do, queue, {"waits_ms": age_ms, "cause": cause}, head.since_ms
+    for queue, age_ms in _waiting(facts, "slow", "constraint"):
+        if age_ms >= LATE_MS:
+            name, is_held = queue["name"], queue["cause"] == "constraint"
+            means, do = (
+                "Its workers are slower than its jobs come.",
+                "Start more workers for it, or give them more slots.",
+            )
+            if is_held:
+                held_by = ", ".join(queue["held_by"])
+                means, do = f"It is held by {held_by}.", f"See `jqmaster limits show {quote(queue['held_by'][0])}`."
+            title = f"queue {_quoted(name)}: the next job has waited for {_ago(age_ms)}; {_wait(queue['queued'])}"
+            cause = "constraints" if is_held else "workers"
+            yield "warning", title, means, do, name, {"waits_ms": age_ms, "cause": cause}, queue["oldest_ready_ms"]
 
 
 @check("paused", "no paused queue has waiting jobs")
@@ -115,7 +116,10 @@ def _paused(facts: Facts) -> Iterator[Found]:
     for queue in facts.queues:
         name, waiting = queue["name"], queue["queued"]
         if queue["paused"] and waiting:
-            title, means = f"queue {name} is paused, and {_wait(waiting)}", "A paused queue takes jobs and starts none."
+            title, means = (
+                f"queue {_quoted(name)} is paused, and {_wait(waiting)}",
+                "A paused queue takes jobs and starts none.",
+            )
             yield "warning", title, means, f"`jqmaster queues resume {quote(name)}`", name, {"queued": waiting}
 
 
@@ -126,7 +130,7 @@ def _full(facts: Facts) -> Iterator[Found]:
         waiting = sum(queue[state] for state in ("queued", "scheduled", "blocked", "retrying"))
         if most and waiting >= most:
             do = f"Start more workers, or raise the limit: `jqmaster queues set {quote(name)} max_waiting=N`."
-            title = f"queue {name} is full: {_wait(waiting)}"
+            title = f"queue {_quoted(name)} is full: {_wait(waiting)}"
             yield "problem", title, "Whoever enqueues there is refused.", do, name, {"max_waiting": most}
 
 
@@ -162,35 +166,16 @@ def _constraints(facts: Facts) -> Iterator[Found]:
             yield "warning", f"constraint {constraint_id}: {waits}", means, do, constraint_id, {"job": job["id"]}
 
 
-@check("keys", "every constraint finds values for its keys")
-def _keys(facts: Facts) -> Iterator[Found]:
-    found: dict[str, tuple[list[str], list[list[Any]]]] = {}
-    for constraint, key in facts.keys:
-        if "by" in key:
-            is_one = isinstance(constraint["by"], str)
-            paths, values = (constraint["by"], key["by"]) if not is_one else ([constraint["by"]], [key["by"]])
-            found.setdefault(constraint["id"], (list(paths), []))[1].append(list(values))
-    for constraint_id, (paths, keys) in found.items():
-        # What is longer than 64 bytes is shown as one text, and cannot be all null.
-        for place, path in enumerate(paths):
-            if all(len(values) == len(paths) and values[place] is None for values in keys):
-                which = "all its keys are null" if len(paths) == 1 else "its part of all keys is null"
-                title = f"constraint {constraint_id}: {path} leads nowhere, {which}"
-                means = "No job it counts now has a value there: they share what each value should have."
-                do = (
-                    "See the argument of one of its jobs (`jqmaster job ID`): values have to be enqueued "
-                    f"by name, and the path {path} has to lead to one."
-                )
-                yield "note", title, means, do, constraint_id, {"path": path, "keys": len(keys)}
+_NOWHERE = {"match": "It limits none of them.", "cost": "Each counts 1.", "by": "They share one key."}
 
 
-@check("paths", "every constraint finds values for its conditions and costs")
+@check("paths", "every constraint finds values at its paths")
 def _paths(facts: Facts) -> Iterator[Found]:
     for constraint, where, path, jobs in facts.nowhere:
         title = f"constraint {constraint['id']}: {path} ({where}) leads nowhere in {jobs} of the newest jobs"
-        means = "It limits none of them." if where == "match" else "Each counts 1."
         do = "See the argument of one of them (`jqmaster job ID`): the path has to lead to a value there."
-        yield "note", title, means, do, constraint["id"], {"field": where, "path": path, "jobs": jobs}
+        values = {"field": where, "path": path, "jobs": jobs}
+        yield "note", title, _NOWHERE[where], do, constraint["id"], values
 
 
 @check("schedules", "every schedule comes again")
@@ -206,22 +191,12 @@ def _schedules(facts: Facts) -> Iterator[Found]:
 
 @check("lapsed", "no lease lapsed in the last hour")
 def _lapsed(facts: Facts) -> Iterator[Found]:
-    means = "A worker died, hung or lost its network while it ran a job; the job runs again elsewhere."
-    do = "Look at the workers' logs (memory, crashes), or give long jobs a longer timeout."
+    means = "A worker died, hung or lost its network while it ran a job, or a job ran for its max_runtime."
     for queue, count in sorted(facts.lapsed.items()):
-        if lapsed := count - facts.overran.get(queue, 0):
-            title = f"queue {queue}: {_number(lapsed, 'lease')} lapsed in the last hour"
-            yield "warning", title, means, do, queue, {"lapsed": lapsed}
-
-
-@check("overran", "no job ran for its max_runtime in the last hour")
-def _overran(facts: Facts) -> Iterator[Found]:
-    means = "An attempt that lasts so long ends; the job is tried again, as long as it has retries."
-    for queue, overran in sorted(facts.overran.items()):
-        whose = "its" if overran == 1 else "their"
-        title = f"queue {queue}: {_jobs(overran)} ran for {whose} max_runtime in the last hour"
-        do = f"Give them a longer max_runtime, or see what they wait for (`jqmaster jobs --queue {quote(queue)}`)."
-        yield "warning", title, means, do, queue, {"overran": overran}
+        title = f"queue {_quoted(queue)}: {_number(count, 'lease')} lapsed in the last hour"
+        found = f"`jqmaster jobs --queue {quote(queue)} --message max_runtime`"
+        do = f"See the workers' logs (memory, crashes), and {found}."
+        yield "warning", title, means, do, queue, {"lapsed": count}
 
 
 @check("workers", "all registered workers can be reached")
@@ -245,27 +220,16 @@ def _failures(facts: Facts) -> Iterator[Found]:
         yield level, title, means, do, name, {"recent": recent, "count": count}, group["first_ms"]
 
 
-_PARTS = {
-    "queues": "queues",
-    "workers": "registered workers",
-    "schedules": "schedules",
-    "constraints": "constraints",
-    "heads": "queues with waiting jobs, for the next of them",
-    "due": "queues, for what is overdue",
-    "keys": "keys of constraints",
-    "samples": "queues, for jobs under constraints",
-    "series": "queues, for leases that lapsed",
-    "overran": "queues, for jobs that ran for their max_runtime",
-    "failures": "groups of failures",
-    "groups": "groups that grow",
-}
+_PARTS = {"due": "queues, for what is overdue", "paths": "constraints, for their paths"}
+_PARTS |= {"series": "queues, for leases that lapsed", "failures": "groups of failures", "groups": "groups that grow"}
 
 
 @check("whole", "all was looked at")
 def _whole(facts: Facts) -> Iterator[Found]:
     if facts.left_out:
         title = "not all was looked at: it would have taken too long"
-        means = f"Looked at were only {', '.join(f'{done:,} {_PARTS[what]}' for what, done in facts.left_out.items())}."
+        parts = ", ".join(f"{done:,} {_PARTS.get(what, what)}" for what, done in facts.left_out.items())
+        means = f"Looked at were only {parts}."
         do = "What is not told here may be wrong elsewhere: `jqmaster queues` lists all queues."
         yield "note", title, means, do, None, dict(facts.left_out)
 
@@ -273,6 +237,11 @@ def _whole(facts: Facts) -> Iterator[Found]:
 def _short(message: str | None) -> str:
     line = next((one.strip() for one in (message or "").splitlines() if one.strip()), "nothing")
     return line if len(line) <= 120 else line[:119] + "…"
+
+
+def _quoted(name: str) -> str:
+    """A name of others, so that its blanks are seen."""
+    return name if name.strip() == name and "  " not in name else json.dumps(name, ensure_ascii=False)
 
 
 def _number(number: int, one: str) -> str:

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Literal
 
-
-class Dated(Protocol):
-    """What checks look at, and when it was gathered, by Redis's clock as near as it is known."""
-
-    now_ms: int
-
-
-T = TypeVar("T", bound=Dated)
 Level = Literal["problem", "warning", "note", "ok"]
 
 
@@ -44,21 +36,17 @@ Found = tuple[Any, ...]
 """Level, title, means, do, about, values, since_ms: a `Finding`, as far as there is something to say."""
 
 
-class Checks(Generic[T]):
+class Checks:
     """Functions from facts to what they find, each with its name and what is said where it finds nothing."""
 
     def __init__(self) -> None:
-        self._all: list[tuple[str, str, Callable[[T], Iterator[Found]]]] = []
+        self._all: list[tuple[str, str, Callable[[Any], Iterator[Found]]]] = []
 
-    def __call__(self, name: str, fine: str = "") -> Callable[..., Callable[[T], Iterator[Found]]]:
-        def add(one: Callable[[T], Iterator[Found]]) -> Callable[[T], Iterator[Found]]:
-            self._all.append((name, fine, one))
-            return one
+    def __call__(self, name: str, fine: str = "") -> Callable[..., Any]:
+        return lambda one: self._all.append((name, fine, one))
 
-        return add
-
-    def of(self, facts: T) -> Iterator[Finding]:
-        """What all of them find."""
+    def of(self, facts: Any) -> Iterator[Finding]:
+        """What all of them find. `facts.now_ms`: when they were gathered, by Redis's clock as near as it is known."""
         for name, fine, one in self._all:
             found = [replace(Finding(name, *each), as_of_ms=facts.now_ms) for each in one(facts)]
             yield from found or ([Finding(name, "ok", fine, as_of_ms=facts.now_ms)] if fine else [])

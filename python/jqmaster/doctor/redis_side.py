@@ -20,7 +20,6 @@ from jqmaster.errors import JQError, from_redis
 _HOUR_MS = 3_600_000
 FAR_MS, VERY_FAR_MS = 1_000, 30_000
 SLOW_MS = 10
-_SECTIONS = ("server", "memory", "persistence", "replication")
 
 
 @dataclass
@@ -49,10 +48,10 @@ async def look(caller: Caller) -> Server:
         middle = (before + time.time()) / 2
         now = seconds + micros / 1e6
         server = Server(int(now * 1000), (now - middle) * 1000, own=version_of(caller.scripts))
-        for section in _SECTIONS:
+        for section in ("server", "memory", "persistence", "replication"):
             server.info |= await _allowed(client.info(section)) or {}
-        for name in ("save", "timeout"):
-            server.config |= _texts(await _allowed(client.config_get(name)) or {})
+        raw = await _allowed(client.config_get("save")) or {}
+        server.config = {_text(name): _text(value) for name, value in raw.items()}
         current = await client.hget(f"{caller.namespace}:manifest", "version")
         server.current = None if current is None else _text(current)
         server.taken = caller.namespace if await client.exists(caller.namespace) else ""
@@ -74,10 +73,6 @@ async def _allowed(asking: Any) -> Any:
         return None
 
 
-def _texts(raw: dict[Any, Any]) -> dict[str, str]:
-    return {_text(name): _text(value) for name, value in raw.items()}
-
-
 def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
@@ -96,7 +91,7 @@ async def _slow(client: Redis, namespace: str, now_ms: int) -> list[tuple[int, f
 # -- checks ---------------------------------------------------------------------------------------
 
 
-check: Checks[Server] = Checks()
+check = Checks()
 
 
 @check("redis")
@@ -106,67 +101,47 @@ def _version(server: Server) -> Iterator[Found]:
     if not numbers:
         yield "note", "Redis does not tell its version", "7.0 or newer is needed.", "Allow the command INFO to see it."
     elif numbers < (7, 0):
-        means = "JQ's scripts need what came with 7.0."
-        yield "problem", f"Redis {version} is too old", means, "Upgrade to 7.0 or newer."
+        yield "problem", f"Redis {version} is too old", "JQ's scripts need 7.0 or newer.", "Upgrade Redis."
     else:
         yield "ok", f"Redis {version}", "", "", None, {"version": version}
 
 
 @check("eviction", "maxmemory-policy is noeviction")
 def _eviction(server: Server) -> Iterator[Found]:
-    policy = server.info.get("maxmemory_policy")
-    if policy is None:
-        yield "note", "Redis does not tell its maxmemory-policy", "It must be noeviction."
-    elif policy != "noeviction":
-        means = "When memory is short Redis drops keys: jobs vanish."
+    policy = server.info.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
         do = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf."
-        yield "problem", f"maxmemory-policy is {policy}", means, do
+        yield "problem", f"maxmemory-policy is {policy}", "When memory is short Redis drops keys: jobs vanish.", do
 
 
 @check("memory")
 def _memory(server: Server) -> Iterator[Found]:
-    used = int(server.info.get("used_memory", 0))
-    limit = int(server.info.get("maxmemory") or 0)
-    system = int(server.info.get("total_system_memory") or 0)
-    bound, name = (limit, "maxmemory") if limit else (system, "the host's memory")
+    used, limit = int(server.info.get("used_memory", 0)), int(server.info.get("maxmemory") or 0)
+    bound = limit or int(server.info.get("total_system_memory") or 0)
     if not used or not bound:
         return
-    share = used / bound
-    title, values = f"{used / 1e6:,.0f} MB used, {share:.0%} of {name}", {"used": used, "limit": limit}
-    if share < 0.8:
-        yield "ok", title, "", "", None, values
-        return
+    share, name = used / bound, "maxmemory" if limit else "the host's memory"
     means = "When it is full, enqueueing is refused with OOM; what drains the queues still works."
     if not limit:
         means = "Without maxmemory the kernel may kill Redis when memory is short."
     do = "Give Redis more memory, or keep less: `jqmaster config` (done_ttl, result_ttl, …)."
-    yield "problem" if share >= 0.95 else "warning", title, means, do, None, values
+    level = "ok" if share < 0.8 else "warning" if share < 0.95 else "problem"
+    title = f"{used / 1e6:,.0f} MB used, {share:.0%} of {name}"
+    yield (level, title, *((means, do) if level != "ok" else ("", "")), None, {"used": used, "limit": limit})
 
 
-_WRITING = {
-    "aof_last_write_status": "writing the append-only file",
-    "aof_last_bgrewrite_status": "rewriting the append-only file",
-    "rdb_last_bgsave_status": "writing the last snapshot",
-}
-
-
-@check("persistence")
+@check("persistence", "append-only file is on")
 def _persistence(server: Server) -> Iterator[Found]:
-    info = server.info
-    if "aof_enabled" not in info:
-        return
-    failed = [what for name, what in _WRITING.items() if info.get(name, "ok") != "ok"]
+    info, do = server.info, "CONFIG SET appendonly yes, and the same in redis.conf."
+    failed = [name for name in info if re.fullmatch("(aof|rdb)_last_.*status", name) and info[name] != "ok"]
     if failed:
         means = "Redis may refuse writes (MISCONF), and a restart would lose jobs."
-        yield "problem", f"{failed[0]} failed", means, "See Redis's log; often the disk is full."
-    elif int(info["aof_enabled"]):
-        yield "ok", "append-only file is on"
-    elif server.config.get("save", "?") == "":
-        do = "CONFIG SET appendonly yes, and the same in redis.conf."
-        yield "warning", "nothing is written to disk", "When Redis restarts all jobs are gone.", do
-    else:
-        means, do = "A crash loses what came after the last one.", "CONFIG SET appendonly yes loses a second at most."
-        yield "note", "only snapshots are written to disk", means, do
+        yield "problem", f"writing to disk failed ({failed[0]})", means, "See Redis's log; often the disk is full."
+    elif not int(info.get("aof_enabled", 1)):
+        if server.config.get("save", "?") == "":
+            yield "warning", "nothing is written to disk", "When Redis restarts all jobs are gone.", do
+        else:
+            yield "note", "only snapshots are written to disk", "A crash loses what came after the last one.", do
 
 
 @check("role")
@@ -180,13 +155,9 @@ def _role(server: Server) -> Iterator[Found]:
 def _clock(server: Server) -> Iterator[Found]:
     off = abs(server.ahead_ms)
     if off >= FAR_MS:
-        side = "ahead of" if server.ahead_ms > 0 else "behind"
+        title = f"Redis's clock is {off / 1000:,.1f} s {'ahead of' if server.ahead_ms > 0 else 'behind'} this host's"
         means = "JQ goes by Redis's clock: moments (run_at, schedules) seem to come at the wrong time."
-        title, do = (
-            f"Redis's clock is {off / 1000:,.1f} s {side} this host's",
-            "Have both hosts keep their time by NTP.",
-        )
-        level = "problem" if off >= VERY_FAR_MS else "warning"
+        level, do = "problem" if off >= VERY_FAR_MS else "warning", "Have both hosts keep their time by NTP."
         yield level, title, means, do, None, {"ahead_ms": round(server.ahead_ms)}
 
 
@@ -198,40 +169,33 @@ def _namespace(server: Server) -> Iterator[Found]:
         yield "problem", title, means, f"See what wrote it, then UNLINK '{server.taken}'."
 
 
-@check("scripts")
+@check("scripts", "the scripts are loaded and current")
 def _scripts(server: Server) -> Iterator[Found]:
     if server.trouble:
         do = "`jqmaster load` sets up one that is missing; data of another schema needs the version that wrote it."
         yield "problem", "the scripts refuse this namespace", server.trouble, do
     elif server.current is None:
-        means = "Clients in other languages find none."
-        yield "warning", "no scripts are in the manifest", means, "`jqmaster load` loads them."
+        yield "warning", "no scripts are in the manifest", "Clients in other languages find none.", "`jqmaster load`"
     elif server.current != server.own:
         title = f"scripts {server.current} are current, this package has {server.own}"
         means = "Versions stand side by side; during an upgrade that is as it should be."
-        do = "When the upgrade is over: `jqmaster load`."
-        yield "note", title, means, do, None, {"current": server.current, "own": server.own}
-    else:
-        yield "ok", f"scripts {server.own} are loaded and current"
+        yield "note", title, means, "When the upgrade is over: `jqmaster load`."
 
 
-@check("form")
+@check("form", "operations are called as is asked for")
 def _form(server: Server) -> Iterator[Found]:
-    title, values = f"operations are called as {server.form}", {"form": server.form}
-    if server.form == "functions" or server.wants == "scripts":
-        yield "ok", title, "", "", None, values
-        return
-    means = "This Redis has no functions, or does not let this user call them. Scripts do the same for more CPU."
-    do = "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user."
-    yield "problem" if server.wants == "functions" else "note", title, means, do, None, values
+    if server.form != "functions" and server.wants != "scripts":
+        means = "This Redis has no functions, or does not let this user call them. Scripts do the same for more CPU."
+        do = "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user."
+        level = "problem" if server.wants == "functions" else "note"
+        yield level, f"operations are called as {server.form}", means, do
 
 
 @check("slow", "no slow calls in the last hour")
 def _slowness(server: Server) -> Iterator[Found]:
     if server.slow:
         count, worst = len(server.slow), max(took for _, took, _ in server.slow)
-        calls = "call" if count == 1 else "calls"
-        title = f"{count} slow {calls} in the last hour, the slowest took {worst:.0f} ms"
+        title = f"at least {count} slow {'call' if count == 1 else 'calls'} in the last hour, of up to {worst:.0f} ms"
         do = "Often the host is short of CPU, swaps or forks; see SLOWLOG GET and LATENCY DOCTOR."
         level, means = "note" if worst < 100 else "warning", "While a script runs Redis does nothing else."
         yield level, title, means, do, None, {"count": count, "worst_ms": worst}

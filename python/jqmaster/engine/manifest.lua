@@ -4,7 +4,7 @@
 -- KEYS: the manifest; the sources. ARGV: namespace; version; "1": it becomes current; how many versions stay
 -- Gives 0 and what the sources lack, and has noted nothing then; else 1 and the libraries that nobody keeps.
 local manifest, sources = KEYS[1], KEYS[2]
-local namespace, version, is_current, keep, library, functions = unpack(ARGV, 1, 6)
+local namespace, version, is_current, keep, library, functions, operations = unpack(ARGV, 1, 7)
 is_current = is_current == "1"
 local KEPT, PRUNED_MOST = 2, 100
 
@@ -25,13 +25,15 @@ local function set_of(list, set)
 end
 
 local scripts, shas, needs = {}, {}, {}
-for i = 7, #ARGV, 3 do
+for i = 8, #ARGV, 3 do
   scripts[#scripts + 1] = table.concat(ARGV, " ", i, i + 2)
   shas[ARGV[i]] = ARGV[i + 1]
   needs[#needs + 1] = ARGV[i + 1]
 end
-if library ~= "" then
-  needs[#needs + 1] = library
+for _, name in ipairs({ library, operations }) do
+  if name ~= "" then
+    needs[#needs + 1] = name
+  end
 end
 local lacking = { 0 }
 for _, name in ipairs(needs) do
@@ -86,11 +88,14 @@ if library ~= "" then
   add(version .. "/library", library)
   add(version .. "/functions", functions)
 end
+if operations ~= "" then
+  add(version .. "/operations", operations)
+end
 
 -- What this version does not have must not be found under its bare name; of versions that go, nothing.
 local gone, libraries, stay = {}, {}, {}
 if is_current then
-  local bare = set_of({ "version", "versions", "pruned", "keep", "sources" })
+  local bare = set_of({ "version", "versions", "pruned", "keep", "sources", "operations" })
   add("version", version)
   for name, sha in pairs(shas) do
     bare[name] = true
@@ -100,6 +105,9 @@ if is_current then
     bare.library, bare.functions = true, true
     add("library", library)
     add("functions", functions)
+  end
+  if operations ~= "" then
+    add("operations", operations)
   end
   for _, field in ipairs(redis.call("HKEYS", manifest)) do
     local owner, what = field:match("^(.*)/([^/]*)$")

@@ -20,6 +20,7 @@ from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
 from jqmaster.bundle.build import Bundle, Library, Script, version_of
 from jqmaster.engine.replies import text
 from jqmaster.errors import Version, from_redis
+from jqmaster.manifest.manifest import written
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +49,8 @@ async def note(
     keeps = "" if keep is None else str(keep)
     arguments = [namespace, version, "1" if make_current else "0", keeps]
     arguments += [library.name, listed(library)] if library else ["", ""]
+    contracts = written(scripts)
+    arguments.append(digest := hashlib.sha1(contracts.encode()).hexdigest())
     for name in sorted(scripts):
         arguments += [name, scripts[name].sha, scripts[name].flags]
     for _ in range(_TRIES):
@@ -57,7 +60,7 @@ async def note(
             if done:
                 await _delete_libraries(client, names)
                 return
-            sources = {script.sha: script.source for script in scripts.values()}
+            sources = {script.sha: script.source for script in scripts.values()} | {digest: contracts}
             if library:
                 sources[library.name] = library.source
             async with client.pipeline(transaction=False) as pipe:

@@ -1,4 +1,4 @@
-"""All operations of this package: from the scripts of a checkout, from `manifest.json` in a wheel."""
+"""All operations of this package: from the scripts of a checkout, from `operations.json` in a wheel."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def read_scripts(directory: Path) -> dict[str, Operation]:
 def to_json(operations: Iterable[Operation]) -> dict[str, Any]:
     """Operations by name, as JSON has them. What says nothing is left out."""
     return {one.name: _short(asdict(one)) for one in operations}
+
+
+def written(names: Iterable[str]) -> str:
+    """Operations as they stand in `operations.json` and, compressed, in Redis."""
+    return json.dumps(to_json(operations()[name] for name in sorted(names) if name in operations()))
 
 
 def _short(value: Any, name: str = "") -> Any:
@@ -67,9 +72,9 @@ def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _load() -> Mapping[str, Operation]:
-    built = PACKAGE / "lua" / "manifest.json"
+    built = PACKAGE / "lua" / "operations.json"
     if built.is_file():
-        return MappingProxyType(from_json(json.loads(built.read_text("utf-8"))["operations"]))
+        return MappingProxyType(from_json(json.loads(built.read_text("utf-8"))))
     return MappingProxyType(read_scripts(PACKAGE.parents[1] / "scripts"))
 
 

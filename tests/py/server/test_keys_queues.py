@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgpack
+import pytest
 
 from http_support import master
 from jqmaster.manifest.contract import ANYBODY, SERVER
@@ -60,3 +61,11 @@ async def test_calls_are_refused_unless_they_name_its_queues(keyed: Keyed) -> No
                 spec = msgpack.packb({argument.name: "other"})
                 answer = await api.post(f"/call/{name}", raw=msgpack.packb([spec]))
                 assert answer.status == 403, (name, argument.name)
+
+
+@pytest.mark.parametrize("path", ["cancel", "retry", "discard", "kick"])
+async def test_text_that_is_no_utf8_is_refused_as_for_others(keyed: Keyed, path: str) -> None:
+    for more in ({}, {"queues": ["mail.*"]}):
+        api = await keyed.grant("operator", **more)
+        answer = await api.post(f"/jobs/{path}", raw=b"\x81\xa3ids\x91\xa1\xff")
+        assert answer.status == 400, answer.value
