@@ -44,7 +44,7 @@ class Serve:
     push_to: Annotated[PushTo, option("networks and hosts of workers, * for any; default: private networks")] = None
     push_secrets: Annotated[Secrets | None, option("one or two, whsec_…: sign pushes to workers without")] = None
     data_dir: Annotated[Path, option("where an own Redis keeps its data")] = Path("var")
-    max_memory: Annotated[Memory | None, option("MiB an own Redis may hold, 0: any; default: half of the machine's")] = (
+    max_memory: Annotated[Memory | None, option("MiB an own Redis may hold, 0: any; default: half the machine's")] = (
         None
     )
     recreate: Annotated[bool, option("set the namespace up again, empty, when it vanishes from Redis")] = False
