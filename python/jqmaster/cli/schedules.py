@@ -137,9 +137,10 @@ def _pause(ids: tuple[str, ...], *, paused: bool) -> Replies:
 
 schedules.command(
     verb(
-        "run_schedule",
+        "schedule",
         "Make the jobs of schedules at once, beside those of their moments.",
-        "{name} runs now: job {reply[0]}",
+        "{name} runs now: job {reply.job_id}",
+        run=True,
     ),
     name="run",
 )

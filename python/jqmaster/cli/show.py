@@ -87,7 +87,10 @@ class Table:
         rows = list(documents)
         if not columns:
             names = dict.fromkeys(name for one in rows for name in one)
-            columns = "|".join(f"{name.removesuffix('_ms').replace('_', ' ').upper()}~={name}" for name in names)
+            cut = {name: "" if name in _FIRST else "~" for name in names}
+            columns = "|".join(
+                f"{name.removesuffix('_ms').replace('_', ' ').upper()}{cut[name]}={name}" for name in names
+            )
         now = now_ms()
         self.columns: list[str] = []
         self.cells: list[list[tuple[str, str]]] = [[] for _ in rows]

@@ -56,7 +56,7 @@ class Memory:
             ids.append(await self._run(call, {**spec, "depends": depends} if depends else spec))
         return [Enqueued(job_id, True) for job_id in ids]
 
-    async def get(self, *ids: str) -> list[Document | None]:
+    async def get(self, ids: Sequence[str]) -> list[Document | None]:
         return [dict(self._jobs[job_id]) if job_id in self._jobs else None for job_id in ids]
 
     async def cancel(self, ids: Sequence[str], **_options: Any) -> list[str]:

@@ -60,10 +60,10 @@ class Cluster(Engine):
         return answers
 
     async def differences(self) -> list[str]:
-        """What is set otherwise in some partitions than in the first."""
+        """See `Engine.differences`."""
         first, *others = await all_of(map(_set_in, self.engines))
         return [
-            f"{what} is not in partition {number} what it is in partition 0: repeat the call that set it"
+            f"{what} is not in partition {number} what it is in partition 0"
             for number, other in enumerate(others, 1)
             for what in sorted(first.keys() | other.keys())
             if first.get(what) != other.get(what)
