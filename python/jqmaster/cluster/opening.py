@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from jqmaster.cluster.cluster import Cluster
-from jqmaster.cluster.names import is_cluster
+from jqmaster.cluster.names import is_cluster, number_of
 from jqmaster.cluster.parts import All, Enqueuing
 from jqmaster.connection.subscriptions import PING_EVERY_S, Subscriptions
 from jqmaster.connection.together import Coalescer
@@ -61,6 +61,10 @@ class Opened:
             (Subscriptions(engine.redis, ping_every_s=ping_every_s), f"{engine.namespace}:{name}")
             for engine in self._engines
         ]
+
+    def engine_of(self, job_id: str) -> Engine:
+        """That of a job's namespace."""
+        return self._engines[number_of(job_id, len(self._engines)) if self._cluster else 0]
 
     async def load(self, **how: Any) -> str:
         """See `engine.scripts.load`."""

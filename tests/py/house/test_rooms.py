@@ -22,7 +22,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the engine's hand": {
         "cluster": 1350,
         "engine": 3600,
-        "connection": 1350,
+        "connection": 2000,
         "bundle": 1300,
         "manifest": 950,
         "errors": 250,
