@@ -63,7 +63,7 @@ async def test_a_partition_that_does_not_answer_is_named_and_the_call_may_be_rep
         raise Unavailable("Redis did not answer within 30 s")
 
     with monkeypatch.context() as away:
-        away.setattr(jq.engines[2], "call", lost)
+        away.setattr(jq.engines[2], "raw", lost)
         with pytest.raises(Unavailable, match=r"not done in partition 2, {.*:2~.*Repeat the call"):
             await jq.config(set={"retry_base": 9})
     assert await jq.differences() == [

@@ -1,8 +1,11 @@
-"""Keys that are bound to queues, where jobs go from one queue to another."""
+"""Keys that are bound to queues, and what is kept from roles: by the heads of scripts."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgpack
+import pytest
 
 from http_support import master
 from jqmaster.manifest.contract import ANYBODY, SERVER
@@ -60,3 +63,13 @@ async def test_calls_are_refused_unless_they_name_its_queues(keyed: Keyed) -> No
                 spec = msgpack.packb({argument.name: "other"})
                 answer = await api.post(f"/call/{name}", raw=msgpack.packb([spec]))
                 assert answer.status == 403, (name, argument.name)
+
+
+@pytest.mark.parametrize("role", ["worker", "operator", "admin"])
+async def test_what_is_kept_from_a_role_is_refused_in_calls(keyed: Keyed, role: Any) -> None:
+    api = await keyed.grant(role)
+    for name, one in operations().items():
+        for argument in one.restricted if one.is_for(frozenset((role,))) else ():
+            answer = await api.post(f"/call/{name}", raw=msgpack.packb([msgpack.packb({argument: 1})]))
+            may = one.is_for(frozenset((role,)), (argument,))
+            assert (answer.status == 403) == (not may), (name, argument, answer.value)
