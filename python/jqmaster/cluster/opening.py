@@ -128,6 +128,10 @@ class Opened:
             for engine in self._engines
         ]
 
+    def engine_of(self, job_id: str) -> Engine:
+        """That of a job's namespace."""
+        return self._engines[number_of(job_id, len(self._engines)) if self._cluster else 0]
+
     async def load(self, **how: Any) -> str:
         """See `engine.scripts.load`."""
         for engine in self._engines:

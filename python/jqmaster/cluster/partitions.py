@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any
 
 from jqmaster.cluster.names import number_of, partitions
 from jqmaster.cluster.routes import Routes, unpacked
 from jqmaster.cluster.waiting import ClusterWaiting
+from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
 from jqmaster.engine.calls import connect
 from jqmaster.engine.engine import Engine
@@ -30,11 +30,7 @@ class Call:
 
 async def all_of(asked: Iterable[Awaitable[Any]]) -> list[Any]:
     """The answers, once all are there; else the first problem, then as well."""
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    for answer in answers:
-        if isinstance(answer, BaseException):
-            raise answer
-    return answers
+    return await plainly.gather(*asked, to_the_end=True)
 
 
 class Partitions:

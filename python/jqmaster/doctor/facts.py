@@ -105,7 +105,7 @@ async def gather(source: Source, now_ms: int | None = None, *, part_s: float = P
     hour = facts.now_ms // 60_000 * 60_000 - HOUR_MS
     # Where none lapsed at all there is no need to look queue by queue.
     if any(minute["lapsed"] for minute in await source.engine.stats("minute", from_ms=hour)):
-        for one in await facts.take("series", source.every("series", by="minute", from_ms=hour)):
+        for one in await facts.take("series", source.every("stats", "minute", from_ms=hour, series=True)):
             if one["lapsed"]:
                 facts.lapsed[one["queue"]] = facts.lapsed.get(one["queue"], 0) + one["lapsed"]
     groups = sorted(await facts.take("failures", source.every("failures")), key=lambda group: -group["last_ms"])
@@ -129,7 +129,8 @@ async def _of_queues(source: Source, queues: list[Document]) -> AsyncIterator[tu
 async def _stuck(source: Source, queue: str) -> AsyncIterator[tuple[Document, Document]]:
     for job in await source.first(MOST_BLOCKED, queue=queue, status="blocked"):
         if job.get("if_failed") in (None, "wait"):
-            for other in await source.engine.get(*(job.get("waits_for") or [])[:5]):
+            waits_for = (job.get("waits_for") or [])[:5]
+            for other in await source.engine.get(waits_for) if waits_for else ():
                 if other and other["status"] in ("error", "cancelled"):
                     yield job, other
                     break

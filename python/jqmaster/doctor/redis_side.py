@@ -110,8 +110,10 @@ def _version(server: Server) -> Iterator[Found]:
 
 @check("eviction", "maxmemory-policy is noeviction")
 def _eviction(server: Server) -> Iterator[Found]:
-    policy = server.info.get("maxmemory_policy", "noeviction")
-    if policy != "noeviction":
+    policy = server.info.get("maxmemory_policy")
+    if policy is None:
+        yield "note", "Redis does not tell its maxmemory-policy", "It must be noeviction.", "Allow the command INFO."
+    elif policy != "noeviction":
         do = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf."
         yield "problem", f"maxmemory-policy is {policy}", "When memory is short Redis drops keys: jobs vanish.", do
 
@@ -132,18 +134,19 @@ def _memory(server: Server) -> Iterator[Found]:
     yield (level, title, *((means, do) if level != "ok" else ("", "")), None, {"used": used, "limit": limit})
 
 
-@check("persistence", "append-only file is on")
+@check("persistence")
 def _persistence(server: Server) -> Iterator[Found]:
     info, do = server.info, "CONFIG SET appendonly yes, and the same in redis.conf."
     failed = [name for name in info if re.fullmatch("(aof|rdb)_last_.*status", name) and info[name] != "ok"]
     if failed:
         means = "Redis may refuse writes (MISCONF), and a restart would lose jobs."
         yield "problem", f"writing to disk failed ({failed[0]})", means, "See Redis's log; often the disk is full."
-    elif not int(info.get("aof_enabled", 1)):
-        if server.config.get("save", "?") == "":
-            yield "warning", "nothing is written to disk", "When Redis restarts all jobs are gone.", do
-        else:
-            yield "note", "only snapshots are written to disk", "A crash loses what came after the last one.", do
+    elif int(info.get("aof_enabled", 0)):
+        yield "ok", "append-only file is on"
+    elif "aof_enabled" in info and server.config.get("save", "?") == "":
+        yield "warning", "nothing is written to disk", "When Redis restarts all jobs are gone.", do
+    elif "aof_enabled" in info:
+        yield "note", "only snapshots are written to disk", "A crash loses what came after the last one.", do
 
 
 @check("role")
@@ -191,13 +194,16 @@ def _scripts(server: Server) -> Iterator[Found]:
         yield "note", title, means, "When the upgrade is over: `jqmaster load`."
 
 
-@check("form", "operations are called as is asked for")
+@check("form")
 def _form(server: Server) -> Iterator[Found]:
-    if server.form != "functions" and server.wants != "scripts":
+    title = f"operations are called as {server.form}"
+    if server.form == "functions" or server.wants == "scripts":
+        yield "ok", title
+    else:
         means = "This Redis has no functions, or does not let this user call them. Scripts do the same for more CPU."
         do = "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user."
         level = "problem" if server.wants == "functions" else "note"
-        yield level, f"operations are called as {server.form}", means, do
+        yield level, title, means, do
 
 
 @check("slow", "no slow calls in the last hour")
