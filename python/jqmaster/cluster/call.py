@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any
 
 from jqmaster.cluster.routes import unpacked
+from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
 
 
@@ -25,8 +25,4 @@ class Call:
 
 async def all_of(asked: Iterable[Awaitable[Any]]) -> list[Any]:
     """The answers, once all are there; else the first problem, then as well."""
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    for answer in answers:
-        if isinstance(answer, BaseException):
-            raise answer
-    return answers
+    return await plainly.gather(*asked, to_the_end=True)

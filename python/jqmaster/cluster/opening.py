@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from jqmaster.cluster.cluster import Cluster
-from jqmaster.cluster.names import is_cluster
+from jqmaster.cluster.names import is_cluster, number_of
 from jqmaster.cluster.parts import All, Enqueuing
-from jqmaster.cluster.waiting import ClusterWaiting
 from jqmaster.connection.subscriptions import PING_EVERY_S, Subscriptions
 from jqmaster.connection.together import Coalescer
 from jqmaster.engine.calls import connect
@@ -36,6 +35,10 @@ class Opened:
         parts = [make(engine) for engine in self._engines]
         return cast(T, All(parts)) if self._cluster else parts[0]
 
+    def share(self, most: int) -> int:
+        """How many of so many each namespace may have."""
+        return max(1, most // len(self._engines))
+
     def ended(self) -> Ended:
         """Who waits for ends of jobs."""
         return self.each(lambda engine: Ended(engine, engine.redis))
@@ -43,7 +46,7 @@ class Opened:
     def waiting(self) -> Waiting:
         """Picks that wait."""
         if self._cluster:
-            return cast(Waiting, ClusterWaiting(self._engines))
+            return cast(Waiting, self._cluster.partitions.picking)
         return Waiting(self.engine, self.engine.redis)
 
     def enqueuing(self) -> Coalescer:
@@ -58,6 +61,10 @@ class Opened:
             (Subscriptions(engine.redis, ping_every_s=ping_every_s), f"{engine.namespace}:{name}")
             for engine in self._engines
         ]
+
+    def engine_of(self, job_id: str) -> Engine:
+        """That of a job's namespace."""
+        return self._engines[number_of(job_id, len(self._engines)) if self._cluster else 0]
 
     async def load(self, **how: Any) -> str:
         """See `engine.scripts.load`."""

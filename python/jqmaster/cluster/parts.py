@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
+import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -10,8 +12,10 @@ from typing import Any
 from jqmaster.cluster.names import number_of
 from jqmaster.cluster.routes import Routes, split
 from jqmaster.connection.subscriptions import Messages
-from jqmaster.connection.together import Coalescer
+from jqmaster.connection.together import MAX_JOBS, Coalescer
 from jqmaster.errors import Invalid
+
+AT_ONCE_S = 0.005
 
 
 class All:
@@ -58,11 +62,17 @@ class All:
 
 
 class Enqueuing:
-    """As `Coalescer`: those whose jobs go to the same partition share calls."""
+    """As `Coalescer`: those whose jobs go to the same partition share calls. Where that is up to chance it is the same
+    for all that come at once, up to a call's most."""
 
     def __init__(self, routes: Routes, parts: Sequence[Coalescer]) -> None:
         self._routes, self._parts = routes, parts
+        self._chance, self._left, self._until = 0, 0, 0.0
 
     async def enqueue(self, spec: bytes, argument: bytes) -> list[Any]:
-        _, parts = await split([spec, argument], self._routes, len(self._parts))
+        now = time.monotonic()
+        if not self._left or now > self._until:
+            self._chance, self._left, self._until = secrets.randbelow(len(self._parts)), MAX_JOBS, now + AT_ONCE_S
+        self._left -= 1
+        _, parts = await split([spec, argument], self._routes, len(self._parts), self._chance)
         return await self._parts[next(iter(parts))].enqueue(spec, argument)

@@ -14,8 +14,7 @@ from typing import Any
 from jqmaster.doctor import redis_side
 from jqmaster.doctor.facts import Facts, Source, gather
 from jqmaster.doctor.finding import Checks, Finding, Found, Level
-from jqmaster.engine.calls import Caller
-from jqmaster.engine.engine import Operations
+from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
 
 ORDER: tuple[Level, ...] = ("problem", "warning", "note", "ok")
@@ -38,7 +37,7 @@ async def examine(source: Source, server: Any = None) -> list[Finding]:
 
 async def look(engine: Operations) -> list[Finding]:
     """All findings, straight on Redis or by way of a master, which tells nothing of its Redis."""
-    server = await redis_side.look(engine) if isinstance(engine, Caller) else None
+    server = await redis_side.look(engine) if isinstance(engine, Engine) else None
     if server is not None and server.trouble:
         return sorted(redis_side.check.of(server), key=lambda finding: ORDER.index(finding.level))
     return await examine(Source(engine), server)

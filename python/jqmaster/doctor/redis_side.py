@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from jqmaster.bundle.build import version_of
 from jqmaster.doctor.finding import Checks, Found
-from jqmaster.engine.calls import Caller
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, from_redis
 
@@ -36,10 +36,11 @@ class Server:
     wants: Form = "auto"  # what was asked for
     trouble: str = ""  # why the scripts refuse
     taken: str = ""  # the namespace, when there is a key of its name
+    differences: list[str] = field(default_factory=list)  # between the partitions of a cluster
     slow: list[tuple[int, float, str]] = field(default_factory=list)  # (when, how long in ms, command)
 
 
-async def look(caller: Caller) -> Server:
+async def look(caller: Engine) -> Server:
     """Raises Unavailable when Redis cannot be asked at all; what it forbids is left out."""
     client = caller.redis
     try:
@@ -61,6 +62,7 @@ async def look(caller: Caller) -> Server:
         raise from_redis(problem) from problem
     try:
         await caller.raw("queues", b"\x81\xa5count\x01")  # which every user that may look may call
+        server.differences = await caller.differences()
     except JQError as error:
         server.trouble = str(error)
     return server
@@ -170,6 +172,13 @@ def _namespace(server: Server) -> Iterator[Found]:
         title = f"there is a key named {server.taken}, which no namespace may have"
         means = "While its cluster slot moves scripts would run on half a key space; nobody sets up a namespace there."
         yield "problem", title, means, f"See what wrote it, then UNLINK '{server.taken}'."
+
+
+@check("partitions")
+def _partitions(server: Server) -> Iterator[Found]:
+    for difference in server.differences:
+        means = "A call that changes all partitions did not reach that one."
+        yield "problem", difference, means, "Repeat it; it may be done twice."
 
 
 @check("scripts", "the scripts are loaded and current")

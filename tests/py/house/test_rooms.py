@@ -16,15 +16,15 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. `doctor` is below the
 # server, whose alerts and metrics tell what it finds. With each room the lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 10, "cli": 3330, "demo": 950, "testing": 150},
-    "for programs": {"client": 4950, "worker": 3450},
-    "the server": {"server": 7850, "doctor": 710},
+    "for people": {"__main__": 10, "cli": 3330, "demo": 550, "testing": 150},
+    "for programs": {"client": 4600, "worker": 3450},
+    "the server": {"server": 7860, "doctor": 730},
     "the engine's hand": {
         "cluster": 1350,
-        "engine": 4250,
-        "connection": 1350,
+        "engine": 3600,
+        "connection": 2000,
         "bundle": 1300,
-        "manifest": 1900,
+        "manifest": 950,
         "errors": 250,
     },
 }
