@@ -243,18 +243,6 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
-def per_minute(number: float) -> str:
-    if not number:
-        return ""
-    return count(number) if number >= 10 else f"{number:.1f}"
-
-
-def bar(share: float, columns: int = 10) -> str:
-    """How much of something is used."""
-    filled = max(round(min(1.0, max(0.0, share)) * columns), int(share > 0))
-    return "█" * filled + "░" * (columns - filled)
-
-
 def spark(values: Sequence[float]) -> str:
     """A line of small bars."""
     most = max(values, default=0)

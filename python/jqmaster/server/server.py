@@ -225,6 +225,7 @@ class Server:
             meters=meters, metrics_queues=options.metrics_queues,
             info=ServerInfo(hosts_of(self.redis_url), options.environment, options.environment_color),
         )  # fmt: skip
+        self.master.enqueuing = here.enqueuing()
         self.dispatch.start()
         self.webhooks.start()
         self._bulks.start()

@@ -73,6 +73,13 @@ async def test_jobs_over_http(http: aiohttp.ClientSession, jq: Cluster) -> None:
         assert response.status == 200
 
 
+async def test_a_job_that_is_refused_touches_none_that_comes_with_it(http: aiohttp.ClientSession) -> None:
+    posts = [{"name": "a", **({"unique": f"u{n}"} if n % 5 else {"priority": "high"})} for n in range(30)]
+    answers = await asyncio.gather(*(send(http, "POST", "/job", post) for post in posts), return_exceptions=True)
+    assert [isinstance(answer, AssertionError) for answer in answers] == [n % 5 == 0 for n in range(30)]
+    assert (await send(http, "GET", "/queue/a"))["queued"] == 24
+
+
 async def test_a_bulk_goes_through_all_partitions(http: aiohttp.ClientSession, jq: Cluster) -> None:
     for key in KEYS.values():
         await add(jq, {"unique": key}, {}, {})
