@@ -48,13 +48,6 @@ class Source:
                 break
         return found
 
-    async def explain(self, job_id: str) -> Document | None:
-        """None for what has vanished meanwhile."""
-        with contextlib.suppress(NotFound):
-            explained: Document = await self.engine.explain(job_id)
-            return explained
-        return None
-
 
 @dataclass
 class Facts:
@@ -140,9 +133,10 @@ async def _keepers(source: Source, keys: list[tuple[Document, Document]]) -> Asy
     """Jobs that wait for a retry and keep a key under which others are held meanwhile."""
     strict = {one["id"] for one, key in keys if one.get("order") and key.get("held")}
     for job in await source.first(MOST_BLOCKED, status="retrying") if strict else ():
-        for one in (await source.explain(job["id"]) or {}).get("constraints") or []:
-            if one["id"] in strict:
-                yield one["id"], job
+        with contextlib.suppress(NotFound):
+            for one in (await source.engine.explain(job["id"])).get("constraints") or []:
+                if one["id"] in strict:
+                    yield one["id"], job
 
 
 async def _nowhere(source: Source, constraints: list[Document]) -> AsyncIterator[list[tuple[Document, str, str, int]]]:
