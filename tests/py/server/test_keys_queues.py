@@ -65,6 +65,14 @@ async def test_calls_are_refused_unless_they_name_its_queues(keyed: Keyed) -> No
                 assert answer.status == 403, (name, argument.name)
 
 
+@pytest.mark.parametrize("path", ["cancel", "retry", "discard", "kick"])
+async def test_text_that_is_no_utf8_is_refused_as_for_others(keyed: Keyed, path: str) -> None:
+    for more in ({}, {"queues": ["mail.*"]}):
+        api = await keyed.grant("operator", **more)
+        answer = await api.post(f"/jobs/{path}", raw=b"\x81\xa3ids\x91\xa1\xff")
+        assert answer.status == 400, answer.value
+
+
 @pytest.mark.parametrize("role", ["worker", "operator", "admin"])
 async def test_what_is_kept_from_a_role_is_refused_in_calls(keyed: Keyed, role: Any) -> None:
     api = await keyed.grant(role)
