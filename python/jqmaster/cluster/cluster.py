@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jqmaster.cluster.call import Call, all_of
-from jqmaster.cluster.partitions import Partitions
+from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.ways import WAYS, enqueue
 from jqmaster.engine.calling import Argument
 from jqmaster.engine.calls import Observe

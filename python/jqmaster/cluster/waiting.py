@@ -132,7 +132,8 @@ class ClusterWaiting:
         """`drain`, and close all connections; bounded."""
         self.drain()
         channels = [channel for wish in self._wishes.values() for channel in wish.channels]
-        await asyncio.gather(*(channel.stop() for channel in channels), *(part.stop() for part in self._parts))
+        if channels:  # in a plain call there are none
+            await asyncio.gather(*(channel.stop() for channel in channels), *(part.stop() for part in self._parts))
 
     # -- parts ------------------------------------------------------------------------------------
 

@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from jqmaster.cluster import merging, pages
-from jqmaster.cluster.call import Call, all_of
 from jqmaster.cluster.names import home_of, is_registered
-from jqmaster.cluster.partitions import Partitions
+from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.routes import split, unpacked
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request, pack

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
+from jqmaster.cluster.opening import Opened
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Conflict, Invalid, NotFound
+from topologies import Cluster as RedisCluster
 
 NIL = b"\xc0"
 
@@ -204,3 +208,17 @@ async def test_a_call_that_goes_to_no_cluster_is_refused_as_everywhere(jq: Clust
     await add(jq, {})
     with pytest.raises(Conflict):
         await jq.forget("a")
+
+
+async def test_the_documented_user_may_be_one_of_a_cluster_alone(nodes: RedisCluster, name: str, jq: Cluster) -> None:
+    for _ in range(6):
+        await add(jq, {})
+    page = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
+    [rules] = re.findall(r"```\nACL SETUSER jq on >secret (.*?)```", page, re.DOTALL)
+    for server in nodes.servers:
+        one = rules.replace("{jq}", name).split()
+        server.do("ACL", "SETUSER", "cluster", "reset", "on", ">secret", *one, "+cluster|slots", "+ping")
+    place = Opened(nodes.url.replace("//", "//cluster:secret@"), name)
+    [job, *_] = (await place.engine.pick("w", "a")).jobs
+    assert (await place.engine.get([job.id]))[0]["status"] == "running"
+    await place.close()
