@@ -133,7 +133,8 @@ def master(redis_url: str, namespace: str) -> Iterator[MasterProcess]:
 
 
 def worker(folder: Path, *options: str) -> Process:
-    command = ("jqmaster.cli", "work", "program:jq", "--stop-timeout", "1s", *options)
+    stops = () if "--stop-timeout" in options else ("--stop-timeout", "1s")
+    command = ("jqmaster.cli", "work", "program:jq", *stops, *options)
     return Process(*command, ready=" listens on " if "--push" in options else "is ready", folder=folder)
 
 
