@@ -32,9 +32,9 @@ _TYPES: dict[str, Any] = {
     "moment_ms": Annotated[int, kind(lambda text: round(moment(text) * 1000), "MOMENT")],
     "flag": bool,
     "value": Annotated[bytes, kind(values.argument, "JSON")],
-    "Where": Annotated[Any, kind(_where, "JSON|LINE")],
+    "Where": Annotated[object, kind(_where, "JSON|LINE")],
 }
-_JSON = Annotated[Any, kind(lambda text: values.parsed(text, "the value"), "JSON")]
+_JSON = Annotated[object, kind(lambda text: values.parsed(text, "the value"), "JSON")]
 
 
 def _type(of: Type) -> Any:
@@ -91,13 +91,13 @@ def told(reply: Any) -> tuple[Any, Any]:
     return [reply], "done" if reply is None else reply if isinstance(reply, str) else values.as_json(reply)
 
 
-def verb(operation: str, text: str, done: str) -> Callable[..., Replies]:
+def verb(operation: str, text: str, done: str, **fixed: Any) -> Callable[..., Replies]:
     """A command that does the same to each of those named. `done` is said of each, with its name and the reply."""
 
     def run(*names: str) -> Replies:
         client = connect()
         for name in names:
-            reply = client.op(operation, name)
+            reply = client.op(operation, name, **fixed)
             yield {"id": name, "reply": reply}, done.format(name=name, reply=reply)
 
     run.__doc__ = text

@@ -196,8 +196,7 @@ def load(
 ) -> None:  # fmt: skip
     """Load the scripts into Redis, and set the namespace up."""
     from jqmaster.bundle.built import builtin
-    from jqmaster.engine import scripts
-    from jqmaster.engine.engine import connect
+    from jqmaster.cluster.opening import Opened
     from jqmaster.errors import JQError
 
     where = current.get()
@@ -206,9 +205,12 @@ def load(
         raise Refused("load needs Redis itself: give --redis URL, or JQ_REDIS", "INVALID")
 
     async def loaded() -> tuple[str, Any]:
-        async with connect(url) as client:
-            version = await scripts.load(client, namespace, form=where.form, keep=keep)
-            return version, await client.hget(f"{namespace}:manifest", "library")
+        place = Opened(url, namespace, form=where.form)
+        try:
+            version = await place.load(keep=keep)
+            return version, await place.engine.redis.hget(f"{place.engine.namespace}:manifest", "library")
+        finally:
+            await place.close()
 
     try:
         version, library = asyncio.run(loaded())

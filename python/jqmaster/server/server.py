@@ -213,7 +213,7 @@ class Server:
         self.dispatch = here.each(
             lambda partition: Dispatch(
                 partition, Assigner(partition, partition.redis, name, options.push_secrets),
-                max_deliveries=options.max_deliveries, meters=meters, egress=egress, keyring=self._keyring,
+                max_deliveries=here.share(options.max_deliveries), meters=meters, egress=egress, keyring=self._keyring,
             )
         )  # fmt: skip
         self.webhooks = Webhooks(engine, self._waiting, master=name, egress=egress, meters=meters)
@@ -225,6 +225,7 @@ class Server:
             meters=meters, metrics_queues=options.metrics_queues,
             info=ServerInfo(hosts_of(self.redis_url), options.environment, options.environment_color),
         )  # fmt: skip
+        self.master.enqueuing = here.enqueuing()
         self.dispatch.start()
         self.webhooks.start()
         self._bulks.start()

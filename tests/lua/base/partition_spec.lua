@@ -58,6 +58,10 @@ describe("a partition of a cluster", function()
     jq:refuses("INVALID ids[0]: expected a job id of 14 or 16 hexadecimal digits", "cancel",
       { ids = { ("0"):rep(16) } })
   end)
+  it("is none by the name of all of them", function()
+    jq = space.new({ tag = "all:*/4", setup = false })
+    jq:refuses("INVALID namespace: {all:*/4} names all partitions of a cluster", "setup")
+  end)
   it("has its part of what is shared, and tells all of it", function()
     for i, starts in ipairs({ 3, 3, 2 }) do
       named("shared:" .. i - 1 .. "~" .. i - 1 .. "/3")

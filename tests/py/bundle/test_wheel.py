@@ -241,7 +241,6 @@ def test_the_extra_for_workers_brings_what_works(
         ("serve", "for_people", "hypercorn", "server"),
         ("demo", "for_people", "hypercorn", "server"),
         ("work app:FUNCTIONS --redis unix:///nowhere", "for_people", "uvloop", "worker"),
-        ("queues --url http://127.0.0.1:1", "for_people", "aiohttp", "worker"),
     ],
 )
 def test_a_command_names_the_extra_it_needs(

@@ -22,7 +22,7 @@ ALLOWED = {
     ("connection/probed.py", "_connect"): "redis-py has no other moment between a new socket and what is sent first",
     ("connection/probed.py", "_reader"): "redis-py tells of whole replies; each byte tells that Redis is alive",
     ("connection/probed.py", "_writer"): "only its transport closes a connection at once; redis-py does not show it",
-    ("engine/http.py", "_retry_connection"): "aiohttp would send again what may have been done, and tell nobody",
+    ("engine/http_loop.py", "_retry_connection"): "aiohttp would send again what may have been done, and tell nobody",
 }
 OF_PYTHON = {"builtins", "typing", "abc", "enum", "collections.abc"}
 
