@@ -1,6 +1,7 @@
 -- Changes jobs: their queue, priority, argument, time, retries, lease, tags.
 --
--- The reply has for each its state, NOTFOUND, or CONFLICT: of a job that runs or has ended only the tags can be changed.
+-- The reply has for each its state, NOTFOUND, or CONFLICT: of a job that runs or has ended only the tags can be
+-- changed.
 --
 -- @arg    jobs  list<JobChange> 1..1000  each with its argument behind it; an empty one leaves the job's own
 -- @argv   jobs...
