@@ -23,7 +23,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "cluster": 1350,
         "engine": 4250,
         "connection": 1350,
-        "bundle": 1300,
+        "bundle": 800,
         "manifest": 1900,
         "errors": 250,
     },
