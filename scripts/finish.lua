@@ -1,6 +1,6 @@
 -- Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip.
 --
--- An answer is a state, LOST, CANCELLED, NOTFOUND or CONFLICT. Behind the blob of an outcome with `enqueue: n` stand n
+-- An answer is a state, LOST, CANCELLED or NOTFOUND. Behind the blob of an outcome with `enqueue: n` stand n
 -- pairs of a job's spec and its argument; its answer is then {state, id, created, id, created, ...}.
 --
 -- @arg    worker    worker                who ran them

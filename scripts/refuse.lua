@@ -1,5 +1,7 @@
 -- Gives back a delivery that a worker did not take; it gets nothing more of the kind, or for a while. For JQ servers.
 --
+-- The reply has for each queued, LOST, CANCELLED or NOTFOUND.
+--
 -- @arg    worker       worker
 -- @arg    jobs         list<Lease> 0..1000
 -- @arg    why          unknown|busy|unreachable

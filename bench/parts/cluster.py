@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 
 from kit.programs import ROOT, Driver, driver
 from kit.tables import Figures, Options, Table
 
 sys.path.append(str(ROOT / "tests" / "py" / "support"))
 
-from topologies import Cluster, cluster
+from topologies import Cluster, Node, cluster
 
 PARTITIONS = 48  # three nodes have 15 to 17
 NOTE = (
@@ -42,6 +44,31 @@ def measure(servers: Cluster, jq: Driver, jobs: int) -> Figures:
     return found
 
 
+def calls(node: Node) -> int:
+    """By clients, but what scripts call as well. A probe goes with each BZPOPMIN."""
+    with node.client() as client:
+        stats: Any = client.info("commandstats")
+    counted = {"fcall": 1, "evalsha": 1, "bzpopmin": 2, "ping": 1}
+    return sum(stats.get(f"cmdstat_{name}", {}).get("calls", 0) * each for name, each in counted.items())
+
+
+async def idle(servers: Cluster, for_s: int) -> Figures:
+    """What a worker calls that has nothing to do."""
+    from jqmaster.worker.sources import RedisSource
+    from jqmaster.worker.worker import Worker
+
+    source, stop = RedisSource(servers.url, "{idle:*/16}", ["a"]), asyncio.Event()
+    running = asyncio.create_task(Worker({"a": None}, source).run(stop))
+    await asyncio.sleep(5)
+    before = [calls(node) for node in servers.primaries]
+    await asyncio.sleep(for_s)
+    most = max(calls(node) - count for node, count in zip(servers.primaries, before, strict=True))
+    stop.set()
+    await running
+    await source.stop()
+    return {"calls": most * 60 / for_s}
+
+
 def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
     jobs = options.count(10_000, 500)
     sides = {}
@@ -51,3 +78,5 @@ def tables(options: Options, stack: ExitStack) -> Iterator[Table]:
         measure(servers, jq, 200)
         sides[f"{count} of its nodes"] = partial(measure, servers, jq, jobs)
     yield Table("Nodes of a cluster", NOTE, sides, "1 of its nodes")
+    sleeps = {"16 partitions, 3 nodes": lambda: asyncio.run(idle(servers, options.count(60, 10)))}
+    yield Table("An idle worker", "Calls a minute, of the node that gets the most.", sleeps, rounds=1)

@@ -7,6 +7,7 @@ local zones = require "jqlua.schedules.zones"
 
 local M = {}
 
+local NIL = "\192" -- packed: what stands where there is no argument
 local FIELDS = "id every offset cron utc_offset tz timezone start end limit catch_up backlog paused declared job actor"
 
 ---@return string? problem
@@ -99,7 +100,7 @@ end
 ---@return table? spec nil also for another call
 ---@return string? problem
 function M.parse_run()
-  local spec = #ARGV == 1 and check.map(ARGV[1])
+  local spec = (#ARGV == 1 or #ARGV == 2 and ARGV[2] == NIL) and check.map(ARGV[1])
   if not spec or spec.run == nil then
     return nil
   end

@@ -56,21 +56,24 @@ def jq_redis() -> Iterator[str]:
 @pytest.fixture
 def jq_namespace(jq_redis: str) -> Iterator[str]:
     """A namespace of this test's own. What is in it goes with it."""
-    from jqmaster.client.portal import run
-
     namespace = "{test-" + secrets.token_hex(6) + "}"
     yield namespace
-    run(_clear(jq_redis, namespace))
+    from jqmaster.connection import plainly
+
+    plainly.run(_clear(jq_redis, namespace))
 
 
 async def _clear(url: str, namespace: str) -> None:
     from jqmaster.connection.endpoint import endpoint_of
     from jqmaster.engine.engine import connect
 
-    async with connect(url) as client:
+    client = connect(url)
+    try:
         endpoint_of(client).serve(namespace)
         async for key in client.scan_iter(match=f"{namespace}*", count=1000):
             await client.unlink(key)
+    finally:
+        await client.aclose()
 
 
 @pytest.fixture
@@ -78,12 +81,11 @@ def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iter
     """The object under test, on a private Redis, in a namespace of its own with the program's limits."""
     from jqmaster.client.app import JQ
     from jqmaster.client.declared import bring_limits
-    from jqmaster.client.portal import run
 
     where = str(request.config.getini("jq_app"))
     app = _named(where) if where else JQ()
     with app.using(jq_redis, jq_namespace):
-        run(bring_limits(app))
+        app.link.run(bring_limits(app))
         yield app
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import secrets
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +17,7 @@ from servers import RedisServer
 from settable import SettableEngine, set_up
 
 # A shell that starts the tests in the background has them ignore it, and whatever they start.
+os.environ.setdefault("JQ_WAIT", "60")  # a machine that stands still for some seconds is no fault
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

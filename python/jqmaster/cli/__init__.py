@@ -9,6 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from jqmaster.errors import NotInstalled, brought_by
+
+_EXTRAS = {"serve": "server", "demo": "server", "work": "worker"}  # which bring the command line as well
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the process's exit code."""
@@ -18,6 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(version_line())
         return 0
-    from jqmaster.cli import run
-
+    try:
+        with brought_by(_EXTRAS.get(given[0] if given else "", "cli"), "this command"):
+            from jqmaster.cli import run
+    except NotInstalled as error:
+        print(f"jqmaster: {error}", file=sys.stderr)
+        return 1
     return run.main(given)

@@ -66,7 +66,6 @@ def cancel(
     dependents: Annotated[
         Literal["leave", "cancel", "refuse"] | None, option("jobs that wait for these; default: leave")
     ] = None,
-    atomic: Annotated[bool, option("all of the ids or none")] = False,
     which: Chosen | None = None,
 ) -> Coded:
     """Cancel jobs that wait or run.
@@ -75,10 +74,8 @@ def cancel(
     """
     client = connect()
     change = partial(client.cancel, force=force, dependents=dependents)
-    if not ids and (dependents == "refuse" or atomic):
-        raise Refused("--atomic and --dependents refuse go with ids, not with a filter", "INVALID")
-    if atomic:
-        return _named("cancel", _read(ids), partial(change, atomic=True), at_once=True)
+    if not ids and dependents == "refuse":
+        raise Refused("--dependents refuse goes with ids, not with a filter", "INVALID")
     return act(client, "cancel", ids, which, change)
 
 
@@ -140,42 +137,31 @@ def act(client: Client, what: str, ids: Sequence[str], which: Chosen | None, cha
     return EXIT_OK
 
 
-def _changed(what: str, ids: list[str], change: Change, batch: int = _BATCH) -> dict[str, str]:
+def _changed(what: str, ids: list[str], change: Change) -> dict[str, str]:
     answers: dict[str, str] = {}
     with show.progress(what, len(ids)) as more:
-        for start in range(0, len(ids), batch):
-            part = ids[start : start + batch]
+        for start in range(0, len(ids), _BATCH):
+            part = ids[start : start + _BATCH]
             answers |= zip(part, change(part), strict=True)
             more(len(part))
     return answers
 
 
-def _named(what: str, ids: list[str], change: Change, *, at_once: bool = False) -> Coded:
-    """`at_once`: in one call, however many there are, or not at all."""
+def _named(what: str, ids: list[str], change: Change) -> Coded:
     from jqmaster.cli.clients import JOB_ID
     from jqmaster.cli.run import complain
 
     # What can be no id would have all of them refused.
     answers = dict.fromkeys(ids, "NOTFOUND")
-    sent = [job_id for job_id in answers if JOB_ID.fullmatch(job_id)]
-    if at_once and (odd := [job_id for job_id in answers if job_id not in sent]):
-        raise Refused(f"no such job: {odd[0]}; none was changed", "NOTFOUND")
-    answers |= _changed(what, sent, change, max(1, len(sent)) if at_once else _BATCH)
+    answers |= _changed(what, [job_id for job_id in answers if JOB_ID.fullmatch(job_id)], change)
     refused = {"NOTFOUND": "no such job", "CONFLICT": _CONFLICTS[what]}
     for job_id, answer in answers.items():
         if answer in refused and not as_json():
             complain(f"{job_id}: {refused[answer]}", answer, as_json=False)
-        else:
-            yield {"id": job_id, "answer": answer}, f"{job_id}  {_said(what, answer)}"
-    return (
-        EXIT_FAILED if "CONFLICT" in answers.values() else EXIT_NOT_FOUND if "NOTFOUND" in answers.values() else EXIT_OK
-    )
-
-
-def _said(what: str, answer: str) -> str:
-    # What was finished is left alone, and answers with its state.
-    if what == "cancel" and answer in show.ENDED:
-        return f"had ended: {answer}"
-    if answer == "queued":
-        return _DONE[what]
-    return f"{_DONE[what]}, {'was ' if what in ('cancel', 'discard') else ''}{answer}"
+            continue
+        # What had ended is left alone by cancel, and answers with its state.
+        ended = what == "cancel" and answer in show.ENDED
+        said = f"had ended: {answer}" if ended else _DONE[what] + ("" if answer == "queued" else f", {answer}")
+        yield {"id": job_id, "answer": answer}, f"{job_id}  {said}"
+    codes = {"CONFLICT": EXIT_FAILED, "NOTFOUND": EXIT_NOT_FOUND}
+    return next((code for answer, code in codes.items() if answer in answers.values()), EXIT_OK)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App
 
-from jqmaster.cli import show
+from jqmaster.cli import show, values
 from jqmaster.cli.declared import given, is_needed, options_of, told
 from jqmaster.cli.kinds import option
 from jqmaster.cli.reach import Destination, connect
@@ -41,7 +41,8 @@ def _command(operation: Operation) -> Callable[..., Replies]:
     taken = [one for one in operation.arguments if one.name != "actor"]
 
     def run(*, options: Any = None, all_: bool = False) -> Replies:
-        client, arguments = connect(), given(options)
+        client = connect()
+        arguments = _with_values(operation, given(options), client.serializer.dumps)
         while True:
             reply = client.op("call", operation.name, **arguments)
             yield told(reply)
@@ -58,6 +59,14 @@ def _command(operation: Operation) -> Callable[..., Replies]:
     }
     run.__kwdefaults__ = {"all_": False} | ({} if any(map(is_needed, taken)) else {"options": None})
     return run
+
+
+def _with_values(operation: Operation, arguments: dict[str, Any], dumps: Callable[[Any], bytes]) -> dict[str, Any]:
+    """What stands in a job's spec on the command line as its `argument` goes behind it."""
+    for name in [position[:-3] for position in operation.positions if position == "jobs..."]:
+        none = values.NIL if operation.name == "enqueue" else b""
+        arguments[name] = [(job, dumps(job.pop("argument")) if "argument" in job else none) for job in arguments[name]]
+    return arguments
 
 
 def operations(name: Annotated[str | None, option("tell all of this one")] = None, /) -> Replies:

@@ -18,7 +18,7 @@ from jqmaster.cli.status import Refused
 from jqmaster.client.app import JQ
 from jqmaster.client.handle import unpacked
 from jqmaster.engine.engine import Engine, Operations
-from jqmaster.engine.replies import Document
+from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import NotFound, Unavailable, from_redis
 
 T = TypeVar("T")
@@ -89,18 +89,22 @@ class Client(JQ):
         cursor: str | None = None
         while cursor != "":
             page = self.op(operation, *arguments, **named, cursor=cursor, count=1000)
-            yield from map(self._read, page.documents)
+            yield from page.documents
             cursor = page.cursor
 
     def there(self, operation: str, name: str, **more: Any) -> Document:
         """The one of the queues, constraints, schedules or workers that is named so. Raises NotFound."""
         for found in self.op(operation, [name], **more).documents:
-            document: Document = self._read(found)
+            document: Document = found
             return document
         raise NotFound(f"no such {operation.removesuffix('s').replace('constraint', 'limit')}: {name}")
 
-    def _read(self, found: Any) -> Any:
-        return unpacked(found, self.serializer) if isinstance(found, dict) else found
+    def _read(self, reply: Any) -> Any:
+        if isinstance(reply, Page):
+            return reply._replace(documents=self._read(reply.documents))
+        if isinstance(reply, list):
+            return [self._read(one) for one in reply]
+        return unpacked(reply, self.serializer) if isinstance(reply, dict) else reply
 
 
 def job_id(text: str) -> str:

@@ -32,9 +32,9 @@ _TYPES: dict[str, Any] = {
     "moment_ms": Annotated[int, kind(lambda text: round(moment(text) * 1000), "MOMENT")],
     "flag": bool,
     "value": Annotated[bytes, kind(values.argument, "JSON")],
-    "Where": Annotated[Any, kind(_where, "JSON|LINE")],
+    "Where": Annotated[object, kind(_where, "JSON|LINE")],
 }
-_JSON = Annotated[Any, kind(lambda text: values.parsed(text, "the value"), "JSON")]
+_JSON = Annotated[object, kind(lambda text: values.parsed(text, "the value"), "JSON")]
 
 
 def _type(of: Type) -> Any:
@@ -72,9 +72,8 @@ def is_needed(argument: Argument) -> bool:
 
 
 def given(options: Any) -> dict[str, Any]:
-    """Those that were given: 0 and "" are values, a flag that is not given is none."""
-    found = vars(options) if options else {}
-    return {name: value for name, value in found.items() if value is not None and value is not False}
+    """Those that were given: 0, "" and false (`--paused=false`) are values."""
+    return {name: value for name, value in vars(options).items() if value is not None} if options else {}
 
 
 def told(reply: Any) -> tuple[Any, Any]:
@@ -91,13 +90,13 @@ def told(reply: Any) -> tuple[Any, Any]:
     return [reply], "done" if reply is None else reply if isinstance(reply, str) else values.as_json(reply)
 
 
-def verb(operation: str, text: str, done: str) -> Callable[..., Replies]:
+def verb(operation: str, text: str, done: str, **fixed: Any) -> Callable[..., Replies]:
     """A command that does the same to each of those named. `done` is said of each, with its name and the reply."""
 
     def run(*names: str) -> Replies:
         client = connect()
         for name in names:
-            reply = client.op(operation, name)
+            reply = client.op(operation, name, **fixed)
             yield {"id": name, "reply": reply}, done.format(name=name, reply=reply)
 
     run.__doc__ = text

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from jqmaster.cli import show
 from jqmaster.cli.kinds import option
@@ -40,29 +38,16 @@ def doctor(
 
 def _print_all(findings: list[Finding], *, quiet: bool, apart: bool) -> None:
     place = current.get().place()
-    for alike in _blocks(findings, apart=apart):
-        _print(alike)
+    alike: dict[Any, list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        alike.setdefault(number if apart else (finding.level, finding.check), []).append(finding)
+    for block in alike.values():
+        _print(block)
     if not place.is_redis and not quiet:
         print("· Redis itself was not looked at; --redis URL does")
     levels = [finding.level for finding in findings]
     counts = [show.counted(levels.count(level), level) for level in ("problem", "warning") if level in levels]
     print(f"{place}: {', '.join(counts) or 'all well'}")
-
-
-def _blocks(findings: Iterable[Finding], *, apart: bool) -> list[list[Finding]]:
-    """Findings that say the same of different things stand together."""
-    if apart:
-        return [[finding] for finding in findings]
-    alike: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in findings:
-        alike.setdefault((finding.level, finding.check, _shape(finding)), []).append(finding)
-    return list(alike.values())
-
-
-def _shape(finding: Finding) -> str:
-    """The title without what it is about and without numbers."""
-    title = finding.title.replace(finding.about, "…") if finding.about else finding.title
-    return re.sub(r"[\d,.]+( (s|min|h|d)\b)?|\b(jobs?|leases?|waits?)\b", "#", title)
 
 
 def _print(alike: list[Finding]) -> None:

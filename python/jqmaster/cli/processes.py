@@ -44,7 +44,7 @@ class Serve:
     push_to: Annotated[PushTo, option("networks and hosts of workers, * for any; default: private networks")] = None
     push_secrets: Annotated[Secrets | None, option("one or two, whsec_…: sign pushes to workers without")] = None
     data_dir: Annotated[Path, option("where an own Redis keeps its data")] = Path("var")
-    max_memory: Annotated[Memory | None, option("MiB an own Redis may hold, 0: any; default: half of what is free")] = (
+    max_memory: Annotated[Memory | None, option("MiB an own Redis may hold, 0: any; default: half the machine's")] = (
         None
     )
     recreate: Annotated[bool, option("set the namespace up again, empty, when it vanishes from Redis")] = False
@@ -135,7 +135,9 @@ def _work(
 def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
     from jqmaster.engine.secret import key_of
     from jqmaster.worker import joblog
-    from jqmaster.worker.run import WorkOptions, run
+
+    with brought_by("worker", "work"):
+        from jqmaster.worker.run import WorkOptions, run
 
     where, options = current.get(), dict(vars(chosen))
     if options["synchronous"] and not options["push"]:
@@ -194,8 +196,7 @@ def load(
 ) -> None:  # fmt: skip
     """Load the scripts into Redis, and set the namespace up."""
     from jqmaster.bundle.built import builtin
-    from jqmaster.engine import scripts
-    from jqmaster.engine.engine import connect
+    from jqmaster.cluster.opening import Opened
     from jqmaster.errors import JQError
 
     where = current.get()
@@ -204,9 +205,12 @@ def load(
         raise Refused("load needs Redis itself: give --redis URL, or JQ_REDIS", "INVALID")
 
     async def loaded() -> tuple[str, Any]:
-        async with connect(url) as client:
-            version = await scripts.load(client, namespace, form=where.form, keep=keep)
-            return version, await client.hget(f"{namespace}:manifest", "library")
+        place = Opened(url, namespace, form=where.form)
+        try:
+            version = await place.load(keep=keep)
+            return version, await place.engine.redis.hget(f"{place.engine.namespace}:manifest", "library")
+        finally:
+            await place.close()
 
     try:
         version, library = asyncio.run(loaded())

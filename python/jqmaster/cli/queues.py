@@ -49,10 +49,8 @@ def standing(queue: dict[str, Any]) -> dict[str, Any]:
         reasons.append({"slow": "too slow"}.get(queue["cause"], queue["cause"]))
     if queue["max_waiting"] and waiting >= queue["max_waiting"]:
         reasons.append("full")
-    return {
-        **queue, "waiting": waiting, "in": round(came, 3), "out": round(went, 3), "net": round(came - went, 3),
-        "empty_in": empty_in, "why": ", ".join(reasons),
-    }  # fmt: skip
+    rates = {"in": round(came, 1), "out": round(went, 1), "net": round(came - went, 1)}
+    return {**queue, **rates, "waiting": waiting, "empty_in": empty_in, "why": ", ".join(reasons)}
 
 
 def table(found: list[dict[str, Any]], *, is_narrow: bool = False) -> show.Table:
@@ -60,18 +58,15 @@ def table(found: list[dict[str, Any]], *, is_narrow: bool = False) -> show.Table
     now, rows = show.now_ms(), []
     for queue in found:
         since_ms = queue.get("oldest_ready_ms")
-        rates = {name: show.per_minute(queue[name]) for name in ("in", "out")}
-        rates["net"] = f"{'+' if queue['net'] > 0 else '−'}{show.per_minute(abs(queue['net']))}" if queue["net"] else ""
-        age = "" if since_ms is None else show.duration(max(0, now - since_ms) // 1000)
-        later = queue["waiting"] - queue["queued"]
-        states = {state: (queue[state], show.OF_STATE[state]) for state in show.STATES if state in show.OF_STATE}
-        rows.append({**queue, **states, **rates, "oldest": age, "later": later})
-    columns = "QUEUE~=name|QUEUED>=queued|OLDEST>=oldest|EMPTY IN>=empty_in|SCHED>=scheduled|BLOCKED>=blocked|"
-    columns += "RETRY>=retrying|RUN>=running|DONE>=done|ERROR>=error|CANCEL>=cancelled|SKIP>=skipped|IN/MIN>=in|"
-    columns += "DONE/MIN>=out|WHY~=why:yellow"
+        age = "" if since_ms is None else show.duration(max(0, now - since_ms) // 1000, is_coarse=True)
+        net = f"{queue['net']:+g}" if queue["net"] else ""
+        rows.append({**queue, "oldest": age, "net": net, "later": queue["waiting"] - queue["queued"]})
+    columns = "QUEUE~=name|QUEUED>=queued:cyan|OLDEST>=oldest|EMPTY IN>=empty_in|SCHED>=scheduled:blue|"
+    columns += "BLOCKED>=blocked:magenta|RETRY>=retrying:yellow|RUN>=running:green|DONE>=done|ERROR>=error:red|"
+    columns += "CANCEL>=cancelled:dim|SKIP>=skipped:dim|IN/MIN>=in|DONE/MIN>=out|WHY~=why:yellow"
     if is_narrow:
-        columns = "QUEUE~=name|QUEUED>=queued|OLDEST>=oldest|LATER>=later|RUN>=running|ERROR>=error|DONE/MIN>=out|"
-        columns += "NET/MIN>=net|WHY~=why:yellow"
+        columns = "QUEUE~=name|QUEUED>=queued:cyan|OLDEST>=oldest|LATER>=later|RUN>=running:green|ERROR>=error:red|"
+        columns += "DONE/MIN>=out|NET/MIN>=net|WHY~=why:yellow"
     return show.Table(columns, rows, empty="no queues yet; they come with their first job")
 
 

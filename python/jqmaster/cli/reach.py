@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -17,7 +17,6 @@ from jqmaster.cli.kinds import Namespace, option
 from jqmaster.cli.place import LOCAL, NAMESPACE, Form, Place
 from jqmaster.cli.status import EXIT_OK, Refused, Replies
 from jqmaster.connection import url as redis_url
-from jqmaster.errors import NotFound
 
 if TYPE_CHECKING:
     from jqmaster.cli.clients import Client
@@ -129,10 +128,3 @@ def agreed(question: str, *, yes: bool) -> bool:
         raise Refused(f"nobody can be asked: give --yes to {question}", "INVALID")
     print(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def only(found: list[dict[str, Any]], what: str, name: str) -> dict[str, Any]:
-    """The one that was asked for by name. Raises NotFound."""
-    if not found:
-        raise NotFound(f"no such {what}: {name}")
-    return found[0]

@@ -31,11 +31,8 @@ def _rhythm(one: dict[str, Any]) -> str:
     if one.get("every"):
         offset = f" + {show.duration(one['offset'])}" if one.get("offset") else ""
         return f"every {show.duration(one['every'])}{offset}"
-    if one.get("tz"):
-        return f"{one['cron']} {one.get('timezone') or one['tz']}"
-    minutes = one.get("utc_offset")
-    zone = f" UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60}:{abs(minutes) % 60:02d}" if minutes else ""
-    return f"{one.get('cron')}{zone}"
+    offset = f"UTC{one['utc_offset'] / 60:+g} h" if one.get("utc_offset") else ""
+    return f"{one.get('cron')} {one.get('timezone') or one.get('tz') or offset}".rstrip()
 
 
 def _moment(one: dict[str, Any], moment_ms: float) -> str:
@@ -137,9 +134,10 @@ def _pause(ids: tuple[str, ...], *, paused: bool) -> Replies:
 
 schedules.command(
     verb(
-        "run_schedule",
+        "schedule",
         "Make the jobs of schedules at once, beside those of their moments.",
-        "{name} runs now: job {reply[0]}",
+        "{name} runs now: job {reply.job_id}",
+        run=True,
     ),
     name="run",
 )

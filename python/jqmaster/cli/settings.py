@@ -30,7 +30,9 @@ def assignments(texts: tuple[str, ...]) -> dict[str, Any]:
     return given
 
 
-def _value(name: str, text: str) -> bool | float:
+def _value(name: str, text: str) -> bool | float | str:
+    if name == "route":
+        return text
     if text in ("true", "false"):
         return text == "true"
     try:

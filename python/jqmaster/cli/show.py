@@ -87,7 +87,10 @@ class Table:
         rows = list(documents)
         if not columns:
             names = dict.fromkeys(name for one in rows for name in one)
-            columns = "|".join(f"{name.removesuffix('_ms').replace('_', ' ').upper()}~={name}" for name in names)
+            cut = {name: "" if name in _FIRST else "~" for name in names}
+            columns = "|".join(
+                f"{name.removesuffix('_ms').replace('_', ' ').upper()}{cut[name]}={name}" for name in names
+            )
         now = now_ms()
         self.columns: list[str] = []
         self.cells: list[list[tuple[str, str]]] = [[] for _ in rows]
@@ -238,18 +241,6 @@ def count(number: float) -> str:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """`1 job`, `1,234 jobs`."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
-
-
-def per_minute(number: float) -> str:
-    if not number:
-        return ""
-    return count(number) if number >= 10 else f"{number:.1f}"
-
-
-def bar(share: float, columns: int = 10) -> str:
-    """How much of something is used."""
-    filled = max(round(min(1.0, max(0.0, share)) * columns), int(share > 0))
-    return "█" * filled + "░" * (columns - filled)
 
 
 def spark(values: Sequence[float]) -> str:

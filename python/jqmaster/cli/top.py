@@ -177,7 +177,7 @@ class Screen:
         for state, number in found["totals"].items():
             if number or state in ("queued", "running", "done", "error"):
                 counts.append(show.count(number), show.OF_STATE.get(state, "")).append(f" {state}  ")
-        came, went, failed = (show.per_minute(found["per_minute"][name]) or "0" for name in _COUNTED)
+        came, went, failed = (f"{found['per_minute'][name]:,.1f}" for name in _COUNTED)
         rates = f"a minute: in {came}  done {went}  failed {failed}  {show.spark(found['done'][-30:])}"
         return [first, counts, Text(rates, no_wrap=True, overflow="crop")]
 

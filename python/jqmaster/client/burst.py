@@ -13,14 +13,12 @@ from jqmaster.client.registry import Registry
 from jqmaster.client.worker import Runner, queues_of
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
-from jqmaster.worker.beats import Key
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.notes import outside_of_loops
 from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from jqmaster.worker.worker import Worker
 
 LOOK_S = 0.2
-GONE_S = 5.0
 
 
 def burst(jq: Registry, queues: Sequence[str] | None = None, **options: Any) -> int:
@@ -90,25 +88,19 @@ class _Burst(EngineSource):
         self._jq = jq
         self._runs = runs
         self._states = states
-        self._held: dict[Key, float] = {}  # and since when the worker has not had it any more, 0: has it
-        self._ended = asyncio.Event()
 
     async def fetch(self, count: int) -> list[Job]:
         try:
             while True:
-                self._ended.clear()
-                was_busy = bool(self._held)  # the answer may be from before the last of these ended
-                next_ms, jobs = await self._engine.pick(
-                    self.worker, self._wish["queues"], count, without=self._wish.get("without")
-                )
+                was_busy = not self._runs.is_idle  # what ends meanwhile may leave more to run
+                wish = self._wish["queues"], count
+                next_ms, jobs = await self._engine.pick(self.worker, *wish, without=self._wish.get("without"))
                 if jobs or not next_ms:
-                    self._hold(jobs)
                     return jobs
-                if was_busy or self._held:
+                if was_busy:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(LOOK_S):
-                            await self._ended.wait()
-                    self._forget()
+                            await self._runs.idle()
                 elif not await self._hurry():
                     break
         except Exception as error:
@@ -117,39 +109,10 @@ class _Burst(EngineSource):
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
 
-    async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
-        states, jobs = await super().finish(outcomes, want, request)
-        self._hold(jobs)
-        self._drop([outcome.job.held for outcome in outcomes])
-        return states, jobs
-
-    async def release(self, held: list[Key], **more: Any) -> None:
-        await super().release(held, **more)
-        self._drop(held)
-
     # -- parts ------------------------------------------------------------------------------------
 
     def _serves(self, queue: str) -> bool:
         return any(fnmatchcase(queue, wanted) for wanted in self._wish["queues"])
-
-    def _hold(self, jobs: Sequence[Job]) -> None:
-        self._held.update((job.held, 0.0) for job in jobs)
-
-    def _drop(self, keys: Sequence[Key]) -> None:
-        for key in keys:
-            self._held.pop(key, None)
-        self._ended.set()
-
-    def _forget(self) -> None:
-        """What was cancelled while it ran never ends here: the worker just has it no more."""
-        now = asyncio.get_running_loop().time()
-        for key, since in list(self._held.items()):
-            if self._runs.holds(key):
-                self._held[key] = 0.0
-            elif not since:
-                self._held[key] = now
-            elif now - since > GONE_S:
-                del self._held[key]
 
     async def _hurry(self) -> bool:
         """Make jobs that wait for their time ready; whether there were any."""

@@ -81,9 +81,7 @@ class Flow(Generic[R_co]):
         Raises as `Handle.result`. When one of the jobs before failed or was cancelled, that is the one it tells.
         """
         try:
-            results: Any = await handles.gather(
-                self._ends, timeout, return_errors=False, at_once=self.link.waits, in_job=in_job
-            )
+            results: Any = await handles.gather(self._ends, timeout, return_errors=False, in_job=in_job)
         except JobError as error:
             if error.reason != "dependency":
                 raise
@@ -136,7 +134,7 @@ class Flow(Generic[R_co]):
 class FlowMethods:
     """What a `JQ` has of flows."""
 
-    # Not coroutine functions: the calls are made where they come from, never in the portal's thread.
+    # Not coroutine functions: the calls are made where they come from, not in the loop.
     def achain(
         self: Program,
         *steps: *tuple[*tuple[Step, ...], Call[R]],

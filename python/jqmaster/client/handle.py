@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpa
 from jqmaster.client import calling, live
 from jqmaster.client.link import Link, plain, plain_each
 from jqmaster.client.live import State
+from jqmaster.connection import plainly
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
@@ -334,13 +335,11 @@ def unpacked(document: Document, serializer: Serializer) -> Document:
 
 
 async def gather(
-    handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool, at_once: bool, in_job: bool
+    handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool, in_job: bool
 ) -> list[Any]:
-    """See `JQ.gather`. `at_once`: all are waited for together, by tasks of the loop."""
+    """See `JQ.gather`."""
     if isinstance(handles, Handle):
         raise TypeError("gather takes several handles")  # one is iterable, too
-    if not at_once:
-        return [await _outcome(job.aresult(in_job=in_job), return_errors) for job in handles]
     deadline = None if timeout is None else time.monotonic() + timeout
     places = asyncio.Semaphore(AT_A_TIME)
 
@@ -349,6 +348,8 @@ async def gather(
             left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
             return await _outcome(handle.aresult(left_s, in_job=in_job), return_errors)
 
+    if plainly.is_plain():
+        return await plainly.gather(*map(job, handles))
     tasks = [asyncio.ensure_future(job(handle)) for handle in handles]
     try:
         return await asyncio.gather(*tasks)
@@ -382,7 +383,7 @@ async def _wait(transport: Transport, job_id: str, timeout: float | None, *, in_
             # At the deadline, too: nobody knows that the job has not ended.
             if time.monotonic() >= min(deadline, last_answer + AWAY_S):
                 raise
-            await asyncio.sleep(min(backoff_s(failures), max(0.0, deadline - time.monotonic())))
+            await plainly.pause(min(backoff_s(failures), max(0.0, deadline - time.monotonic())))
             failures += 1
             continue
         if state in ENDED:

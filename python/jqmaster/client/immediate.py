@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call
 from jqmaster.client.transport import Prepared
 from jqmaster.client.worker import Runner
+from jqmaster.connection import plainly
 from jqmaster.engine.calling import given
 from jqmaster.engine.replies import Document, Enqueued, Note, job_of
 from jqmaster.errors import NotFound, Unavailable
@@ -20,29 +20,18 @@ from jqmaster.worker.notes import Notebook, outside_of_loops
 
 T = TypeVar("T")
 
-_by_hand: contextvars.ContextVar[bool] = contextvars.ContextVar("by_hand", default=False)
-"""Whether plain code has enqueued: then plain functions run in its thread, others in a loop of their own."""
-
 
 class MemoryLink(Link):
     """Runs calls and remembers how they ended. `raises`: what they raise comes out of `enqueue`."""
 
-    waits = False
+    remembers = True
 
     def __init__(self, jq: Registry, *, raises: bool) -> None:
         self._memory = Memory(jq, raises)
         super().__init__(lambda: self._memory, jq.serializer)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        before = _by_hand.set(True)
-        try:
-            work.send(None)  # nothing in it waits: no loop is needed
-        except StopIteration as end:
-            value: T = end.value
-            return value
-        finally:
-            _by_hand.reset(before)
-        raise AssertionError("it waits for something")
+        return plainly.run(work)
 
     async def open(self) -> Any:
         return self._memory
@@ -67,7 +56,7 @@ class Memory:
             ids.append(await self._run(call, {**spec, "depends": depends} if depends else spec))
         return [Enqueued(job_id, True) for job_id in ids]
 
-    async def get(self, *ids: str) -> list[Document | None]:
+    async def get(self, ids: Sequence[str]) -> list[Document | None]:
         return [dict(self._jobs[job_id]) if job_id in self._jobs else None for job_id in ids]
 
     async def cancel(self, ids: Sequence[str], **_options: Any) -> list[str]:
@@ -86,7 +75,7 @@ class Memory:
 
     async def _run(self, call: Call[Any], spec: Mapping[str, Any]) -> str:
         """Its id, once it has ended."""
-        by_hand, job_id = _by_hand.get(), f"direct-{len(self._jobs) + 1}"
+        job_id = f"direct-{len(self._jobs) + 1}"
         document = {"queue": spec["name"], "priority": 0, "timeout": 30.0, "attempt": 1, "retry_count": 0, "token": ""}
         document |= {**spec, "id": job_id, "argument": call.argument}
         self._jobs[job_id] = document
@@ -102,21 +91,19 @@ class Memory:
             message = f"job {failed}, on which it depends, failed"
             document |= {"status": "error", "reason": "dependency", "message": message}
             return job_id
-        token = _by_hand.set(False)
         try:
-            result = await self._attempted(call, document, by_hand)
+            result = await self._attempted(call, document)
             document |= {"status": "done", "result": self._jq.serializer.dumps(result)}
         except Exception as error:
             if self._raises:
                 raise
             failure = failure_of(error)
             document |= {"status": "error", "reason": "other", "message": failure.message, "error": failure.error}
-        finally:
-            _by_hand.reset(token)
         return job_id
 
-    async def _attempted(self, call: Call[Any], document: Document, by_hand: bool) -> Any:
-        """The result of its function, once what follows has run as well."""
+    async def _attempted(self, call: Call[Any], document: Document) -> Any:
+        """The result of its function, once what follows has run as well. For plain code plain functions run in its
+        thread, others in a loop of their own."""
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")
@@ -125,14 +112,14 @@ class Memory:
         try:
             with notebook.opened(job):
                 work = Runner(self._jq, 1, 1, in_place=True).call(task, job)
-                needs_loop = by_hand and (task.is_async or self._jq.middlewares)
-                result = task.sent(outside_of_loops(work) if needs_loop else await work)
+                needs_loop = plainly.is_plain() and (task.is_async or self._jq.middlewares)
+                with plainly.outside():
+                    result = task.sent(outside_of_loops(work) if needs_loop else await work)
         finally:
             note = notebook.take() or Note()
             document |= given(progress=note.progress, progress_message=note.message, argument=note.argument)
         if not isinstance(result, FollowUp):
             return result
-        _by_hand.set(by_hand)
         jobs = [new_job(follower, result.jobs) for follower in result.jobs]
         await self.enqueue([Call(self._jq.task(job.spec["name"]), job.argument, {}) for job in jobs], jobs, None)
         return result.result

@@ -1,17 +1,18 @@
-"""The way from a `JQ` to its transports, one for each event loop and one of the portal for plain calls; and
-how a method for coroutines becomes one for plain code."""
+"""The way from a `JQ` to its transports: one for each event loop, and one for plain calls; and how a method for
+coroutines becomes one for plain code."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import warnings
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from jqmaster.client import portal
+from jqmaster.connection import plainly
 
 if TYPE_CHECKING:
     from jqmaster.client.calling import Serializer
@@ -21,7 +22,6 @@ T = TypeVar("T")
 P = ParamSpec("P")
 S = TypeVar("S", bound="Linked")
 
-CLOSE_TIMEOUT_S = 5.0
 _END: Any = object()
 
 # Never collected: closing what the parent of this process opened would take it out of the parent's poll.
@@ -34,25 +34,30 @@ class _OpenTransport(NamedTuple):
 
 
 class Link:
-    """Transports are made on first use, by `make`. They close with their event loop, or when the process
+    """Transports are made on first use, by `make`. That of a loop closes with it, that of plain calls when the process
     ends; a forked process makes its own."""
 
-    waits = True
-    """Whether what is asked may take its time, for which a loop is needed."""
+    remembers = False
+    """Whether jobs run at once where they are enqueued, and no server is asked."""
 
     def __init__(self, make: Callable[[], Transport], serializer: Serializer) -> None:
         self.serializer = serializer
         self._make = make
         self._made: dict[asyncio.AbstractEventLoop, _OpenTransport] = {}
+        self._plain: dict[int, Transport] = {}  # by the process
         self._pid = os.getpid()
         weakref.finalize(self, _end_all, self._made, self._pid).atexit = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run what asks, and wait for it."""
-        return portal.run(work)
+        """Run what asks, in this thread."""
+        _warn_in_a_loop()
+        return plainly.run(work)
 
     async def open(self) -> Transport:
-        """The transport of the loop that runs."""
+        """The transport of plain calls in one, else that of the loop that runs."""
+        if plainly.is_plain():
+            pid = os.getpid()
+            return self._plain.get(pid) or self._plain.setdefault(pid, self._make())
         loop = asyncio.get_running_loop()
         made = self._made.get(loop)
         if made is None or self._pid != os.getpid():
@@ -60,18 +65,13 @@ class Link:
         return made.transport
 
     def close(self) -> None:
-        """Close the connections of all loops. What is asked later opens new ones."""
-        if self._pid != os.getpid():
-            return
-        here = portal.current()
-        closing = list(self._made.items())
-        self._made.clear()
-        for loop, made in closing:
-            if loop is here.loop:
-                with contextlib.suppress(TimeoutError):
-                    here.submit(_end(made)).result(CLOSE_TIMEOUT_S)
-            elif loop.is_running():
-                asyncio.run_coroutine_threadsafe(_end(made), loop)
+        """Close the connections of all loops, and of plain calls. What is asked later opens new ones."""
+        transport = self._plain.pop(os.getpid(), None)
+        if transport is not None:
+            plainly.run(transport.close())
+        if self._pid == os.getpid():
+            _end_all(self._made, self._pid)
+            self._made.clear()
 
     async def _open(self, loop: asyncio.AbstractEventLoop) -> _OpenTransport:
         if self._pid != os.getpid():
@@ -103,7 +103,7 @@ async def _end(made: _OpenTransport) -> None:
 
 
 def _end_all(made: dict[asyncio.AbstractEventLoop, _OpenTransport], pid: int) -> None:
-    """When nobody has the link any more. Their loops close them; collected, they would complain."""
+    """When nobody needs them any more. Their loops close them; collected, they would complain."""
     if pid != os.getpid():
         _of_the_parent.append(made)
         return
@@ -111,6 +111,21 @@ def _end_all(made: dict[asyncio.AbstractEventLoop, _OpenTransport], pid: int) ->
         if loop.is_running():
             with contextlib.suppress(RuntimeError):
                 asyncio.run_coroutine_threadsafe(_end(opened), loop)
+
+
+def _warn_in_a_loop() -> None:
+    """Once, where loops are debugged: a plain call keeps all else from running on the loop."""
+    try:
+        is_debugged = asyncio.get_running_loop().get_debug()
+    except RuntimeError:
+        return
+    if is_debugged and not _warned:
+        _warned.append(True)
+        text = "a plain call of JQ blocks the event loop that runs here: await its twin instead, such as aenqueue"
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+_warned: list[bool] = []
 
 
 class Linked(Protocol):
@@ -121,7 +136,7 @@ class Linked(Protocol):
 
 
 def plain(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[S, P], T]:
-    """The twin of `method` for plain code: `cancel = plain(acancel)`. It waits for the answer."""
+    """The twin of `method` for plain code: `cancel = plain(acancel)`. It blocks."""
 
     @wraps(method)
     def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from jqmaster.connection.plainly import pause
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.replies import Document
@@ -61,7 +61,7 @@ async def _state(look: Callable[[], Awaitable[Document]], away_s: float) -> Stat
         except Unavailable:
             if time.monotonic() >= until:
                 raise
-            await asyncio.sleep(backoff_s(failures))
+            await pause(backoff_s(failures))
             failures += 1
         else:
             return State(

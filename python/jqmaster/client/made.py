@@ -57,7 +57,7 @@ class MadeMethods:
     unschedule = plain(aunschedule)
 
     async def aunsubscribe(self, webhook_id: str) -> None:
-        """Delete a webhook. It is told nothing more. Raises NotFound."""
+        """Delete a webhook. Its deliveries stop. Raises NotFound."""
         await (await self.aengine()).unsubscribe(webhook_id)
 
     unsubscribe = plain(aunsubscribe)

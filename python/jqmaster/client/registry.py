@@ -18,7 +18,7 @@ from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
 from jqmaster.client.listing import batched
 from jqmaster.client.operation import OperationMethods
-from jqmaster.client.target import Target
+from jqmaster.client.target import Target, wait_s
 from jqmaster.client.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
 from jqmaster.client.transport import Prepared
 from jqmaster.connection import url as redis_url
@@ -58,6 +58,7 @@ class Registry(OperationMethods, FlowMethods):
         key: str | None = None,
         key_file: str | os.PathLike[str] | None = None,
         actor: str | None = None,
+        wait: float | None = None,
         **defaults: Unpack[JobOptions],
     ) -> None:
         self.target = Target(
@@ -66,7 +67,7 @@ class Registry(OperationMethods, FlowMethods):
             namespace is not None,
             cast(Form, form or os.environ.get("JQ_FORM") or "auto"),
             os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate,
-            actor, key, key_file,
+            actor, key, key_file, wait_s(wait),
         )  # fmt: skip
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
@@ -98,7 +99,7 @@ class Registry(OperationMethods, FlowMethods):
         """Be for that server from now on, unless jobs run at once where they are enqueued."""
         if target != self.target:
             self.target = target
-            if self.link.waits:
+            if not self.link.remembers:
                 self.link = Link(target.transport, self.serializer)
 
     @contextmanager
@@ -273,8 +274,7 @@ class Registry(OperationMethods, FlowMethods):
         Raises what the first that goes wrong raises; with `return_errors` these stand among the results. In a job
         it raises RuntimeError where it would wait, unless `in_job`.
         """
-        at_once = self.link.waits
-        return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=at_once, in_job=in_job)
+        return await handles.gather(jobs, timeout, return_errors=return_errors, in_job=in_job)
 
     @overload
     async def adependency_results(self, of: type[R], /) -> list[R]: ...

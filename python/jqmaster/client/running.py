@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -14,6 +13,7 @@ from jqmaster.client.link import plain
 from jqmaster.client.listing import PAGE, all_of, batched, conditions, documents, kick_all
 from jqmaster.client.made import MadeMethods
 from jqmaster.client.task import Call, When
+from jqmaster.connection.plainly import pause
 from jqmaster.engine import options
 from jqmaster.engine.engine import Engine as StraightEngine
 from jqmaster.engine.options import Seconds, Where
@@ -86,7 +86,7 @@ class RunningMethods(MadeMethods):
         if isinstance(engine, StraightEngine):
             bulk = await engine.carry_on(bulk, f"jq:{secrets.token_hex(6)}", on_progress) or bulk
         while not bulk.get("ended_ms"):
-            await asyncio.sleep(FOLLOW_EVERY_S)
+            await pause(FOLLOW_EVERY_S)
             bulks = [document for document in await engine.bulks() if document["id"] == bulk["id"]]
             if not bulks:
                 raise NotFound(f"no such bulk operation: {bulk['id']}")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 
-from jqmaster.client.transport import RedisTransport, Transport
+from jqmaster.client.transport import LoopTransport, PlainTransport, Transport
 from jqmaster.connection import url as redis_url
+from jqmaster.connection.plainly import is_plain
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.secret import key_of, masters_of
-from jqmaster.errors import brought_by
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Target:
     actor: str | None = None
     key: str | None = None
     key_file: str | os.PathLike[str] | None = None
+    wait_s: float = 5.0
 
     @property
     def is_redis(self) -> bool:
@@ -44,10 +46,19 @@ class Target:
         return key_of(self.key, self.key_file)
 
     def transport(self) -> Transport:
-        """A way there. Raises ValueError, OSError, NotInstalled."""
+        """A way there, for plain calls in one, else for the loop that runs. Raises ValueError, OSError."""
         if self.is_redis:
-            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
-        with brought_by("worker", "the URL of a master"):
-            from jqmaster.client.transport_http import HttpTransport
+            kind = PlainTransport if is_plain() else LoopTransport
+            how = {"form": self.form, "recreate": self.recreate, "actor": self.actor, "timeout_s": self.wait_s}
+            return kind(self.url, self.namespace, **how)
+        from jqmaster.client.transport_http import HttpTransport
 
-        return HttpTransport(self.masters, self.key_of_master())
+        return HttpTransport(self.masters, self.key_of_master(), self.wait_s)
+
+
+def wait_s(wait: float | None) -> float:
+    """How long a call may take, also by the variable `JQ_WAIT`. Raises ValueError."""
+    seconds = float(os.environ.get("JQ_WAIT") or Target.wait_s if wait is None else wait)
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"wait: expected seconds, more than 0, got {seconds:g}")
+    return seconds

@@ -124,7 +124,7 @@ class Enqueuer(Generic[P, R]):
     def link(self) -> Link:
         return self._task.jq.link
 
-    # Not coroutine functions: an argument is packed where it comes from, never in the portal's thread.
+    # Not coroutine functions: an argument is packed where it comes from, not in the loop.
     def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Handle[R]]:
         """Enqueue a call with these arguments. Raises TypeError when they do not fit the function, and what
         `jqmaster.errors` has."""

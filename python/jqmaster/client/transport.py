@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 from jqmaster.cluster.opening import Opened
+from jqmaster.connection.blocking import Listener, listening
+from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.together import Together
 from jqmaster.engine import durable as durables
+from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
 from jqmaster.engine.engine import Operations, pack
 from jqmaster.engine.replies import Enqueued, Event
-from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, NotFound, Unavailable
 
-News = Callable[[float], Awaitable[None]]
+News = Callable[[float], Awaitable[object]]
 """Waits for news, at most so many seconds."""
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
 
@@ -54,43 +57,17 @@ class Transport(Protocol):
 class RedisTransport:
     """By the scripts, with no master in between."""
 
-    def __init__(
-        self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False, actor: str | None = None
-    ) -> None:
-        self._opened = Opened(url, namespace, form=form, recreate=recreate, actor=actor)
+    def __init__(self, url: str, namespace: str, **how: Any) -> None:
+        """`how`: of `Caller`."""
+        self._opened = Opened(url, namespace, **how)
         self.engine = self._opened.engine
-        self._enqueuing = self._opened.enqueuing()
-        self._results: Together[str, list[Any]] = Together(self._ask_results)
-        self._ended = self._opened.ended()
 
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         asked = durables.taken([spec for spec, _ in jobs])
-        if asked is None and len(jobs) == 1 and request is None and _stands_alone(jobs[0][0]):
-            # Many tasks that enqueue one job each share calls.
-            spec, argument = jobs[0]
-            job_id, created = await self._enqueuing.enqueue(pack(spec, "jobs[0]"), argument)
-            return [Enqueued(job_id.decode(), bool(created))]
         return await self.engine.enqueue(jobs, request=request, durable=asked)
-
-    async def ended(self, job_id: str, timeout_s: float) -> str:
-        state = await self._ended.wait(job_id.encode(), timeout_s)
-        if state is None:
-            raise NotFound(f"no such job: {job_id}")
-        return state
-
-    async def result(self, job_id: str) -> bytes | None:
-        reply = await self._results.get(job_id)
-        return reply[1] if len(reply) > 1 else None
 
     def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         raise Unavailable("streams of events need a master")
-
-    @asynccontextmanager
-    async def news(self, job_id: str) -> AsyncIterator[News]:
-        async with self._ended.of_job(job_id) as messages:
-            with suppress(JQError):  # who may not track it still looks now and then
-                await self.engine.track([job_id])
-            yield lambda timeout_s: within(timeout_s, messages.get())
 
     def export(self) -> AsyncIterator[bytes]:
         from jqmaster.engine.copying import export_records
@@ -102,6 +79,40 @@ class RedisTransport:
 
         return await import_records(self.engine.redis, namespace, records, form=self.engine.form)
 
+    async def _track(self, job_id: str) -> None:
+        with suppress(JQError):  # who may not track it still looks now and then
+            await self.engine.track([job_id])
+
+
+class LoopTransport(RedisTransport):
+    """That of an event loop: those who ask at the same time share calls, and one subscription."""
+
+    def __init__(self, url: str, namespace: str, **how: Any) -> None:
+        super().__init__(url, namespace, **how)
+        self._enqueuing = self._opened.enqueuing()
+        self._results: Together[str, list[Any]] = Together(self._ask_results)
+        self._ended = self._opened.ended()
+
+    async def enqueue(self, calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+        if len(jobs) == 1 and request is None and "durable" not in jobs[0][0] and _stands_alone(jobs[0][0]):
+            spec, argument = jobs[0]
+            job_id, created = await self._enqueuing.enqueue(pack(spec, "jobs[0]"), argument)
+            return [Enqueued(job_id.decode(), bool(created))]
+        return await super().enqueue(calls, jobs, request)
+
+    async def ended(self, job_id: str, timeout_s: float) -> str:
+        return _known(await self._ended.wait(job_id.encode(), timeout_s), job_id)
+
+    async def result(self, job_id: str) -> bytes | None:
+        reply = await self._results.get(job_id)
+        return reply[1] if len(reply) > 1 else None
+
+    @asynccontextmanager
+    async def news(self, job_id: str) -> AsyncIterator[News]:
+        async with self._ended.of_job(job_id) as messages:
+            await self._track(job_id)
+            yield lambda timeout_s: within(timeout_s, messages.get())
+
     async def _ask_results(self, ids: Sequence[str]) -> list[Any]:
         return await self.engine.pipeline([("result", [job_id]) for job_id in ids])
 
@@ -110,6 +121,57 @@ class RedisTransport:
             await self._ended.stop()
         finally:
             await self._opened.close()
+
+
+class PlainTransport(RedisTransport):
+    """That of plain calls, of all threads. Who waits listens on a connection of their own."""
+
+    async def ended(self, job_id: str, timeout_s: float) -> str:
+        until = time.monotonic() + timeout_s
+        if timeout_s <= 0:
+            return _known(await glance(self.engine, job_id.encode()), job_id)
+        state = await self._look(job_id)
+        if state in ENDED:
+            return state
+        async with self._listening(job_id, "ended") as messages:
+            while (left_s := until - time.monotonic()) > 0:
+                message = await messages.get(min(left_s, LOOK_EVERY_S))
+                if message is None:
+                    state = await self._look(job_id)
+                    if state in ENDED:
+                        return state
+                elif message.startswith(job_id.encode() + b" "):
+                    return message.partition(b" ")[2].decode()
+        # Nobody may be told that a job goes on which has ended, only because nothing was heard of it.
+        return await self._look(job_id)
+
+    async def _look(self, job_id: str) -> str:
+        [state] = await self.engine.raw("watch", job_id)
+        return _known(None if state is None else bytes(state).decode(), job_id)
+
+    async def result(self, job_id: str) -> bytes | None:
+        reply = await self.engine.raw("result", job_id)
+        return reply[1] if len(reply) > 1 else None
+
+    @asynccontextmanager
+    async def news(self, job_id: str) -> AsyncIterator[News]:
+        await self._track(job_id)
+        async with self._listening(job_id, f"job:{job_id}") as messages:
+            yield messages.get
+
+    def _listening(self, job_id: str, channel: str) -> AbstractAsyncContextManager[Listener]:
+        engine = self._opened.engine_of(job_id)
+        return listening(endpoint_of(engine.redis), f"{engine.namespace}:{channel}")
+
+    async def close(self) -> None:
+        await self._opened.close()
+
+
+def _known(state: str | None, job_id: str) -> str:
+    """Raises NotFound where there is none."""
+    if state is None:
+        raise NotFound(f"no such job: {job_id}")
+    return state
 
 
 async def within(timeout_s: float, waiting: Awaitable[object]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from jqmaster.client.transport import News, Prepared, within
+from jqmaster.connection.plainly import is_plain, pause
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.copying import chunks, export_records
 from jqmaster.engine.ended import ENDED
@@ -21,13 +22,15 @@ from jqmaster.errors import JQError, Unavailable
 MOST_POLL_S = 30.0
 MOST_POLLS = 256  # connections for those who wait; more take turns, none for long
 IMPORT_BYTES = 4 << 20
+LOOK_S = 0.2  # of a plain call that follows a job
 
 
 class HttpTransport:
     """Asks the first of `urls`; when it does not answer, the next one from then on."""
 
-    def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
-        self.engine = HttpEngine(urls, key)
+    def __init__(self, urls: Sequence[str], key: str | None, wait_s: float) -> None:
+        self.engine = HttpEngine(urls, key, wait_s)
+        self._wait_s = wait_s
         self._polls = asyncio.Semaphore(MOST_POLLS)
         self._polling = 0
 
@@ -35,16 +38,21 @@ class HttpTransport:
         return await self.engine.enqueue(jobs, request=request)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
+        if is_plain():
+            return await self._poll(job_id, min(timeout_s, MOST_POLL_S))
         # With very many who wait each polls shortly, so that all have their turn.
         self._polling += 1
         most_s = MOST_POLL_S if self._polling <= MOST_POLLS else 1.0
         try:
             async with self._polls:
-                poll_s = round(max(0.0, min(timeout_s, most_s)), 3)
-                path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
-                answer = await self.engine.send("GET", path, timeout_s=poll_s + 10)
+                return await self._poll(job_id, min(timeout_s, most_s))
         finally:
             self._polling -= 1
+
+    async def _poll(self, job_id: str, timeout_s: float) -> str:
+        poll_s = round(max(0.0, timeout_s), 3)
+        path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
+        answer = await self.engine.send("GET", path, timeout_s=poll_s + self._wait_s)
         return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
     async def result(self, job_id: str) -> bytes | None:
@@ -70,6 +78,9 @@ class HttpTransport:
 
     @asynccontextmanager
     async def news(self, job_id: str) -> AsyncIterator[News]:
+        if is_plain():
+            yield lambda timeout_s: pause(min(timeout_s, LOOK_S))
+            return
         came = asyncio.Event()
 
         async def wait(timeout_s: float) -> None:
@@ -92,7 +103,7 @@ class HttpTransport:
                     came.set()
                 return
             except Unavailable:
-                await asyncio.sleep(backoff_s(failures))
+                await pause(backoff_s(failures))
                 failures += 1
             except JQError:
                 return  # who may not follow it still looks now and then

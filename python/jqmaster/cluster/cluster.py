@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jqmaster.cluster.call import Call, all_of
-from jqmaster.cluster.partitions import Partitions
+from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.ways import WAYS, enqueue
 from jqmaster.engine.calling import Argument
+from jqmaster.engine.calls import Observe
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
@@ -35,17 +35,31 @@ class Cluster(Engine):
         first = self.engines[0]
         super().__init__(first.redis, first.namespace, **how)
 
-    async def _call(self, script: str, arguments: Sequence[Argument], durable: Durable | None = None) -> Any:
-        if durable is None:
-            return await WAYS[operations()[script].over](self.partitions, Call(script, arguments))
+    @property
+    def observe(self) -> Observe | None:
+        """Of the calls to each partition."""
+        return self.engines[0].observe
+
+    @observe.setter
+    def observe(self, observe: Observe | None) -> None:
+        for engine in self.engines:
+            engine.observe = observe
+
+    async def raw(self, operation: str, *arguments: Argument) -> Any:
+        return await WAYS[operations()[operation].over](self.partitions, Call(operation, arguments))
+
+    async def raw_durably(
+        self, operation: str, arguments: Sequence[Argument], durable: Durable
+    ) -> tuple[Any, str | None]:
+        """Only `enqueue` is called so."""
         lacking: list[str | None] = []
 
         async def at(number: int, call: Call) -> Any:
-            reply, missing = await self.engines[number].raw_durably(script, call.arguments, durable)
+            reply, missing = await self.engines[number].raw_durably(operation, call.arguments, durable)
             lacking.append(missing)
             return reply
 
-        return await enqueue(self.partitions, Call(script, arguments), at), next(filter(None, lacking), None)
+        return await enqueue(self.partitions, Call(operation, arguments), at), next(filter(None, lacking), None)
 
     async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
         """As `Caller.pipeline`, of calls that begin with a job's id."""
@@ -60,10 +74,10 @@ class Cluster(Engine):
         return answers
 
     async def differences(self) -> list[str]:
-        """What is set otherwise in some partitions than in the first."""
+        """See `Engine.differences`."""
         first, *others = await all_of(map(_set_in, self.engines))
         return [
-            f"{what} is not in partition {number} what it is in partition 0: repeat the call that set it"
+            f"{what} is not in partition {number} what it is in partition 0"
             for number, other in enumerate(others, 1)
             for what in sorted(first.keys() | other.keys())
             if first.get(what) != other.get(what)

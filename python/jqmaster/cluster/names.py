@@ -10,7 +10,6 @@ from functools import cache
 
 MOST_PARTITIONS = 256
 _SLOTS = 16384
-_RANGE = _SLOTS // MOST_PARTITIONS
 _NAME = re.compile(r"\{(.+):\*/([1-9]\d*)\}")
 _LONGEST_SALT = 4
 
@@ -34,12 +33,12 @@ def partitions(namespace: str) -> tuple[str, ...]:
 
 
 def _partition(root: str, number: int, count: int) -> str:
-    """Its slot is in the range that the number's bits, read backwards, count: so however many there are, they are
-    spread over all slots, and over nodes that have equal ranges."""
-    first = int(f"{number:08b}"[::-1], 2) * _RANGE
+    """Of as many equal ranges of slots as there are partitions its slot is in the one of its number: so nodes that have
+    equal ranges have as many of them."""
+    first, behind = number * _SLOTS // count, (number + 1) * _SLOTS // count
     for salt in itertools.count():
         tag = f"{root}:{number}~{salt:x}/{count}"
-        if first <= binascii.crc_hqx(tag.encode(), 0) % _SLOTS < first + _RANGE:
+        if first <= binascii.crc_hqx(tag.encode(), 0) % _SLOTS < behind:
             return f"{{{tag}}}"
     raise AssertionError("some salt fits")
 

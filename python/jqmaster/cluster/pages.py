@@ -12,8 +12,7 @@ from typing import Any
 import msgpack
 
 from jqmaster.cluster import merging
-from jqmaster.cluster.call import Call, all_of
-from jqmaster.cluster.partitions import Partitions
+from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.engine import replies
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid

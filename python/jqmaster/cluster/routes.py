@@ -37,7 +37,7 @@ class Routes:
         if time.monotonic() < asked_at + KNOWN_S:
             return route
         try:
-            page = await self._engines[home_of(queue, len(self._engines))].queues([queue])
+            page = await self._engines[home_of(queue, len(self._engines))].queues(names=[queue])
         except Unavailable:
             if queue not in self._known:
                 raise
@@ -50,15 +50,17 @@ class Routes:
         """It may have another one."""
         self._known.pop(str(queue), None)
 
-    async def home(self, spec: Mapping[str, Any], argument: Argument) -> int | None:
-        """The partition of a job that has a route, or a unique key; None where anyone would do."""
-        count = len(self._engines)
-        queue = spec.get("queue", spec.get("name"))
-        route = await self.of(queue) if isinstance(queue, str) and 0 < len(queue.encode()) <= 255 else None
-        if route is not None:
-            return home_of(value_of(route, queue, argument), count)
-        unique = spec.get("unique")
-        return home_of(unique, count) if isinstance(unique, str) else None
+    async def homes(self, jobs: Sequence[tuple[Mapping[str, Any], Argument]]) -> list[int | None]:
+        """The partitions of jobs that have a route, or a unique key; None where anyone would do."""
+        count, homes = len(self._engines), list[int | None]()
+        queues = [spec.get("queue", spec.get("name")) for spec, _ in jobs]
+        named = {queue for queue in queues if isinstance(queue, str) and 0 < len(queue) <= 255}
+        routes = {queue: route for queue in named if (route := await self.of(queue)) is not None}
+        for (spec, argument), queue in zip(jobs, queues, strict=True):
+            unique, has_route = spec.get("unique"), isinstance(queue, str) and queue in routes
+            value = value_of(routes[queue], queue, argument) if has_route else unique
+            homes.append(home_of(value, count) if isinstance(value, str | bytes) else None)
+        return homes
 
     async def is_exact(self, by: Any, match: Any) -> bool:
         """Whether each key of a constraint is in one partition, by routes: all queues that it can match are named, and
@@ -81,9 +83,10 @@ def _named(match: Any) -> list[str]:
 
 
 async def split(
-    arguments: Sequence[Argument], routes: Routes, count: int
+    arguments: Sequence[Argument], routes: Routes, count: int, by_chance: int | None = None
 ) -> tuple[Sequence[Argument], dict[int, list[int]]]:
-    """The options of a call of `enqueue`, and which of its jobs, by index, go to which partition.
+    """The options of a call of `enqueue`, and which of its jobs, by index, go to which partition. `by_chance`: where
+    chance has led already.
 
     Jobs that may be anywhere go to one, so a call without routes and unique keys is all or nothing. So do all jobs of a
     call in which one depends on another by its index. Raises Invalid where these belong to several.
@@ -91,8 +94,9 @@ async def split(
     options, pairs = arguments[: len(arguments) % 2], arguments[len(arguments) % 2 :]
     specs = [unpacked(spec) for spec in pairs[::2]]
     request = unpacked(options[0]).get("request") if options else None
-    anywhere = home_of(request, count) if isinstance(request, str) else secrets.randbelow(count)
-    homes = [await routes.home(spec, pairs[2 * index + 1]) for index, spec in enumerate(specs)]
+    by_chance = secrets.randbelow(count) if by_chance is None else by_chance
+    anywhere = home_of(request, count) if isinstance(request, str) else by_chance
+    homes = await routes.homes(list(zip(specs, pairs[1::2], strict=True)))
     parents = [[one for one in _list(spec.get("depends")) if isinstance(one, str)] for spec in specs]
     if any(type(one) is int for spec in specs for one in _list(spec.get("depends"))):
         chosen = [home for home in homes if home is not None]

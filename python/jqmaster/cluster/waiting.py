@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jqmaster.cluster.names import home_of
+from jqmaster.connection import plainly
 from jqmaster.connection.wake import Channel, backoff_s
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine
@@ -23,8 +24,8 @@ log = logging.getLogger("jqmaster.cluster")
 
 MOST_SLEPT_AT = 16  # partitions; each takes a connection
 BLOCK_S = 120.0  # of each of these connections. There are so many of them that each has to call rarely
-FAR_S = 4.0  # how often each of the others is looked at
-DUE_S = 1.0  # so old a look at a partition is, before one with work in its own looks there
+FAR_S = 4.0  # how often each of the others is looked at; by one that has work all where there was none
+DUE_S = 1.0  # how often one that has work looks at each of the others where there was some
 LOOK_S = 3.0  # how long a partition may take to answer before the next is asked
 AWAY_S = 5.0  # at most so long a partition that did not answer is not asked
 MOST_REMEMBERED = 10_000
@@ -38,21 +39,14 @@ class _Views:
 
     def __init__(self, count: int) -> None:
         self.looked_at = [-math.inf] * count
+        self.was_empty = [False] * count
         self.quiet_until = [-math.inf] * count
-        self.ready_at = [math.inf] * count  # when something becomes ready by time alone
 
     def note(self, number: int, reply: Reply, quiet_s: float) -> None:
         """What a look there has found: jobs, and there may be more; or nothing for so long."""
-        now, next_ms = time.monotonic(), reply[0]
-        is_quiet = len(reply) == 1 and next_ms != 0
-        self.looked_at[number] = now
-        self.quiet_until[number] = now + quiet_s if is_quiet else -math.inf
-        self.ready_at[number] = now + next_ms / 1000 if is_quiet and next_ms > 0 else math.inf
-
-    def next_ms(self) -> int:
-        """When something becomes ready by time alone, from now; -1 for never."""
-        soonest = min(self.ready_at)
-        return -1 if soonest == math.inf else max(1, round((soonest - time.monotonic()) * 1000))
+        self.looked_at[number] = time.monotonic()
+        self.was_empty[number] = len(reply) == 1 and reply[0] != 0
+        self.quiet_until[number] = time.monotonic() + quiet_s if self.was_empty[number] else -math.inf
 
 
 class _Wish:
@@ -98,11 +92,15 @@ class ClusterWaiting:
         if (before := self._answered.get(str(spec.get("request")))) is not None:
             return before if before != home else None
         with self._using(spec) as wish:
-            view, now = wish.view(str(spec.get("worker"))), time.monotonic()
-            number = min(range(len(self._engines)), key=lambda one: (one == home, view.looked_at[one]))
-            rest_s = FAR_S if now < view.quiet_until[number] else DUE_S
-            is_due = now >= max(view.looked_at[number] + rest_s, self._away_until[number])
-            return number if number != home and is_due else None
+            view = wish.view(str(spec.get("worker")))
+            at = [
+                max(looked_at + (FAR_S if was_empty else DUE_S), away_until)
+                for looked_at, was_empty, away_until in zip(
+                    view.looked_at, view.was_empty, self._away_until, strict=True
+                )
+            ]
+            number = min(range(len(at)), key=lambda one: (one == home, at[one]))
+            return number if number != home and at[number] <= time.monotonic() else None
 
     def note(self, spec: Mapping[str, Any], number: int, reply: Reply) -> None:
         """What a pick has found that went along with a report."""
@@ -135,7 +133,7 @@ class ClusterWaiting:
         """`drain`, and close all connections; bounded."""
         self.drain()
         channels = [channel for wish in self._wishes.values() for channel in wish.channels]
-        await asyncio.gather(*(channel.stop() for channel in channels), *(part.stop() for part in self._parts))
+        await plainly.gather(*(channel.stop() for channel in channels), *(part.stop() for part in self._parts))
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -146,22 +144,20 @@ class ClusterWaiting:
         view, called = wish.view(worker), set[int]() if first is None else {first}
         try:
             while not self._stopping.is_set():
-                is_more, sleeps = False, time.monotonic() < deadline
+                moments, sleeps = [], time.monotonic() < deadline
                 for number in self._in_order(view, called, self._answered.get(spec["request"])):
                     called.discard(number)
                     reply = await self._look(wish, number, spec, sleeps=sleeps)
                     if len(reply) > 1:
                         wish.channels[number].wake_same(worker)
                         return [0, *reply[1:]]  # others may have more
-                    is_more = is_more or not reply[0]
+                    moments.append(reply[0])
                 if min(self._failures):
                     raise Unavailable("no partition of the cluster answers")
-                if is_more and not is_own:
-                    return [0]  # none of the jobs of this request runs any more, which it says for ever
-                if is_more:
+                if 0 in moments and is_own:
                     spec["request"] = new_request()
-                elif not sleeps:
-                    return [view.next_ms()]
+                elif 0 in moments or not sleeps:  # 0: none of the jobs of this request runs any more, also later
+                    return [min((next_ms for next_ms in moments if next_ms >= 0), default=-1)]
                 else:
                     await self._sleep(wish, view, worker, deadline, called)
             return list(NOTHING)

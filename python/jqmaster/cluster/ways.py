@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from jqmaster.cluster import merging, pages
-from jqmaster.cluster.call import Call, all_of
 from jqmaster.cluster.names import home_of, is_registered
-from jqmaster.cluster.partitions import Partitions
+from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.routes import split, unpacked
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request, pack
@@ -123,12 +122,13 @@ async def _pick(cluster: Partitions, call: Call) -> Any:
 async def _finish(cluster: Partitions, call: Call) -> Any:
     """Outcomes go where their jobs are. The next job is of the same partition, which costs no call of its own, unless
     there is none, or the worker has not looked at another partition for a while."""
-    outcomes, at = [], 1
+    outcomes, ids, at = [], [], 1
     while at < len(call.arguments):
-        follow = unpacked(call.arguments[at]).get("enqueue")
+        spec = unpacked(call.arguments[at])
+        follow = spec.get("enqueue")
+        ids.append(spec.get("id"))
         outcomes.append(call.arguments[at : at + 2 + 2 * (follow if type(follow) is int else 0)])
         at += len(outcomes[-1])
-    ids = [unpacked(outcome[0]).get("id") for outcome in outcomes]
     pick = call.spec.get("pick")
     if not isinstance(pick, dict) and not outcomes:
         return await cluster.at(0, call)  # which says what is wrong
@@ -139,9 +139,9 @@ async def _finish(cluster: Partitions, call: Call) -> Any:
     picked: list[Any] = [0]
 
     async def ask(number: int, indexes: list[int]) -> Any:
-        spec = call.but(pick=pick if not wish else wish if number == home and other is None else None).arguments[0]
+        takes = pick if not wish else wish if number == home and other is None else None
         sent = [argument for index in indexes for argument in outcomes[index]]
-        reply = await cluster.at(number, Call("finish", [spec, *sent]))
+        reply = await cluster.at(number, Call("finish", [call.but(pick=takes).arguments[0], *sent]))
         picked[:] = reply[len(indexes) :] or picked
         return reply[: len(indexes)]
 
@@ -175,7 +175,7 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
     if call.spec.get("run"):
         return await _any(cluster, call)
     job, name = call.spec.get("job"), call.spec.get("id")
-    home = await cluster.routes.home(job, call.arguments[1]) if isinstance(job, dict) else None
+    [home] = await cluster.routes.homes([(job, call.arguments[1])]) if isinstance(job, dict) else [None]
     home = home_of(str(name), len(cluster.engines)) if home is None else home
     reply = await cluster.at(home, call)
     await cluster.everywhere(Call("unschedule", [pack({"id": name})]), lacking=True, but=home)

@@ -18,16 +18,12 @@ import asyncio
 import contextlib
 import logging
 import math
-import os
-import re
-import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import redis.asyncio as redis_asyncio
-from redis.asyncio.connection import Connection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
@@ -41,7 +37,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from jqmaster.connection import topology
+from jqmaster.connection import plainly, topology
 from jqmaster.connection.probed import REPLY_S, probed
 from jqmaster.connection.topology import Topology
 from jqmaster.connection.url import Address, RedisUrl
@@ -61,8 +57,6 @@ _CODES: dict[type, str] = {
 _WRONG_PLACE = frozenset({"MOVED", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "LOADING", "UNBLOCKED"})
 # ASK is one: of the two keys of a call one never exists, so while a slot moves no node can serve it.
 _PASSING = _WRONG_PLACE | {"ASK", "TRYAGAIN"}
-_UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
-_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
 log = logging.getLogger("jqmaster.connection")
 
@@ -100,7 +94,7 @@ async def patiently(work: Callable[[], Awaitable[T]]) -> T:
             cause = problem.__cause__ if isinstance(problem, JQError) else problem
             if not is_passing(cause) or time.monotonic() > deadline:
                 raise
-        await asyncio.sleep(PASSING_S)
+        await plainly.pause(PASSING_S)
 
 
 class Endpoint:
@@ -110,12 +104,12 @@ class Endpoint:
         self.topology: Topology | None = None  # None: the address is fixed
         self.has_functions: bool | None = None  # None: not known yet, and taken for true
         self.told_connect_s: float | None = None  # by the URL: socket_connect_timeout
-        self.kind: type[Connection] | None = None  # of connections to servers, where the pool is ours
+        self.kind: Any = None  # of connections to servers, where the pool is ours
         self._served: dict[str, None] = {}  # namespaces, as they came
         self.generation = 0  # how often the connections have left a server
         self._address: Address | None = None
         self._looked_up = self._left = -math.inf
-        self._looking_up = asyncio.Lock()
+        self._looking_up = plainly.Turns()
         self._failure: RedisError | None = None  # of the last look, if it found nothing
         self._awaiting: dict[Any, int] = {}  # connections on which somebody waits: how many do
         self._timer: asyncio.TimerHandle | None = None
@@ -123,6 +117,14 @@ class Endpoint:
         self._pool: Any = None
         if pool is not None:
             self.join(pool)
+
+    def __str__(self) -> str:
+        """Where calls go now, or whom to ask for that."""
+        if self._address is None and self.topology is not None:
+            return str(self.topology)
+        told = {} if self._pool is None else self._pool.connection_kwargs
+        host, port = self._address or (told.get("host", "localhost"), told.get("port", 6379))
+        return str(told["path"]) if "path" in told else f"{host}:{port}"
 
     def join(self, pool: Any) -> None:
         """Be the endpoint of the connections of `pool`."""
@@ -157,7 +159,7 @@ class Endpoint:
             if self._address is None:
                 if self._failure is not None and self._looked_up > asked:
                     raise self._failure  # somebody looked meanwhile
-                await asyncio.sleep(self._looked_up + LOOK_UP_AGAIN_S - time.monotonic())
+                await plainly.pause(self._looked_up + LOOK_UP_AGAIN_S - time.monotonic())
                 self._looked_up = time.monotonic()
                 self._failure = None
                 try:
@@ -182,11 +184,31 @@ class Endpoint:
             connection.cut()
             await connection.disconnect(nowait=True)
 
+    async def is_served(self) -> bool:
+        """Whether a new connection is served, so that one that hears nothing is dead; or the server was left."""
+        before, generation = self._address, self.generation
+        try:
+            async with plainly.within(self.connect_s), self.line(math.inf) as fresh:
+                await fresh.send_command(*self.small)
+                try:
+                    await fresh.read_response()
+                except ResponseError as problem:
+                    return not str(problem).startswith("BUSY")  # a long script: nobody is served
+        except (RedisError, OSError) as problem:
+            if self.topology is None or generation != self.generation:
+                return False
+            self._address = None
+            with contextlib.suppress(RedisError, OSError):
+                if await self.address() == before:
+                    return False
+            log.info("%s does not answer (%s): leaving it", before, problem)
+        return True
+
     async def check(self, redis: redis_asyncio.Redis) -> None:
         """Have Redis refuse, if this is not the primary of the namespace any more: for those who only read,
         whom a replica answers as well. Bounded."""
         with contextlib.suppress(RedisError, OSError):
-            async with asyncio.timeout(CONNECT_S):
+            async with plainly.within(CONNECT_S):
                 await redis.execute_command(*self.small)
 
     # -- what connections tell --------------------------------------------------------------------
@@ -269,32 +291,16 @@ class Endpoint:
             self._timer = loop.call_later(LOOK_S, self._look)
 
     async def _probe(self) -> None:
-        since, generation = time.monotonic(), self.generation
+        since = time.monotonic()
         waits = {connection: connection.to_send() for connection in self._awaiting if connection.is_late(since)}
-        before = self._address
-        try:
-            async with asyncio.timeout(self.connect_s), self.line(math.inf) as fresh:
-                await fresh.send_command(*self.small)
-                try:
-                    await fresh.read_response()
-                except ResponseError as problem:
-                    if str(problem).startswith("BUSY"):
-                        return  # a long script: nobody is served
-            await asyncio.sleep(GRACE_S)
-        except (RedisError, OSError) as problem:
-            if self.topology is None or generation != self.generation:
-                return
-            self._address = None
-            with contextlib.suppress(RedisError, OSError):
-                if await self.address() == before:
-                    return
-            log.info("%s does not answer (%s): leaving it", before, problem)
+        if not await self.is_served():
+            return
+        await asyncio.sleep(GRACE_S)
         silent = [
             connection
             for connection, size in waits.items()
-            if connection.heard_at < since and connection.to_send() == size
+            if connection.heard_at < since and connection.to_send() == size and connection in self._awaiting
         ]
-        silent = [connection for connection in silent if connection in self._awaiting]
         if silent:
             log.info("%d connections are dead: cutting them", len(silent))
             self.generation += 1
@@ -309,52 +315,3 @@ def endpoint_of(redis: redis_asyncio.Redis) -> Endpoint:
     pool: Any = redis.connection_pool
     endpoint: Endpoint | None = getattr(pool, "jq_endpoint", None)
     return endpoint if endpoint is not None else Endpoint(pool)
-
-
-def pool_at(target: RedisUrl, **settings: Any) -> redis_asyncio.BlockingConnectionPool:
-    """The pool of a client whose connections ask an endpoint. Raises ValueError for a URL that cannot be."""
-    endpoint = Endpoint()
-    from_url: dict[str, Any] = {**parse_url(target.url)}
-    options = {**settings, **from_url}
-    endpoint.told_connect_s = from_url.get("socket_connect_timeout")
-    kind = options.pop("connection_class", Connection)
-    endpoint.kind = kind
-    pool = redis_asyncio.BlockingConnectionPool(connection_class=probed(kind), endpoint=endpoint, **options)
-    _check_options(pool)
-    if target.kind != "server":
-        endpoint.topology = topology.make(target, kind, pool.connection_kwargs)
-    endpoint.join(pool)
-    return pool
-
-
-def _check_options(pool: Any) -> None:
-    """Raise ValueError for an option of the URL, as a pool of connections has it, that cannot work. redis-py looks at
-    it when it connects, and then not by name."""
-    options = pool.connection_kwargs
-    for name in _FILES:
-        if (path := options.get(name)) is not None:
-            _check_file(name, path)
-    if (path := options.get("ssl_ca_path")) is not None and not os.path.isdir(path):
-        raise ValueError(f"{path} (ssl_ca_path of the Redis URL): no such directory")
-    try:
-        connection = pool.make_connection()
-        if (context := getattr(connection, "ssl_context", None)) is not None:
-            context.get()
-    except TypeError as problem:
-        if (unknown := _UNKNOWN_OPTION.search(str(problem))) is None:
-            raise
-        hint = "; options of TLS need rediss://" if unknown[1].startswith("ssl_") else ""
-        raise ValueError(f"the Redis URL has an unknown option: {unknown[1]}{hint}") from None
-    except ssl.SSLError as problem:
-        named = ", ".join(str(options[name]) for name in _FILES if options.get(name))
-        raise ValueError(f"no certificates or keys for TLS: {named}: {problem}") from None
-    except RedisError as problem:
-        raise ValueError(f"the Redis URL has an option that cannot be used: {problem}") from None
-
-
-def _check_file(name: str, path: str) -> None:
-    try:
-        with open(path, "rb"):
-            pass
-    except OSError as problem:
-        raise ValueError(f"{path} ({name} of the Redis URL): {problem.strerror}") from None

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import math
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import hiredis
@@ -17,7 +18,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from jqmaster.connection.url import Address
 
 REPLY_S = 1.0  # nothing heard for longer: the connection is probed
-_OFTEN = frozenset(["FCALL", "EVALSHA"])
+OFTEN = frozenset(["FCALL", "EVALSHA"])
 SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
 
 
@@ -54,11 +55,12 @@ class ProbedConnection(AbstractConnection):
         self.sending_s = 0.0  # how long what was sent last may take on its way
         self.is_line = False
         self.transport: asyncio.WriteTransport | None = None
+        self.is_at_end: Callable[[], bool] = lambda: False
         super().__init__(**settings)
 
     def pack_command(self, *arguments: Any) -> list[bytes]:
         """As redis-py's, in C for what is called all the time."""
-        if arguments[0] in _OFTEN:
+        if arguments[0] in OFTEN:
             return [hiredis.pack_command(arguments)]
         packed: list[bytes] = super().pack_command(*arguments)
         return packed
@@ -87,6 +89,13 @@ class ProbedConnection(AbstractConnection):
         self.reply_s = block_s + REPLY_S
         return await self.read_response()
 
+    async def ready(self) -> None:
+        """Connect it, if it is not connected to where its endpoint is; and anew when Redis has closed it."""
+        await self.connect()
+        if self.is_at_end():
+            await self.disconnect(nowait=True)
+            await self.connect()
+
     async def connect(self) -> None:
         if self.is_connected:
             if self.generation == self.endpoint.generation:
@@ -105,7 +114,7 @@ class ProbedConnection(AbstractConnection):
             self.cut()
             await self.disconnect(nowait=True)
             self.endpoint.unreachable(self, problem)
-            raise RedisTimeoutError("Timeout connecting to server") from problem
+            raise RedisTimeoutError(f"timeout connecting to {self.endpoint}") from problem
 
     async def _connect(self) -> None:
         address = await self.endpoint.address()
@@ -125,6 +134,7 @@ class ProbedConnection(AbstractConnection):
             feed(data)
 
         reader.feed_data = heard
+        self.is_at_end = reader.at_eof
 
     async def send_packed_command(self, command: Any, *arguments: Any, **more: Any) -> None:
         size = len(command) if isinstance(command, bytes | str) else sum(map(len, command))
@@ -151,5 +161,7 @@ class ProbedConnection(AbstractConnection):
 
 @functools.cache
 def probed(kind: type[AbstractConnection]) -> Any:
-    """A class of connections, with that."""
-    return kind if issubclass(kind, ProbedConnection) else type(f"Probed{kind.__name__}", (ProbedConnection, kind), {})
+    """A class of connections, with that; or one that has the like already."""
+    if issubclass(kind, ProbedConnection) or not issubclass(kind, AbstractConnection):
+        return kind
+    return type(f"Probed{kind.__name__}", (ProbedConnection, kind), {})

@@ -45,8 +45,8 @@ class Shared(Generic[V]):
 
 
 class Together(Generic[K, V]):
-    """While a call is under way, whatever is asked goes with the next. `ask` gets up to `MOST` keys, and
-    gives a value or an error for each. When it refuses all of them, which changes nothing, each is asked for
+    """The first goes at once; while a call is under way, whatever is asked goes with the next. `ask` gets up to `MOST`
+    keys, and gives a value or an error for each. When it refuses all of them, which changes nothing, each is asked for
     alone, in the same order. After a lost connection they may have been heard: nothing is asked twice.
     """
 
@@ -54,14 +54,28 @@ class Together(Generic[K, V]):
         self._ask = ask
         self._waiting: deque[Asked[K, V]] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._is_asking = False
 
     async def get(self, key: K) -> V:
         """What `ask` gives for `key`. Raises what it raises."""
+        if self._task is None and not self._is_asking:
+            return await self._get_alone(key)
         future: asyncio.Future[V] = asyncio.get_running_loop().create_future()
         self._waiting.append((key, future))
-        if self._task is None:
-            self._task = asyncio.create_task(self._run())
         return await future
+
+    async def _get_alone(self, key: K) -> V:
+        """Without a task and a future, which cost as much as the call."""
+        self._is_asking = True
+        try:
+            [answer] = await self._ask([key])
+        finally:
+            self._is_asking = False
+            if self._waiting:
+                self._task = asyncio.create_task(self._run())
+        if isinstance(answer, JQError):
+            raise answer
+        return answer
 
     async def _run(self) -> None:
         try:

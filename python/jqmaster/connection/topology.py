@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import queue
+import threading
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +19,7 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
+from jqmaster.connection import plainly
 from jqmaster.connection.url import Address, RedisUrl
 from jqmaster.errors import Unavailable
 
@@ -31,6 +35,9 @@ class Sentinels:
     def __init__(self, hosts: Sequence[Address], service: str, connection: Any, settings: Mapping[str, Any]):
         self._hosts, self._service = hosts, service
         self._connection, self._settings = connection, settings
+
+    def __str__(self) -> str:
+        return f"{self._service} of the Sentinels {_listed(self._hosts)}"
 
     def serve(self, _namespace: str) -> None: ...
 
@@ -54,6 +61,9 @@ class ClusterNodes:
         self._hosts = self._known = tuple(hosts)
         self._connection, self._settings = connection, settings
         self._slot: int | None = None
+
+    def __str__(self) -> str:
+        return f"the cluster of {_listed(self._hosts)}"
 
     def serve(self, namespace: str) -> None:
         slot = key_slot(namespace.encode())
@@ -97,20 +107,62 @@ async def _ask(
 ) -> list[tuple[Address, list[Any]]]:
     """The answers of those who answer in time: a majority does not wait for the rest, and where all are slow,
     the first one has to do."""
-    loop = asyncio.get_running_loop()
+    if plainly.is_plain():
+        return _ask_in_threads(hosts, kind, settings, commands)
+    patience = _Patience(len(hosts))
     asked = {asyncio.ensure_future(_ask_one(host, kind, settings, commands)): host for host in hosts}
-    all_by, first_by = loop.time() + ANSWER_S, loop.time() + SILENCE_S
     pending, answered = set(asked), 0
     try:
-        while pending and (wait_s := (all_by if answered else first_by) - loop.time()) > 0:
+        while pending and (wait_s := patience.left_s(answered)) > 0:
             _, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
             answered = sum(task.done() and task.exception() is None for task in asked)
-            if answered * 2 > len(asked):
-                all_by = min(all_by, loop.time() + REST_S)
     finally:
         for task in pending:
             task.cancel()
     return [(host, task.result()) for task, host in asked.items() if task.done() and task.exception() is None]
+
+
+def _ask_in_threads(
+    hosts: Sequence[Address], kind: Any, settings: Mapping[str, Any], commands: Sequence[tuple[str, ...]]
+) -> list[tuple[Address, list[Any]]]:
+    """The same for a plain call. A thread that gets no answer ends by itself."""
+    patience = _Patience(len(hosts))
+    came: queue.Queue[tuple[Address, list[Any] | None]] = queue.Queue()
+    settings = {**settings, "socket_timeout": SILENCE_S, "socket_connect_timeout": SILENCE_S}
+
+    def ask(host: Address) -> None:
+        answers = None
+        with contextlib.suppress(RedisError, OSError):
+            answers = plainly.run(_ask_one(host, kind, settings, commands))
+        came.put((host, answers))
+
+    for host in hosts:
+        threading.Thread(target=ask, args=(host,), name="jqmaster find", daemon=True).start()
+    found: dict[Address, list[Any]] = {}
+    for _ in hosts:
+        try:
+            host, answers = came.get(timeout=max(0.0, min(patience.left_s(len(found)), plainly.left_s())))
+        except queue.Empty:
+            break
+        if answers is not None:
+            found[host] = answers
+    return list(found.items())
+
+
+class _Patience:
+    """How long answers are waited for."""
+
+    def __init__(self, asked: int) -> None:
+        self._asked = asked
+        now = time.monotonic()
+        self._all_by, self._first_by = now + ANSWER_S, now + SILENCE_S
+
+    def left_s(self, answered: int) -> float:
+        """Once so many have answered."""
+        now = time.monotonic()
+        if answered * 2 > self._asked:
+            self._all_by = min(self._all_by, now + REST_S)
+        return (self._all_by if answered else self._first_by) - now
 
 
 async def _ask_one(host: Address, kind: Any, settings: Mapping[str, Any], commands: Any) -> list[Any]:

@@ -14,8 +14,7 @@ from typing import Any
 from jqmaster.doctor import redis_side
 from jqmaster.doctor.facts import Facts, Source, gather
 from jqmaster.doctor.finding import Checks, Finding, Found, Level
-from jqmaster.engine.calls import Caller
-from jqmaster.engine.engine import Operations
+from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
 
 ORDER: tuple[Level, ...] = ("problem", "warning", "note", "ok")
@@ -38,7 +37,7 @@ async def examine(source: Source, server: Any = None) -> list[Finding]:
 
 async def look(engine: Operations) -> list[Finding]:
     """All findings, straight on Redis or by way of a master, which tells nothing of its Redis."""
-    server = await redis_side.look(engine) if isinstance(engine, Caller) else None
+    server = await redis_side.look(engine) if isinstance(engine, Engine) else None
     if server is not None and server.trouble:
         return sorted(redis_side.check.of(server), key=lambda finding: ORDER.index(finding.level))
     return await examine(Source(engine), server)
@@ -104,8 +103,8 @@ def _late(facts: Facts) -> Iterator[Found]:
                 "Start more workers for it, or give them more slots.",
             )
             if is_held:
-                held_by = ", ".join(queue["held_by"])
-                means, do = f"It is held by {held_by}.", f"See `jqmaster limits show {quote(queue['held_by'][0])}`."
+                means = f"It is held by {', '.join(queue['held_by'])}."
+                do = f"See `jqmaster limits show {quote(queue['held_by'][0])}`."
             title = f"queue {_quoted(name)}: the next job has waited for {_ago(age_ms)}; {_wait(queue['queued'])}"
             cause = "constraints" if is_held else "workers"
             yield "warning", title, means, do, name, {"waits_ms": age_ms, "cause": cause}, queue["oldest_ready_ms"]
@@ -116,11 +115,15 @@ def _paused(facts: Facts) -> Iterator[Found]:
     for queue in facts.queues:
         name, waiting = queue["name"], queue["queued"]
         if queue["paused"] and waiting:
-            title, means = (
+            means, do = "A paused queue takes jobs and starts none.", f"`jqmaster queues resume {quote(name)}`"
+            yield (
+                "warning",
                 f"queue {_quoted(name)} is paused, and {_wait(waiting)}",
-                "A paused queue takes jobs and starts none.",
+                means,
+                do,
+                name,
+                {"queued": waiting},
             )
-            yield "warning", title, means, f"`jqmaster queues resume {quote(name)}`", name, {"queued": waiting}
 
 
 @check("full", "no queue is full")
@@ -153,7 +156,7 @@ def _constraints(facts: Facts) -> Iterator[Found]:
         if closed_ms > LONG_MS:
             by = f" --by {quote(json.dumps(key['by'], default=str))}" if "by" in key else ""
             is_closed = f"is {'on hold' if is_hold else 'closed'} for another {_ago(closed_ms)}"
-            means = "Somebody put it on hold." if is_hold else "On hold, or its rate leaves no start before."
+            means = "Nothing starts under it, or under this key, before."
             do = f"`jqmaster limits hold {quote(constraint['id'])} 0{by}` opens what was put on hold."
             values = {"opens_ms": key["opens_ms"], "held": held}
             yield "warning", f"constraint {name} {is_closed}, {_jobs(held)} held", means, do, constraint["id"], values
@@ -220,23 +223,18 @@ def _failures(facts: Facts) -> Iterator[Found]:
         yield level, title, means, do, name, {"recent": recent, "count": count}, group["first_ms"]
 
 
-_PARTS = {"due": "queues, for what is overdue", "paths": "constraints, for their paths"}
-_PARTS |= {"series": "queues, for leases that lapsed", "failures": "groups of failures", "groups": "groups that grow"}
-
-
 @check("whole", "all was looked at")
 def _whole(facts: Facts) -> Iterator[Found]:
     if facts.left_out:
         title = "not all was looked at: it would have taken too long"
-        parts = ", ".join(f"{done:,} {_PARTS.get(what, what)}" for what, done in facts.left_out.items())
+        parts = ", ".join(f"{done:,} {what}" for what, done in facts.left_out.items())
         means = f"Looked at were only {parts}."
         do = "What is not told here may be wrong elsewhere: `jqmaster queues` lists all queues."
         yield "note", title, means, do, None, dict(facts.left_out)
 
 
 def _short(message: str | None) -> str:
-    line = next((one.strip() for one in (message or "").splitlines() if one.strip()), "nothing")
-    return line if len(line) <= 120 else line[:119] + "…"
+    return (message or "").strip().partition("\n")[0][:120] or "nothing"
 
 
 def _quoted(name: str) -> str:

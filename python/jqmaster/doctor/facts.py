@@ -48,13 +48,6 @@ class Source:
                 break
         return found
 
-    async def explain(self, job_id: str) -> Document | None:
-        """None for what has vanished meanwhile."""
-        with contextlib.suppress(NotFound):
-            explained: Document = await self.engine.explain(job_id)
-            return explained
-        return None
-
 
 @dataclass
 class Facts:
@@ -105,7 +98,7 @@ async def gather(source: Source, now_ms: int | None = None, *, part_s: float = P
     hour = facts.now_ms // 60_000 * 60_000 - HOUR_MS
     # Where none lapsed at all there is no need to look queue by queue.
     if any(minute["lapsed"] for minute in await source.engine.stats("minute", from_ms=hour)):
-        for one in await facts.take("series", source.every("series", by="minute", from_ms=hour)):
+        for one in await facts.take("series", source.every("stats", "minute", from_ms=hour, series=True)):
             if one["lapsed"]:
                 facts.lapsed[one["queue"]] = facts.lapsed.get(one["queue"], 0) + one["lapsed"]
     groups = sorted(await facts.take("failures", source.every("failures")), key=lambda group: -group["last_ms"])
@@ -129,7 +122,8 @@ async def _of_queues(source: Source, queues: list[Document]) -> AsyncIterator[tu
 async def _stuck(source: Source, queue: str) -> AsyncIterator[tuple[Document, Document]]:
     for job in await source.first(MOST_BLOCKED, queue=queue, status="blocked"):
         if job.get("if_failed") in (None, "wait"):
-            for other in await source.engine.get(*(job.get("waits_for") or [])[:5]):
+            waits_for = (job.get("waits_for") or [])[:5]
+            for other in await source.engine.get(waits_for) if waits_for else ():
                 if other and other["status"] in ("error", "cancelled"):
                     yield job, other
                     break
@@ -139,9 +133,10 @@ async def _keepers(source: Source, keys: list[tuple[Document, Document]]) -> Asy
     """Jobs that wait for a retry and keep a key under which others are held meanwhile."""
     strict = {one["id"] for one, key in keys if one.get("order") and key.get("held")}
     for job in await source.first(MOST_BLOCKED, status="retrying") if strict else ():
-        for one in (await source.explain(job["id"]) or {}).get("constraints") or []:
-            if one["id"] in strict:
-                yield one["id"], job
+        with contextlib.suppress(NotFound):
+            for one in (await source.engine.explain(job["id"])).get("constraints") or []:
+                if one["id"] in strict:
+                    yield one["id"], job
 
 
 async def _nowhere(source: Source, constraints: list[Document]) -> AsyncIterator[list[tuple[Document, str, str, int]]]:

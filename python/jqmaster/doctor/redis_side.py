@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from jqmaster.bundle.build import version_of
 from jqmaster.doctor.finding import Checks, Found
-from jqmaster.engine.calls import Caller
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, from_redis
 
@@ -36,10 +36,11 @@ class Server:
     wants: Form = "auto"  # what was asked for
     trouble: str = ""  # why the scripts refuse
     taken: str = ""  # the namespace, when there is a key of its name
+    differences: list[str] = field(default_factory=list)  # between the partitions of a cluster
     slow: list[tuple[int, float, str]] = field(default_factory=list)  # (when, how long in ms, command)
 
 
-async def look(caller: Caller) -> Server:
+async def look(caller: Engine) -> Server:
     """Raises Unavailable when Redis cannot be asked at all; what it forbids is left out."""
     client = caller.redis
     try:
@@ -61,6 +62,7 @@ async def look(caller: Caller) -> Server:
         raise from_redis(problem) from problem
     try:
         await caller.raw("queues", b"\x81\xa5count\x01")  # which every user that may look may call
+        server.differences = await caller.differences()
     except JQError as error:
         server.trouble = str(error)
     return server
@@ -108,8 +110,10 @@ def _version(server: Server) -> Iterator[Found]:
 
 @check("eviction", "maxmemory-policy is noeviction")
 def _eviction(server: Server) -> Iterator[Found]:
-    policy = server.info.get("maxmemory_policy", "noeviction")
-    if policy != "noeviction":
+    policy = server.info.get("maxmemory_policy")
+    if policy is None:
+        yield "note", "Redis does not tell its maxmemory-policy", "It must be noeviction.", "Allow the command INFO."
+    elif policy != "noeviction":
         do = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf."
         yield "problem", f"maxmemory-policy is {policy}", "When memory is short Redis drops keys: jobs vanish.", do
 
@@ -130,18 +134,19 @@ def _memory(server: Server) -> Iterator[Found]:
     yield (level, title, *((means, do) if level != "ok" else ("", "")), None, {"used": used, "limit": limit})
 
 
-@check("persistence", "append-only file is on")
+@check("persistence")
 def _persistence(server: Server) -> Iterator[Found]:
     info, do = server.info, "CONFIG SET appendonly yes, and the same in redis.conf."
     failed = [name for name in info if re.fullmatch("(aof|rdb)_last_.*status", name) and info[name] != "ok"]
     if failed:
         means = "Redis may refuse writes (MISCONF), and a restart would lose jobs."
         yield "problem", f"writing to disk failed ({failed[0]})", means, "See Redis's log; often the disk is full."
-    elif not int(info.get("aof_enabled", 1)):
-        if server.config.get("save", "?") == "":
-            yield "warning", "nothing is written to disk", "When Redis restarts all jobs are gone.", do
-        else:
-            yield "note", "only snapshots are written to disk", "A crash loses what came after the last one.", do
+    elif int(info.get("aof_enabled", 0)):
+        yield "ok", "append-only file is on"
+    elif "aof_enabled" in info and server.config.get("save", "?") == "":
+        yield "warning", "nothing is written to disk", "When Redis restarts all jobs are gone.", do
+    elif "aof_enabled" in info:
+        yield "note", "only snapshots are written to disk", "A crash loses what came after the last one.", do
 
 
 @check("role")
@@ -169,6 +174,13 @@ def _namespace(server: Server) -> Iterator[Found]:
         yield "problem", title, means, f"See what wrote it, then UNLINK '{server.taken}'."
 
 
+@check("partitions")
+def _partitions(server: Server) -> Iterator[Found]:
+    for difference in server.differences:
+        means = "A call that changes all partitions did not reach that one."
+        yield "problem", difference, means, "Repeat it; it may be done twice."
+
+
 @check("scripts", "the scripts are loaded and current")
 def _scripts(server: Server) -> Iterator[Found]:
     if server.trouble:
@@ -182,13 +194,16 @@ def _scripts(server: Server) -> Iterator[Found]:
         yield "note", title, means, "When the upgrade is over: `jqmaster load`."
 
 
-@check("form", "operations are called as is asked for")
+@check("form")
 def _form(server: Server) -> Iterator[Found]:
-    if server.form != "functions" and server.wants != "scripts":
+    title = f"operations are called as {server.form}"
+    if server.form == "functions" or server.wants == "scripts":
+        yield "ok", title
+    else:
         means = "This Redis has no functions, or does not let this user call them. Scripts do the same for more CPU."
         do = "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user."
         level = "problem" if server.wants == "functions" else "note"
-        yield level, f"operations are called as {server.form}", means, do
+        yield level, title, means, do
 
 
 @check("slow", "no slow calls in the last hour")

@@ -122,6 +122,8 @@ def packed(contract: Operation, given: Mapping[str, Any]) -> list[Argument]:
             arguments += flat(values, name)
         elif position != "[spec]":
             value = given.get(position)
+            if value is None and contract.reply(given) is not contract.replies[0]:
+                continue  # another call, to which it does not belong
             if isinstance(value, Mapping):
                 value = pack(value, position)
             elif value is None:

@@ -1,13 +1,11 @@
 """Calling scripts by name: connections, packing, and bringing back what Redis has lost.
 
-redis-py may send a command again when its reply was lost; the script then runs twice. ``connect`` therefore
-retries nothing by default. With retries, or where a caller repeats a call after ``Unavailable``, give
+A call whose reply was lost may have run, and is not made again. Where a caller repeats it after ``Unavailable``, give
 ``enqueue`` and ``pick`` a ``request`` token; every other operation is safe to repeat as it is.
 """
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import logging
 import time
@@ -17,13 +15,16 @@ from typing import Any, Literal, TypeAlias
 import redis.exceptions
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialWithJitterBackoff
+from redis.backoff import NoBackoff
 from redis.driver_info import DriverInfo
 
 from jqmaster.bundle.build import Script, library_of
 from jqmaster.bundle.built import builtin
+from jqmaster.connection import plainly
 from jqmaster.connection import url as redis_url
-from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, pool_at, refusal
+from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, refusal
+from jqmaster.connection.exchange import exchange, exchange_all
+from jqmaster.connection.pool import pool_at
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.calling import Argument, Calling
 from jqmaster.engine.durable import Durable
@@ -53,28 +54,26 @@ def _say_new(namespace: str) -> None:
     log.info("namespace %s is not set up in this Redis: setting it up", namespace)
 
 
-def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
-    """A Redis client for a URL (`redis_url`), with replies as bytes.
+def connect(url: str, *, max_connections: int = 64) -> Redis:
+    """A Redis client for a URL (`redis_url`), with replies as bytes; in a plain call its connections block (`plainly`).
 
-    ``retries``: how often a command whose reply was lost is sent again; leave it 0 unless every call is safe
-    to repeat. More than ``max_connections`` calls at a time wait for each other. Connects on first use.
+    More than ``max_connections`` calls at a time wait for each other. Connects on first use.
 
     There is no limit on how long a reply may take: redis-py's own would send every command through
     ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
     ``Engine`` sets its own. Raises ValueError for a URL that cannot work.
     """
-    return Redis.from_pool(
-        pool_at(
-            redis_url.parse(url),
-            max_connections=max_connections,
-            protocol=2,
-            decode_responses=False,
-            socket_timeout=None,
-            socket_connect_timeout=CONNECT_S,
-            driver_info=_DRIVER,
-            retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
-        )
+    pool: Any = pool_at(
+        redis_url.parse(url),
+        max_connections=max_connections,
+        protocol=2,
+        decode_responses=False,
+        socket_timeout=None,
+        socket_connect_timeout=CONNECT_S,
+        driver_info=_DRIVER,
+        retry=Retry(NoBackoff(), 0),
     )
+    return Redis.from_pool(pool)
 
 
 class Caller(Calling):
@@ -138,7 +137,7 @@ class Caller(Calling):
             return "scripts"
         if self._endpoint.has_functions is None:
             try:
-                async with asyncio.timeout(self._timeout_s):
+                async with plainly.within(self._timeout_s):
                     self._endpoint.has_functions = await has_functions(self.redis, self._library)
             except TimeoutError as problem:
                 raise self._late(problem) from problem
@@ -175,13 +174,13 @@ class Caller(Calling):
     async def _call(self, script: str, arguments: Sequence[Argument], durable: Durable | None = None) -> Any:
         again: _Again | None = None
         while True:
-            called = (*self._called(script), 2, self.namespace, self._meta, *arguments)
+            called = self._command(script, arguments)
             try:
-                async with asyncio.timeout(self._timeout_s + (durable.timeout if durable else 0)):
+                async with plainly.within(self._timeout_s + (durable.timeout if durable else 0)):
                     if durable:
                         reply = await durable.call(self.redis, called, self.namespace)
                     else:
-                        reply = await self.redis.execute_command(*called)
+                        reply = await exchange(self.redis, *called)
                 if not self._is_known or self._is_missed:
                     self._is_here(script)
                 return reply
@@ -200,14 +199,14 @@ class Caller(Calling):
             self._is_missed = False
             log.warning("namespace %s is back", self.namespace)
 
-    def _called(self, script: str) -> tuple[str, str]:
-        """The command, and the function's name or the script's sha."""
+    def _command(self, script: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+        """By the function's name or by the script's sha."""
         if self._endpoint.has_functions is not False and (function := self._functions.get(script)):
-            return "FCALL", function
-        return "EVALSHA", self.scripts[script].sha
+            return ("FCALL", function, 2, self.namespace, self._meta, *arguments)
+        return ("EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments)
 
     def _late(self, problem: TimeoutError) -> Unavailable:
-        return Unavailable(f"Redis did not answer within {self._timeout_s:g} s", problem)
+        return Unavailable(f"Redis at {self._endpoint} did not answer within {self._timeout_s:g} s", problem)
 
     async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
         """Run several operations in one round trip; per call its reply, or the JQError it met.
@@ -220,12 +219,9 @@ class Caller(Calling):
         again = _Again(self._heal)
         while True:
             try:
-                async with self.redis.pipeline(transaction=False) as pipe:
-                    for index in waiting:
-                        script, arguments = calls[index]
-                        pipe.execute_command(*self._called(script), 2, self.namespace, self._meta, *arguments)
-                    async with asyncio.timeout(self._timeout_s):
-                        answers = await pipe.execute(raise_on_error=False)
+                commands = [self._command(*calls[index]) for index in waiting]
+                async with plainly.within(self._timeout_s):
+                    answers = await exchange_all(self.redis, commands)
                 for index, reply in zip(waiting, answers, strict=True):
                     results[index] = reply
             except TimeoutError as problem:
@@ -259,10 +255,8 @@ class Caller(Calling):
                 self._do_without_functions(lost["library"], ())
         if "scripts" in lost:
             log.debug("Redis has not these scripts of namespace %s, or has lost them: loading them", self.namespace)
-            async with self.redis.pipeline(transaction=False) as pipe:
-                for name in {name for name, problem in failures if _lost(problem) == "scripts"}:
-                    pipe.script_load(self.scripts[name].source)
-                await pipe.execute()
+            for name in {name for name, problem in failures if _lost(problem) == "scripts"}:
+                await self.redis.script_load(self.scripts[name].source)
         return bool(lost)
 
     def _allow_setup(self) -> None:
@@ -306,7 +300,7 @@ class _Again:
             if time.monotonic() - self._since > PASSES_S:
                 return False
             if self._passes or refusal(passing[0]) != "MOVED":
-                await asyncio.sleep(backoff_s(self._passes))
+                await plainly.pause(backoff_s(self._passes))
             self._passes += 1
         lost = [failure for failure in failures if _lost(failure[1])]
         if not lost or self._heals == _HEALS:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
+from asyncio import Semaphore
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from redis.asyncio import Redis
-from redis.exceptions import ResponseError
 
 from jqmaster.connection.endpoint import PROBE_KEY
+from jqmaster.connection.exchange import exchange_all
+from jqmaster.connection.plainly import is_plain
 from jqmaster.errors import Invalid
 
 AT_ONCE = 16  # of a pool's connections, which others need as well
@@ -20,7 +22,7 @@ MOST_S = 10.0
 LEAST_S = 0.001
 _FIELDS = ("replicas", "timeout", "fsync")
 
-_slots: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()
+_slots: WeakKeyDictionary[Any, Semaphore] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,10 @@ class Durable:
 
     async def call(self, redis: Redis, called: Sequence[Any], namespace: str) -> tuple[Any, str | None]:
         """The reply to a call, and what is lacking, if anything. Raises RedisError when the call fails."""
-        first, *rest = await on_one_connection(redis, [called, *self.commands(namespace)], self.timeout)
+        # A plain call has a thread of its own, and with it enough.
+        slots = contextlib.nullcontext() if is_plain() else _slots.setdefault(redis.connection_pool, Semaphore(AT_ONCE))
+        async with slots:
+            first, *rest = await exchange_all(redis, [called, *self.commands(namespace)], self.timeout)
         if isinstance(first, Exception):
             raise first
         return first, self.lacking(rest)
@@ -96,33 +101,3 @@ def taken(specs: Sequence[dict[str, Any]]) -> Durable | None:
     return Durable(
         max(one.replicas for one in found), max(one.timeout for one in found), any(one.fsync for one in found)
     )
-
-
-async def on_one_connection(redis: Redis, commands: Sequence[Sequence[Any]], blocked_s: float) -> list[Any]:
-    """The replies to commands sent at once on one connection, of which one may block for so long; an error
-    reply stands in its place. Raises RedisError when the connection fails."""
-    pool: Any = redis.connection_pool
-    async with _slots.setdefault(pool, asyncio.Semaphore(AT_ONCE)):
-        return await _on_one_connection(pool, commands, blocked_s)
-
-
-async def _on_one_connection(pool: Any, commands: Sequence[Sequence[Any]], blocked_s: float) -> list[Any]:
-    connection: Any = await pool.get_connection()
-    usual_s = getattr(connection, "reply_s", 0.0)
-    connection.reply_s = usual_s + blocked_s
-    replies: list[Any] = []
-    is_whole = False
-    try:
-        await connection.send_packed_command(connection.pack_commands(commands))
-        for _ in commands:
-            try:
-                replies.append(await connection.read_response())
-            except ResponseError as refusal:
-                replies.append(refusal)
-        is_whole = True
-    finally:
-        connection.reply_s = usual_s
-        if not is_whole:  # what is still to come must not be taken for another's
-            await connection.disconnect(nowait=True)
-        await pool.release(connection)
-    return replies

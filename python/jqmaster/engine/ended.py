@@ -56,7 +56,7 @@ class Ended:
         stops; None for an unknown job. Raises Unavailable when the first look fails, or the last."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         if timeout_s <= 0 or self._stopped:
-            return await self._glance(job_id)
+            return await _within(LOOK_S, glance(self._engine, job_id))
         alarm = asyncio.Event()
         self._waiters.setdefault(job_id, set()).add(alarm)
         try:
@@ -109,11 +109,6 @@ class Ended:
         state = await asyncio.shield(asking)
         return None if state is None else bytes(state).decode()
 
-    async def _glance(self, job_id: bytes) -> str | None:
-        # Nobody is told of the end, so nothing is written.
-        [document] = await _within(LOOK_S, self._engine.raw("get", job_id))
-        return None if document is None else str(msgpack.unpackb(packform.members(document)["status"]))
-
     async def _look_now_and_then(self) -> None:
         for second in itertools.count(1):
             await asyncio.sleep(DEAF_S)
@@ -153,6 +148,12 @@ class Ended:
                 for alarm in self._waiters.get(job_id, ()):
                     self._states[alarm] = state.decode()
                     alarm.set()
+
+
+async def glance(engine: Engine, job_id: bytes) -> str | None:
+    """The state of a job, None for an unknown one. Nobody is told of its end, so nothing is written."""
+    [document] = await engine.raw("get", job_id)
+    return None if document is None else str(msgpack.unpackb(packform.members(document)["status"]))
 
 
 async def _within(seconds: float, asking: Coroutine[Any, Any, T]) -> T:

@@ -19,3 +19,7 @@ class Operations(RankingCalls, SearchCalls, TrendCalls, BulkCalls, WorkCalls):
 
 class Engine(Caller, Operations):
     """The operations of one namespace in Redis; see ``Caller``. ``engine.http`` has them by a server."""
+
+    async def differences(self) -> list[str]:
+        """What is set otherwise in some partitions than in the first: nothing, where there is one namespace."""
+        return []

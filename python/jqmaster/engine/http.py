@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-import aiohttp
 import msgpack
 
+from jqmaster.connection import plainly
 from jqmaster.connection.url import without_password
 from jqmaster.engine import packform, replies
 from jqmaster.engine.calling import Argument, Spec, contract_of, given, packed
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
+from jqmaster.engine.http_blocking import CONNECT_S, BlockingSession, Bounded, HttpContent, NotSent, Session
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Enqueued, Picked
 from jqmaster.engine.secret import shown
@@ -33,18 +35,16 @@ from jqmaster.errors import (
     TooFast,
     Unauthorized,
     Unavailable,
+    brought_by,
     version_problem,
 )
 
 TIMEOUT_S = 30.0
 POLL_MARGIN_S = 10.0
-CONNECT_TIMEOUT_S = 5.0
-SILENCE_S = 60.0  # a server that has nothing to send says so every 15 seconds
 ONCE = ("register", "kick", "retry", "discard", "cancel", "grant")  # a second time does or says something else
 _TAKEN = {"unregister": 0}  # what to say when a request was sent again, and the first one has taken it away
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 log = logging.getLogger("jqmaster")
-_FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
 _REFUSALS: dict[str, type[JQError]] = {
     kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Unauthorized, Forbidden, TooFast)
 }
@@ -75,10 +75,12 @@ class HttpEngine(Operations):
     Raises what `jqmaster.errors` has.
     """
 
-    def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
+    def __init__(self, urls: Sequence[str], key: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
+        """`timeout_s`: how long a call may take, with all that is tried."""
+        self._timeout_s = timeout_s
         self._urls = [url.rstrip("/") for url in urls]
         self._sent_always = shown(key)
-        self._session: aiohttp.ClientSession | None = None
+        self._session: Session | None = None
         self._is_closed = False
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
@@ -86,7 +88,7 @@ class HttpEngine(Operations):
 
     async def _raw(self, operation: str, arguments: Sequence[Argument], wait_s: float = 0) -> Any:
         path = f"/call/{operation}" + (f"?timeout={wait_s:g}" if wait_s else "")
-        timeout_s = wait_s + POLL_MARGIN_S if wait_s else TIMEOUT_S
+        timeout_s = wait_s + POLL_MARGIN_S if wait_s else None
         repeats = _repeats(operation, arguments)
         answer = await self.send("POST", path, msgpack.packb(arguments), repeats=repeats, timeout_s=timeout_s)
         try:
@@ -118,46 +120,48 @@ class HttpEngine(Operations):
         path: str,
         body: bytes = b"",
         *,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float | None = None,
         repeats: bool = True,
         headers: Mapping[str, str] = _HEADERS,
     ) -> Answer:
         """One request. `repeats`: it does no harm to send it again when the answer was lost. Raises Unavailable."""
         tries, is_repeat = max(2, len(self._urls)), False
-        timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
+        until = time.monotonic() + (timeout_s or self._timeout_s)
+        tried: dict[str, str] = {}
         while True:
+            url, left_s = self._urls[0], max(0.001, until - time.monotonic())
+            bounds = Bounded(left_s, min(CONNECT_S, left_s / tries))
             tries -= 1
-            url = self._urls[0]
             try:
-                async with self._connected().request(
-                    method, url + path, data=body or None, headers=headers, timeout=timeout
-                ) as response:
-                    answer = Answer(response.status, await response.read(), is_repeat)
-            except _FAILURES as error:
+                response = await self._connected().request(method, url + path, body, headers, bounds)
+            except OSError as error:
+                tried[without_password(url)] = str(error) or type(error).__name__
                 self._leave(url)
-                was_sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+                was_sent = not isinstance(error, NotSent)
                 is_late = was_sent and isinstance(error, TimeoutError)
                 is_repeat = is_repeat or was_sent
                 if not tries or is_late or (was_sent and method == "POST" and not repeats):
-                    raise _away(url, error, "" if was_sent else "; is a master running (jqmaster serve)?") from error
+                    hint = "" if was_sent else "; is a master running (jqmaster serve)?"
+                    raise _away(tried, error, hint) from error
             else:
+                answer = Answer(response.status, response.content, is_repeat)
                 if answer.status >= 500:
                     self._leave(url)
                 _check_is_of_a_master(url, answer, response.content_type)
                 return answer
 
     @asynccontextmanager
-    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:
+    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[HttpContent]:
         """An answer that goes on. Raises Unavailable when it is cut off."""
         url = self._urls[0]
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=SILENCE_S)
         try:
-            async with self._connected().get(url + path, headers=headers, timeout=timeout) as response:
-                if response.status >= 400:
-                    checked(response.status, await response.read())
-                yield response.content
-        except _FAILURES as error:
-            raise _away(url, error, "; the stream was cut off") from error
+            async with self._connected().stream(url + path, headers) as (status, content):
+                if status >= 400:
+                    checked(status, await content.read())
+                yield content
+        except OSError as error:
+            tried = {without_password(url): str(error) or type(error).__name__}
+            raise _away(tried, error, "; the stream was cut off") from error
 
     async def close(self) -> None:
         """Close the connections. What is asked later raises Unavailable."""
@@ -165,13 +169,11 @@ class HttpEngine(Operations):
         if self._session is not None:
             await self._session.close()
 
-    def _connected(self) -> aiohttp.ClientSession:
+    def _connected(self) -> Session:
         if self._is_closed:
             raise Unavailable("the connections to the master were closed")
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
-            self._session = aiohttp.ClientSession(connector=connector, headers=self._sent_always)
-            self._session._retry_connection = False  # `send` must know of each repeat
+            self._session = BlockingSession(self._sent_always) if plainly.is_plain() else _on_a_loop(self._sent_always)
         return self._session
 
     def _leave(self, url: str) -> None:
@@ -187,8 +189,16 @@ def _check_is_of_a_master(url: str, answer: Answer, content_type: str) -> None:
         raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ master?")
 
 
-def _away(url: str, error: Exception, hint: str) -> Unavailable:
-    return Unavailable(f"{without_password(url)} does not answer: {str(error) or type(error).__name__}{hint}", error)
+def _away(tried: Mapping[str, str], error: Exception, hint: str) -> Unavailable:
+    problems = "; ".join(f"{url} does not answer: {problem}" for url, problem in tried.items())
+    return Unavailable(problems + hint, error)
+
+
+def _on_a_loop(headers: Mapping[str, str]) -> Session:
+    with brought_by("worker", "the URL of a master"):
+        from jqmaster.engine.http_loop import LoopSession
+
+    return LoopSession(headers)
 
 
 def _repeats(operation: str, arguments: Sequence[Argument]) -> bool:

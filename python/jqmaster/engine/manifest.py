@@ -63,10 +63,8 @@ async def note(
             sources = {script.sha: script.source for script in scripts.values()} | {digest: contracts}
             if library:
                 sources[library.name] = library.source
-            async with client.pipeline(transaction=False) as pipe:
-                for name in names:
-                    pipe.hset(key, name, packed(sources[name]))
-                await pipe.execute()
+            if names:
+                await client.hset(key, mapping={name: packed(sources[name]) for name in names})
         except NoPermissionError:
             if key != SHARED:
                 raise

@@ -3,7 +3,6 @@ are. It looks at a bounded number of each, and says where there may be more."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,6 +10,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
+from jqmaster.connection import plainly
 from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.queryline import where_of
 from jqmaster.engine.replies import Document, Page
@@ -49,7 +49,7 @@ class SearchCalls(CallsByName):
             "tags": self._tags(),
             "groups": _each(self.failures, itemgetter("group")),
         }
-        (jobs, looked, are_more), *named = await asyncio.gather(
+        (jobs, looked, are_more), *named = await plainly.gather(
             self._matching(wanted, count), *(_found(one, wanted, count) for one in listed.values())
         )
         found = dict(zip(listed, named, strict=True))
@@ -61,7 +61,7 @@ class SearchCalls(CallsByName):
         async for name in _each(self.queues, itemgetter("name")):
             yield name
             if name is None:
-                for page in await asyncio.gather(self.queues(names=[text]), self.queues(cursor=text, count=MOST)):
+                for page in await plainly.gather(self.queues(names=[text]), self.queues(cursor=text, count=MOST)):
                     for one in page.documents:
                         yield one["name"]
 

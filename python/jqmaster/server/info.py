@@ -45,7 +45,7 @@ class ServerInfo:
                 async with asyncio.timeout(_PATIENCE_S):
                     info = await engine.redis.info("server")
             except (RedisError, OSError, TimeoutError):
-                return None  # whoever may not ask is told nothing, and nothing old
+                return None  # it is not known, and nothing old is shown
             self._version, self._asked = str(info.get("valkey_version") or info["redis_version"]), time.monotonic()
         return self._version
 

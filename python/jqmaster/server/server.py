@@ -43,7 +43,7 @@ from jqmaster.server.master import Master
 from jqmaster.server.meters import Meters
 from jqmaster.server.origin import is_loopback
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
-from jqmaster.server.sockets import bind_unix, remove
+from jqmaster.server.sockets import bind_tcp, bind_unix, remove
 from jqmaster.server.webhooks import Webhooks
 
 log = logging.getLogger("jqmaster.server")
@@ -211,9 +211,9 @@ class Server:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
         engine, meters, egress = here.engine, Meters(), options.egress()
         self.dispatch = here.each(
-            lambda one: Dispatch(
-                one, Assigner(one, one.redis, name, options.push_secrets), max_deliveries=options.max_deliveries,
-                meters=meters, egress=egress, keyring=self._keyring,
+            lambda partition: Dispatch(
+                partition, Assigner(partition, partition.redis, name, options.push_secrets),
+                max_deliveries=here.share(options.max_deliveries), meters=meters, egress=egress, keyring=self._keyring,
             )
         )  # fmt: skip
         self.webhooks = Webhooks(engine, self._waiting, master=name, egress=egress, meters=meters)
@@ -225,6 +225,7 @@ class Server:
             meters=meters, metrics_queues=options.metrics_queues,
             info=ServerInfo(hosts_of(self.redis_url), options.environment, options.environment_color),
         )  # fmt: skip
+        self.master.enqueuing = here.enqueuing()
         self.dispatch.start()
         self.webhooks.start()
         self._bulks.start()
@@ -270,14 +271,8 @@ class Server:
                 self._socket = bind_unix(Path(options.unix))
                 self.url = f"unix:{options.unix}"
             else:
-                family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-                self._socket = socket.socket(family, socket.SOCK_STREAM)
-                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._socket.bind((options.host, options.port))
-                host = f"[{options.host}]" if family == socket.AF_INET6 else options.host
                 scheme = "http" if options.tls_cert is None else "https"
-                self.url = f"{scheme}://{host}:{self._socket.getsockname()[1]}"
+                self._socket, self.url = bind_tcp(options.host, options.port, scheme)
             self._socket.listen(http1.BACKLOG)
         except OSError as error:
             where = options.unix or f"{options.host}:{options.port}"

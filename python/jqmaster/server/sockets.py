@@ -1,4 +1,4 @@
-"""Unix sockets to listen on."""
+"""Sockets to listen on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ def remove(path: str) -> None:
     """Of a socket's file, that may be gone."""
     with contextlib.suppress(OSError):
         os.unlink(path)
+
+
+def bind_tcp(host: str, port: int, scheme: str = "http") -> tuple[socket.socket, str]:
+    """A socket to listen on, and the URL that leads there. Raises OSError."""
+    family, name = (socket.AF_INET6, f"[{host}]") if ":" in host else (socket.AF_INET, host)
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    try:
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound, f"{scheme}://{name}:{bound.getsockname()[1]}"
 
 
 def bind_unix(path: Path) -> socket.socket:

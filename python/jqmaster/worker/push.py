@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import socket
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import hypercorn.asyncio
-import hypercorn.config
 import msgpack
 
 from jqmaster.connection.wake import end
 from jqmaster.engine import packform, replies
 from jqmaster.engine.calling import pack
 from jqmaster.engine.packform import MSGPACK
+from jqmaster.server.http import http1
 from jqmaster.server.message import is_msgpack
 from jqmaster.server.origin import OwnNames, is_foreign, is_loopback, may_change
 from jqmaster.server.signing import Verifier
+from jqmaster.server.sockets import bind_tcp
 from jqmaster.worker.beats import Key
 from jqmaster.worker.ending import Ending, Release
 from jqmaster.worker.worker import Worker
@@ -32,9 +32,6 @@ Answer = tuple[int, bytes, list[tuple[bytes, bytes]]]
 
 log = logging.getLogger("jqmaster.worker")
 
-KEEP_ALIVE_S = 75.0
-KEEP_ALIVE_REQUESTS = 1_000_000
-BACKLOG = 256
 MAX_BODY_BYTES = 64 * 1024 * 1024
 REMEMBERED = 2000  # deliveries; one that comes twice must not start twice
 STOP_TIMEOUT_S = 3.0
@@ -63,24 +60,9 @@ class PushHost:
 
     async def start(self) -> str:
         """Listen, and return the URL to register."""
-        family = socket.AF_INET6 if ":" in self._address[0] else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        try:
-            listening.bind(self._address)
-            listening.listen(BACKLOG)
-        except OSError:
-            listening.close()
-            raise
-        host = f"[{self._address[0]}]" if family == socket.AF_INET6 else self._address[0]
-        self.url = f"http://{host}:{listening.getsockname()[1]}"
-        config = hypercorn.config.Config()
-        config.bind = [f"fd://{listening.detach()}"]
-        config.keep_alive_timeout = KEEP_ALIVE_S
-        config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS
-        config.backlog = BACKLOG
-        config.loglevel = "WARNING"
+        listening, self.url = bind_tcp(*self._address)
+        listening.listen(http1.BACKLOG)
+        config = http1.config(listening.detach())
         config.graceful_timeout = STOP_TIMEOUT_S
         serving = hypercorn.asyncio.serve(self._app, config, shutdown_trigger=self._shutdown.wait)  # type: ignore[arg-type]
         self._serving = asyncio.create_task(serving, name="worker's http server")

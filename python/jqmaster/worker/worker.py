@@ -104,9 +104,14 @@ class Worker:
         """The attempts that run here, the first first. For any thread."""
         return list(self._contact.running.values())
 
-    def holds(self, key: Key) -> bool:
-        """Whether this attempt runs here."""
-        return key in self._contact.running
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs, and all is said."""
+        return not self.busy and not self._contact.unreported
+
+    async def idle(self) -> None:
+        """Wait until it is."""
+        await self._until(lambda: self.is_idle)
 
     def take(self, jobs: Iterable[Job]) -> None:
         """Run jobs that came. One that came too late, or that this worker does not know, is given back unstarted."""
@@ -330,7 +335,7 @@ class Worker:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
         try:
             async with asyncio.timeout(self._drain_timeout_s):
-                await self._until(lambda: not self.busy and not self._contact.unreported)
+                await self.idle()
         except TimeoutError:
             await self._leave()
 

@@ -58,9 +58,13 @@ describe("a partition of a cluster", function()
     jq:refuses("INVALID ids[0]: expected a job id of 14 or 16 hexadecimal digits", "cancel",
       { ids = { ("0"):rep(16) } })
   end)
+  it("is none by the name of all of them", function()
+    jq = space.new({ tag = "all:*/4", setup = false })
+    jq:refuses("INVALID namespace: {all:*/4} names all partitions of a cluster", "setup")
+  end)
   it("has its part of what is shared, and tells all of it", function()
-    for number, starts in pairs({ [0] = 3, [1] = 3, [2] = 2 }) do
-      named("shared:" .. number .. "~" .. number .. "/3")
+    for i, starts in ipairs({ 3, 3, 2 }) do
+      named("shared:" .. i - 1 .. "~" .. i - 1 .. "/3")
       local shown = jq:constrain({ id = "c", concurrency = 8, rate = { limit = 9, period = 60 }, shared = true },
         { name = "a" })
       assert.are.same({ 8, 9, true }, { shown.concurrency, shown.rate.limit, shown.shared })
@@ -69,7 +73,7 @@ describe("a partition of a cluster", function()
       shown = jq:constrain({ id = "c", concurrency = 8 }, { name = "a" })
       assert.are.same({ 8, nil }, { shown.concurrency, shown.shared })
       assert.are.equal(5 - starts, #jq:pick_ids({ queues = "a", count = 5 }))
-      if number ~= 2 then
+      if i < 3 then
         jq:close()
       end
     end

@@ -189,6 +189,11 @@ def bare(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 
 @pytest.fixture(scope="module")
+def for_people(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return linked(home, tmp_path_factory.mktemp("dependencies"), ("", "cli"))
+
+
+@pytest.fixture(scope="module")
 def for_workers(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return linked(home, tmp_path_factory.mktemp("dependencies"), ("", "cli", "worker"))
 
@@ -228,19 +233,21 @@ def test_the_extra_for_workers_brings_what_works(
 
 
 @pytest.mark.parametrize(
-    ("command", "missing", "extra"),
+    ("command", "extras", "missing", "extra"),
     [
-        ("serve", "hypercorn", "server"),
-        ("demo", "hypercorn", "server"),
-        ("work app:FUNCTIONS --redis unix:///nowhere", "uvloop", "worker"),
-        ("queues --url http://127.0.0.1:1", "aiohttp", "worker"),
+        ("serve", "bare", "cyclopts", "server"),
+        ("work app:FUNCTIONS", "bare", "cyclopts", "worker"),
+        ("queues", "bare", "cyclopts", "cli"),
+        ("serve", "for_people", "hypercorn", "server"),
+        ("demo", "for_people", "hypercorn", "server"),
+        ("work app:FUNCTIONS --redis unix:///nowhere", "for_people", "uvloop", "worker"),
     ],
 )
 def test_a_command_names_the_extra_it_needs(
-    command: str, missing: str, extra: str, bare: Installed, tmp_path: Path
+    command: str, extras: str, missing: str, extra: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     (tmp_path / "app.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
-    process = bare.started("jqmaster", *command.split(), cwd=tmp_path)
+    process = request.getfixturevalue(extras).started("jqmaster", *command.split(), cwd=tmp_path)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert output.endswith(f"needs {missing}: pip install 'jqmaster[{extra}]'\n") and output.count("\n") == 1, output

@@ -219,3 +219,38 @@ def test_the_command_line_wins_over_the_environment(straight: Cli, monkeypatch: 
     assert both.code == 2 and "not both" in both.err
     front = straight.call("--json", *straight.where, "enqueue", "b", "--priority", "2")
     assert front.document["created"] is True
+
+
+def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
+    job_id = cli_.ok("enqueue", "mail", '{"a": 1}', "--unique", "k").out.strip()
+    assert cli_.ok("call", "free", "--unique", "k").out.strip() == job_id
+    changed = f'[{{"id": "{job_id}", "priority": -5, "argument": [2]}}]'
+    assert cli_.ok("call", "change", "--jobs", changed, "--json").document == "queued"
+    shown = cli_.ok("job", job_id, "--json").document
+    assert (shown["priority"], shown["argument"]) == (-5, [2])
+    [row] = cli_.ok("call", "jobs", "--where", "queue:mail status:queued", "--json").documents
+    assert row["id"] == job_id and job_id in cli_.ok("call", "jobs").out
+    cli_.ok(
+        "call", "subscribe", "--id", "w", "--subscribe-url", "http://h/", "--match", '{"name": "x"}', "--on", "error"
+    )
+    assert cli_.ok("call", "webhooks", "--json").document["url"] == "http://h/"
+    assert re.search(r"text +v1\.4", cli_.ok("call", "mark", "--text", "v1.4").out)
+    for number in range(3):
+        cli_.ok("enqueue", f"k{number}")
+    part = cli_.ok("call", "queues", "--count", "1", "--json")
+    assert len(part.documents) == 1 and "there is more: --all" in part.err
+    assert len(cli_.ok("call", "queues", "--count", "1", "--all", "--json").documents) == 4
+    assert cli_.ok("call", "kick", "--queue", "mail", "--json").document == {"kicked": 0, "more": False}
+    assert cli_.ok("call", "queue", "--name", "mail", "--paused", "--json").document["paused"] is True
+    assert cli_.ok("call", "queue", "--name", "mail", "--paused=false", "--json").document["paused"] is False
+    missing = cli_.run("call", "kick", "--queue", "nowhere")
+    assert missing.code == 3 and "nowhere" in missing.err
+    assert cli_.run("call", "subscribe").code == 2 and "Did you mean" in cli_.run("call", "kik").err
+
+
+def test_operations_are_told(call) -> None:  # type: ignore[no-untyped-def]
+    listed = call("operations").out
+    assert "kick" in listed and "operator" in listed
+    told = call("operations", "kick").out
+    assert "POST /queue/{queue}/kick" in told and "NOTFOUND queue" in told and "1..1000" in told
+    assert call("operations", "kick", "--json").document["name"] == "kick"

@@ -7,6 +7,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 
 from app_support import transport, working
 from jqmaster import JQ
+from jqmaster.client import link
+from parts import eventually
 from servers import RedisServer
 
 
@@ -39,21 +42,49 @@ def test_plain_calls_work_inside_an_event_loop(jq: JQ) -> None:
         assert asyncio.run(main()) == 8
 
 
-def test_waiters_share_one_connection(fresh_server: RedisServer, namespace: str) -> None:
+def test_waiting_threads_have_a_connection_each_as_long_as_they_wait(fresh_server: RedisServer, namespace: str) -> None:
     with transport("redis", fresh_server.url, namespace) as jq, fresh_server.client() as redis:
 
         @jq.job
         def double(a: int) -> int:
             return 2 * a
 
-        handles = double.map(range(50))
-        with ThreadPoolExecutor(50) as threads:
+        def subscribed() -> int:
+            return sum(int(client["ssub"]) for client in redis.client_list())
+
+        handles = double.map(range(20))
+        with ThreadPoolExecutor(20) as threads:
             results = [threads.submit(handle.result, 30) for handle in handles]
-            while not redis.execute_command("PUBSUB", "SHARDCHANNELS"):
+            while subscribed() < 20:
                 assert not any(result.done() for result in results)
-            assert sum(int(client["ssub"]) for client in redis.client_list()) == 1
             with working(jq):
-                assert [result.result() for result in results] == [2 * number for number in range(50)]
+                assert [result.result() for result in results] == [2 * number for number in range(20)]
+        assert subscribed() == 0
+
+
+async def test_waiting_tasks_share_one_connection(fresh_server: RedisServer, namespace: str) -> None:
+    jq = JQ(fresh_server.url, namespace=namespace)
+    handles = [await jq.aenqueue("nobody") for _ in range(20)]
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(handle.ajoin(timeout=30)) for handle in handles]
+        with fresh_server.client() as redis:
+            await eventually(lambda: bool(redis.execute_command("PUBSUB", "SHARDCHANNELS")))
+            assert sum(int(client["ssub"]) for client in redis.client_list()) == 1
+        assert await jq.acancel(handles) == ["queued"] * 20
+    assert {task.result() for task in waiting} == {"cancelled"}
+
+
+def test_a_plain_call_in_a_debugged_loop_warns_once(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        for _ in range(2):
+            jq.enqueue("nobody")
+
+    monkeypatch.setattr(link, "_warned", [])
+    with pytest.warns(RuntimeWarning, match="blocks the event loop") as warned:
+        asyncio.run(main(), debug=True)
+    assert len(warned) == 1
+    with warnings.catch_warnings(action="error"):
+        asyncio.run(main())
 
 
 def test_an_object_that_is_dropped_leaves_no_connection(fresh_server: RedisServer, namespace: str) -> None:

@@ -1,7 +1,6 @@
 """Under gevent's and eventlet's patches threads are greenlets, which have no turn while somebody waits in C.
 
-Neither is installed here. What stands for them has their public functions, and threads that never begin, which is what
-a plain call met with the real ones.
+What stands for them here has their public functions, and threads that never begin.
 """
 
 from __future__ import annotations
@@ -10,6 +9,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import jqmaster
 
@@ -29,28 +30,6 @@ def patch_all(thread=True):
     if thread:
         patched.add("threading")
         threading.Thread.start = lambda self: None
-""",
-    "gevent/threadpool.py": """
-import _thread
-
-
-class ThreadPool:
-    def __init__(self, size):
-        assert size == 1
-
-    def spawn(self, target):
-        self.ended = _thread.allocate_lock()
-        self.ended.acquire()
-
-        def run():
-            target()
-            self.ended.release()
-
-        _thread.start_new_thread(run, ())
-        return self
-
-    def wait(self, timeout):
-        self.ended.acquire(timeout=timeout)
 """,
 }
 EVENTLET = {
@@ -75,7 +54,6 @@ def is_monkey_patched(name):
 PROGRAM = """
 {patches}
 
-import asyncio
 import os
 import sys
 
@@ -89,10 +67,6 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-async def asked() -> str:
-    return await (await add.aenqueue(1, 2)).astatus()
-
-
 {does}
 """
 PLAIN = """
@@ -101,6 +75,19 @@ if os.fork() == 0:
     print(add.enqueue(1, 2).status(), flush=True)
     sys.exit()
 assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+"""
+OTHERS = """
+import time
+
+handles = add.map((number, 1) for number in range(20))
+ended = []
+for handle in handles:
+    spawn(lambda handle=handle: ended.append(handle.join(timeout=30)))
+time.sleep(0.3)
+assert jq.cancel(handles) == ["queued"] * 20
+while len(ended) < 20:
+    time.sleep(0.01)
+print(*ended)
 """
 
 
@@ -116,24 +103,37 @@ def run(
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
 
 
-def test_plain_calls_work_under_gevent(tmp_path: Path, redis_url: str, namespace: str, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize(
+    ("files", "patches"),
+    [
+        (GEVENT, "import gevent.monkey; gevent.monkey.patch_all()"),
+        (EVENTLET, "import eventlet; eventlet.monkey_patch()"),
+    ],
+)
+def test_plain_calls_work_where_threads_never_begin(
+    files: dict[str, str], patches: str, tmp_path: Path, redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("JQ_URL", redis_url)
     monkeypatch.setenv("JQ_NAMESPACE", namespace)
-    ended = run(tmp_path, GEVENT, "import gevent.monkey; gevent.monkey.patch_all()", PLAIN)
+    ended = run(tmp_path, files, patches, PLAIN)
     assert (ended.returncode, ended.stdout.split()) == (0, ["queued", "queued"]), ended.stderr
 
 
-def test_under_eventlet_they_say_that_they_cannot(tmp_path: Path, redis_url: str, namespace: str, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("library", ["gevent", "eventlet"])
+def test_others_go_on_while_one_waits(
+    library: str, tmp_path: Path, redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the library itself, where it is installed."""
+    module = pytest.importorskip(library)
     monkeypatch.setenv("JQ_URL", redis_url)
     monkeypatch.setenv("JQ_NAMESPACE", namespace)
-    patches = "import eventlet; eventlet.monkey_patch()"
-    ended = run(tmp_path, EVENTLET, patches, "print(asyncio.run(asked()), flush=True)\nadd.enqueue(1, 2)")
-    assert ended.stdout == "queued\n"
-    last = ended.stderr.splitlines()[-1]
-    assert last.startswith("RuntimeError: eventlet has patched threads") and "add.aenqueue(1, 2)" in last
-    assert "never awaited" not in ended.stderr
-    ended = run(tmp_path, EVENTLET, "import eventlet; eventlet.monkey_patch(thread=False)", PLAIN)
-    assert (ended.returncode, ended.stdout.split()) == (0, ["queued", "queued"]), ended.stderr
+    patches = {
+        "gevent": "import gevent.monkey; gevent.monkey.patch_all(); from gevent import spawn",
+        "eventlet": "import eventlet; eventlet.monkey_patch(); from eventlet import spawn",
+    }
+    (tmp_path / "installed.py").write_text(f"import sys; sys.path.append({str(Path(module.__file__).parents[1])!r})")
+    ended = run(tmp_path, {}, f"import installed; {patches[library]}", OTHERS)
+    assert (ended.returncode, ended.stdout.split()) == (0, ["cancelled"] * 20), ended.stderr
 
 
 def test_a_worker_says_that_it_cannot_run_there(tmp_path: Path) -> None:

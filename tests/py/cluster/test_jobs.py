@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
+from jqmaster.cluster.opening import Opened
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Conflict, Invalid, NotFound
+from topologies import Cluster as RedisCluster
 
 NIL = b"\xc0"
 
@@ -97,7 +101,7 @@ async def test_jobs_are_asked_for_wherever_they_are(jq: Cluster) -> None:
     ids = [job for number in range(20) for job in await add(jq, {"priority": number})]
     unknown = "00000000000001"
     assert len(places(ids)) > 2
-    shown = await jq.get(*ids, unknown)
+    shown = await jq.get([*ids, unknown])
     assert [document["id"] if document else None for document in shown] == [*ids, None]
     assert (await jq.history(ids[3]))["id"] == ids[3]
     assert (await jq.explain(ids[3]))["id"] == ids[3]
@@ -127,13 +131,13 @@ async def test_all_that_fit_are_done_partition_by_partition(jq: Cluster) -> None
         await add(jq, {})
     changed, cursor = 0, ""
     while True:
-        cursor, count = await jq.call("cancel", pack({"where": {"queue": "a"}, "cursor": cursor}))
+        cursor, count = await jq.raw("cancel", pack({"where": {"queue": "a"}, "cursor": cursor}))
         changed, cursor = changed + count, cursor if isinstance(cursor, str) else cursor.decode()
         if not cursor:
             break
     assert changed == 30
     with pytest.raises(Invalid) as refused:
-        await jq.call("cancel", pack({"where": {"queue": "a"}, "cursor": "9:"}))
+        await jq.raw("cancel", pack({"where": {"queue": "a"}, "cursor": "9:"}))
     assert refused.value.path == "cursor"
 
 
@@ -174,7 +178,7 @@ async def test_who_gives_jobs_back_says_so_where_they_are(jq: Cluster) -> None:
     assert await jq.release("w", [job.held for job in jobs]) == ["queued"] * 12
     with pytest.raises(Invalid):
         await jq.release("w", [])
-    assert await jq.heartbeat("w") == []
+    assert await jq.heartbeat("w", []) == []
 
 
 async def test_what_follows_a_job_is_where_it_was(jq: Cluster) -> None:
@@ -198,9 +202,23 @@ async def test_a_call_that_goes_to_no_cluster_is_refused_as_everywhere(jq: Clust
     calls: dict[str, list[bytes]] = {"enqueue": [], "finish": [pack({"worker": "w"})], "get": [], "change": [b"\x80"]}
     for operation, arguments in calls.items():
         with pytest.raises(Invalid):
-            await jq.call(operation, *arguments)
+            await jq.raw(operation, *arguments)
     with pytest.raises(Invalid, match="for each partition"):
         await jq.export()
     await add(jq, {})
     with pytest.raises(Conflict):
         await jq.forget("a")
+
+
+async def test_the_documented_user_may_be_one_of_a_cluster_alone(nodes: RedisCluster, name: str, jq: Cluster) -> None:
+    for _ in range(6):
+        await add(jq, {})
+    page = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
+    [rules] = re.findall(r"```\nACL SETUSER jq on >secret (.*?)```", page, re.DOTALL)
+    for server in nodes.servers:
+        one = rules.replace("{jq}", name).split()
+        server.do("ACL", "SETUSER", "cluster", "reset", "on", ">secret", *one, "+cluster|slots", "+ping")
+    place = Opened(nodes.url.replace("//", "//cluster:secret@"), name)
+    [job, *_] = (await place.engine.pick("w", "a")).jobs
+    assert (await place.engine.get([job.id]))[0]["status"] == "running"
+    await place.close()

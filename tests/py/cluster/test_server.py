@@ -13,7 +13,7 @@ import pytest
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
 from jqmaster.server.server import ServeOptions, Server, StartError
-from parts import answers, eventually, until, worker
+from parts import answers, eventually, listening, until, worker
 from test_jobs import NIL, add, places
 from topologies import Cluster as RedisCluster
 
@@ -50,7 +50,7 @@ async def test_a_worker_gets_the_jobs_of_all_partitions_and_has_its_slots_divide
         for job in ids:
             await until(jq, job, "done")
         assert places(ids) == set(range(6))
-        assert await jq.heartbeat(stub.id) == []
+        assert await jq.heartbeat(stub.id, []) == []
         assert await jq.unregister(stub.id) == 0
         assert (await jq.workers()).documents == []
 
@@ -71,6 +71,34 @@ async def test_jobs_over_http(http: aiohttp.ClientSession, jq: Cluster) -> None:
         assert response.status == 200
     async with http.get("/health") as response:
         assert response.status == 200
+
+
+async def test_a_job_that_is_refused_touches_none_that_comes_with_it(http: aiohttp.ClientSession) -> None:
+    posts = [{"name": "a", **({"unique": f"u{n}"} if n % 5 else {"priority": "high"})} for n in range(30)]
+    answers = await asyncio.gather(*(send(http, "POST", "/job", post) for post in posts), return_exceptions=True)
+    assert [isinstance(answer, AssertionError) for answer in answers] == [n % 5 == 0 for n in range(30)]
+    assert (await send(http, "GET", "/queue/a"))["queued"] == 24
+
+
+async def test_a_bulk_goes_through_all_partitions(http: aiohttp.ClientSession, jq: Cluster) -> None:
+    for key in KEYS.values():
+        await add(jq, {"unique": key}, {}, {})
+    bulk = await send(http, "POST", "/bulks", {"what": "cancel", "where": {"queue": "a"}})
+    await eventually(lambda: _has_ended(http, bulk["id"]))
+    assert (await send(http, "GET", "/queue/a"))["cancelled"] == 18
+
+
+async def _has_ended(http: aiohttp.ClientSession, bulk: str) -> bool:
+    [document] = [one for one in (await send(http, "GET", "/bulks"))["bulks"] if one["id"] == bulk]
+    return bool(document.get("ended_ms"))
+
+
+async def test_webhooks_are_told_of_ends_in_all_partitions(http: aiohttp.ClientSession, jq: Cluster) -> None:
+    async with listening(answers(200)) as stub:
+        await jq.subscribe("w", f"{stub.url}/hook", {"name": "a"}, on=["cancelled"])
+        ids = [job for key in KEYS.values() for job in await add(jq, {"unique": key})]
+        await jq.cancel(ids)
+        await eventually(lambda: len(stub.raw) == 6)
 
 
 async def test_long_polls_and_ends(http: aiohttp.ClientSession, jq: Cluster) -> None:

@@ -63,12 +63,10 @@ async def test_a_partition_that_does_not_answer_is_named_and_the_call_may_be_rep
         raise Unavailable("Redis did not answer within 30 s")
 
     with monkeypatch.context() as away:
-        away.setattr(jq.engines[2], "call", lost)
+        away.setattr(jq.engines[2], "raw", lost)
         with pytest.raises(Unavailable, match=r"not done in partition 2, {.*:2~.*Repeat the call"):
             await jq.config(set={"retry_base": 9})
-    assert await jq.differences() == [
-        "setting retry_base is not in partition 2 what it is in partition 0: repeat the call that set it"
-    ]
+    assert await jq.differences() == ["setting retry_base is not in partition 2 what it is in partition 0"]
     await jq.config(set={"retry_base": 9})
     assert await jq.differences() == []
 
@@ -162,24 +160,25 @@ async def test_a_limit_is_held_lifted_and_listed_everywhere(jq: Cluster) -> None
 
 
 async def test_a_schedule_is_in_one_partition(jq: Cluster) -> None:
-    await jq.schedule("s", {"name": "a"}, every=3600)
+    await jq.schedule("s", job={"name": "a"}, every=3600)
     assert [len((await engine.schedules()).documents) for engine in jq.engines].index(1) == home_of("s", 6)
-    job, created = await jq.run_schedule("s")
+    job, created = await jq.raw("schedule", pack({"id": "s", "run": True}))
     assert created
-    assert places([job]) == {home_of("s", 6)}
+    assert places([job.decode()]) == {home_of("s", 6)}
     assert [document["id"] for document in (await jq.schedules(["s"])).documents] == ["s"]
     await jq.unschedule("s")
-    for gone in (jq.unschedule, jq.run_schedule):
-        with pytest.raises(NotFound):
-            await gone("s")
+    with pytest.raises(NotFound):
+        await jq.unschedule("s")
+    with pytest.raises(NotFound):
+        await jq.raw("schedule", pack({"id": "s", "run": True}))
 
 
 async def test_a_schedule_is_where_its_jobs_belong(jq: Cluster) -> None:
     for route in ("queue", "argument.x"):
         await jq.queue("a", set={"route": route})
-        await jq.schedule("s", {"name": "a"}, pack({"x": "k"}), every=3600)
-        job, _ = await jq.run_schedule("s")
-        assert places([job]) == {home_of("a" if route == "queue" else "k", 6)}
+        await jq.schedule("s", job={"name": "a"}, argument=pack({"x": "k"}), every=3600)
+        job, _ = await jq.raw("schedule", pack({"id": "s", "run": True}))
+        assert places([job.decode()]) == {home_of("a" if route == "queue" else "k", 6)}
         assert len((await jq.schedules()).documents) == 1
 
 
@@ -234,7 +233,7 @@ async def test_tags_and_failures_and_counts_add_up(jq: Cluster) -> None:
     assert (group["group"], group["count"]) == ("g", 30)
     [minute] = (await jq.stats("day"))[-1:]
     assert (minute["enqueued"], minute["error"], minute["wait"]["count"]) == (30, 30, 30)
-    [series] = (await jq.series("day")).documents
+    [series] = (await jq.stats("day", series=True)).documents
     assert (series["queue"], series["enqueued"]) == ("a", 30)
     assert "histogram" not in (await jq.stats("day", brief=True))[-1]["run"]
 
@@ -278,6 +277,6 @@ async def test_many_jobs_of_a_queue_are_taken_back(jq: Cluster) -> None:
     for _ in range(12):
         await add(jq, {})
     assert len(await start(jq)) == 12
-    assert await jq.kick_queue("a", count=100) == (12, False)
+    assert await jq.kick(queue="a", count=100) == (12, False)
     with pytest.raises(JQError):
-        await jq.kick_queue("none")
+        await jq.kick(queue="none")

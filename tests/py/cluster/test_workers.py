@@ -59,6 +59,21 @@ async def test_the_library_takes_it_for_a_namespace(nodes: RedisCluster, name: s
     assert await jq.aburst() >= 1
 
 
+def test_plain_calls(nodes: RedisCluster, name: str) -> None:
+    jq = JQ(nodes.url, namespace=name)
+
+    @jq.job(keep_result=True)
+    def double(number: int) -> int:
+        return number * 2
+
+    handles = [double.enqueue(number) for number in range(10)]
+    assert jq.burst() == 10
+    assert [handle.result(timeout=10) for handle in handles] == [2 * number for number in range(10)]
+    assert jq.queue("double", set={"route": "queue"})["done"] == 10
+    assert [queue["name"] for queue in jq.queues()] == ["double"]
+    jq.close()
+
+
 async def test_one_that_sleeps_is_woken_in_each_partition(nodes: RedisCluster, name: str, jq: Cluster) -> None:
     ran: dict[str, float] = {}
 
@@ -157,6 +172,7 @@ async def test_a_worker_is_listed_once_and_may_be_asked_to_stop(nodes: RedisClus
         await jq.worker(document["id"], "quiet")
 
 
+@pytest.mark.faults
 async def test_a_slot_moves_under_load_and_no_job_is_lost_or_runs_twice(
     nodes: RedisCluster, name: str, jq: Cluster
 ) -> None:
@@ -198,6 +214,7 @@ def _int(number: int) -> bytes:
     return b"\xce" + number.to_bytes(4, "big")
 
 
+@pytest.mark.faults
 async def test_the_other_partitions_go_on_while_a_node_is_away(nodes: RedisCluster, name: str, jq: Cluster) -> None:
     ran: set[str] = set()
 

@@ -45,7 +45,7 @@ async def test_nothing_is_lost_and_nothing_finished_twice(what: str, folder: Pat
             await asyncio.sleep(site.dice.uniform(0.2, 1.0))  # the moment is what is random
             await asyncio.to_thread(fault, site)
         await pushing
-        async with connect(site.url, retries=3) as redis:
+        async with connect(site.url) as redis:
             engine = Engine(redis, NAMESPACE)
             await eventually(lambda: _ended(engine), 90)
             documents = await engine.get(list(sent))

@@ -50,7 +50,7 @@ async def test_what_a_url_cannot_mean_is_said_by_name_at_once(
     with pytest.raises(StartError) as master:
         await Server(ServeOptions(redis_url=url, port=0)).start()
     assert said in str(master.value)
-    told: Said = await asyncio.to_thread(call, "get", "--redis", url, "00000000000001")  # type: ignore[arg-type]
+    told: Said = await asyncio.to_thread(call, "job", "--redis", url, "00000000000001")  # type: ignore[arg-type]
     assert told.code == 2 and said in told.err
     (tmp_path / "shop.py").write_text(APP.format(url=url, namespace="{url}"))
     with Process("jqmaster.cli", "work", "shop:jq", folder=tmp_path) as worker:

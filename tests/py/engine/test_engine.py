@@ -100,7 +100,7 @@ class TestCalls:
 
     async def test_a_blob_that_is_no_value_spoils_only_its_own_document(self, engine: Engine) -> None:
         jobs = await engine.enqueue([({"name": "a"}, b"\x93"), ({"name": "a"}, NIL)])
-        [broken, whole] = await engine.get(*(job.id for job in jobs))
+        [broken, whole] = await engine.get([job.id for job in jobs])
         assert broken is not None and broken["status"] == "queued" and broken["argument"].startswith(b"\x93")
         assert whole is not None and whole["argument"] == NIL
         assert [job.argument for job in (await engine.pick("w", "a", 2)).jobs] == [b"\x93", NIL]

@@ -1,15 +1,12 @@
-"""Typed methods of the engine: one for every script, and what they make of the replies."""
+"""Calls of the engine by name: what they take, and what they make of the replies."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+from datetime import timedelta
 
 import msgpack
 import pytest
 
-import jqmaster
-from jqmaster.bundle.built import builtin
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Beat, Enqueued, Job, Note
 from jqmaster.errors import Invalid, NotFound
@@ -25,17 +22,11 @@ def success(job: Job, **more: object) -> dict[str, object]:
     return {"id": job.id, "token": job.token, "type": "success", **more}
 
 
-def test_every_script_has_a_method() -> None:
-    package = Path(jqmaster.__file__).parent
-    source = "".join(path.read_text() for path in package.glob("engine/*.py"))
-    assert set(re.findall(r'self\.(?:call|_ask|_page|_document)\("(\w+)"', source)) == set(builtin())
-
-
 async def test_heartbeats_carry_notes(engine: Engine) -> None:
     await engine.enqueue([({"name": "a"}, NIL)] * 2)
     one, two = (await engine.pick("w", "a", 2)).jobs
     notes = {two.held: Note(0.5, "half", msgpack.packb([1])), one.held: Note(argument=msgpack.packb([2]))}
-    answers = await engine.heartbeat("w", [one.held, two.held, (UNKNOWN, LOST)], notes=notes)
+    answers, _ = await engine.beat("w", [one.held, two.held, (UNKNOWN, LOST)], notes=notes)
     assert answers == [30000, 30000, "LOST"]
     first, second = await engine.get([one.id, two.id])
     assert first is not None and second is not None
@@ -78,3 +69,27 @@ async def test_a_picked_job_tells_where_it_comes_from(engine: Engine) -> None:
     await engine.finish("w", [(success(job), NIL)])
     [job] = (await engine.pick("w", "b")).jobs
     assert (job.depends, job.max_runtime) == ((first.id,), None)
+
+
+async def test_a_call_names_what_it_does_not_know(engine: Engine) -> None:
+    with pytest.raises(LookupError, match="there is no operation kik, did you mean kick"):
+        await engine.call("kik")
+    with pytest.raises(TypeError, match=r"kick: no such argument: id, did you mean ids\?; there are: ids, queue"):
+        await engine.call("kick", id="x")
+    with pytest.raises(TypeError, match="history: id is missing"):
+        await engine.call("history")
+    with pytest.raises(TypeError, match="get: ids: expected a list, got 'x'"):
+        await engine.call("get", "x")
+    with pytest.raises(TypeError, match="history: id is given twice"):
+        await engine.call("history", "x", id="x")
+    with pytest.raises(AttributeError):
+        engine.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+async def test_a_call_by_name_is_the_method(engine: Engine) -> None:
+    [job] = await engine.enqueue([({"name": "a"}, NIL)])
+    assert await engine.call("kick", ids=[job.id], delay=timedelta(seconds=5)) == ["CONFLICT"]
+    assert await engine.kick([job.id], delay=5) == ["CONFLICT"]
+    kicked = await engine.kick(queue="a")
+    assert (kicked.kicked, kicked.more) == (0, False)
+    assert await engine.discard(where={"queue": "a"}) == ("", 1)

@@ -77,7 +77,7 @@ async def check_copy(source: Engine, target: Engine) -> None:
     ids = [key[2:].decode() for key in await contents(source) if key.startswith(b"j:")]
     for first in range(0, len(ids), 1000):
         some = ids[first : first + 1000]
-        assert await target.call("get", *some) == await source.call("get", *some)
+        assert await target.raw("get", *some) == await source.raw("get", *some)
     assert await target.config() == await source.config()
     assert (await target.queues(count=1000)).documents == (await source.queues(count=1000)).documents
     assert await target.audit_all() == []
@@ -128,13 +128,13 @@ class TestCopy:
         for number in range(100):
             await space.add(f"{number}", number, name="a", tags=["t"])
             await space.add(f"still {number}", number, name="still", tags=["t"])
-        cursor, *records = await settable.call("export", msgpack.packb({"count": 50}))
+        cursor, *records = await settable.raw("export", msgpack.packb({"count": 50}))
         while cursor:  # pages count all keys of this Redis, so there may be more of them than jobs of `a`
             for job in await space.pick("a"):
                 await space.finish(job)
             await space.add("more", name="b")
             spec = {"cursor": cursor.decode(), "count": 50}
-            cursor, *more = await settable.call("export", msgpack.packb(spec))
+            cursor, *more = await settable.raw("export", msgpack.packb(spec))
             records += more
         await import_(target, records)
         picked = await Space(target).pick("still", count=1000)
@@ -149,7 +149,7 @@ class TestPages:
         cursor, records = "", []
         while True:
             spec = msgpack.packb({"cursor": cursor, "count": count})
-            reply = await source.call("export", spec)
+            reply = await source.raw("export", spec)
             assert len(reply) <= count + 1
             cursor = reply[0].decode()
             records += reply[1:]
@@ -164,7 +164,7 @@ class TestPages:
             await settable.enqueue([({"name": "a"}, argument)])
         cursor, records = "", []
         while True:
-            reply = await settable.call("export", msgpack.packb({"cursor": cursor, "count": 1000}))
+            reply = await settable.raw("export", msgpack.packb({"cursor": cursor, "count": 1000}))
             assert sum(map(len, reply[1:])) < 5 << 20
             cursor = reply[0].decode()
             records += reply[1:]
@@ -186,8 +186,8 @@ class TestPages:
         records = await export(settable)
         for part in (records, records[3:-1]):  # some once more, which changes nothing
             for first in range(0, len(part) - 1, 5):
-                await target.call("import", *part[first : min(first + 5, len(part) - 1)])
-        await target.call("import", records[-1])
+                await target.raw("import", *part[first : min(first + 5, len(part) - 1)])
+        await target.raw("import", records[-1])
         assert await contents(target) == await contents(settable)
 
 
@@ -195,7 +195,7 @@ class TestImport:
     async def test_it_repeats_safely(self, source: SettableEngine, target: SettableEngine) -> None:
         records = await export(source)
         for record in records:
-            assert await target.call("import", record) == await target.call("import", record)
+            assert await target.raw("import", record) == await target.raw("import", record)
         await import_(target, records[-1:])
         await check_copy(source, target)
 
@@ -205,7 +205,7 @@ class TestImport:
         records = await export(source)
         await import_(target, records[:100], 10)
         with pytest.raises(Conflict, match=r"an import into namespace .* has begun"):
-            await target.call("tick", msgpack.packb({}))
+            await target.raw("tick", msgpack.packb({}))
         await import_(target, records, 10)
         await check_copy(source, target)
 
@@ -235,7 +235,7 @@ class TestImport:
         assert schema == SCHEMA
         for other in (schema - 1, schema + 1):
             with pytest.raises(Version, match=f"schema {other}"):
-                await target.call("import", msgpack.packb(["begin", other, copy]))
+                await target.raw("import", msgpack.packb(["begin", other, copy]))
         assert await read_keys(target.redis, target.namespace) == []
 
 
@@ -252,11 +252,11 @@ async def test_bad_records_change_nothing(redis: Redis, namespace: str, what: st
     target = SettableEngine(redis, namespace, scripts=builtin("settable"))
     await redis.script_load(target.scripts["import"].source)
     begin = msgpack.packb(["begin", SCHEMA, "f" * 16])
-    await target.call("import", begin, msgpack.packb(["key", "known", "list", 0, 0, ["a"]]))
+    await target.raw("import", begin, msgpack.packb(["key", "known", "list", 0, 0, ["a"]]))
     was = await read_keys(redis, namespace)
     good = msgpack.packb(["key", "other", "string", 0, 0, ["a"]])
     with pytest.raises(Invalid, match=r"records\[1\]"):
-        await target.call("import", good, pack_record(BAD[what]))
+        await target.raw("import", good, pack_record(BAD[what]))
     assert await read_keys(redis, namespace) == was
 
 

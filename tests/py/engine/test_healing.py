@@ -119,26 +119,14 @@ class TestErrors:
             with pytest.raises(Unavailable):
                 await engine.pipeline([("config", [pack({})])])
 
-    @pytest.mark.parametrize("retries, request_, expected", [(0, None, 1), (1, None, 2), (1, "token", 1)])
-    async def test_a_lost_reply(
-        self,
-        engine: Engine,
-        redis_server: RedisServer,
-        tmp_path: Path,
-        retries: int,
-        request_: str | None,
-        expected: int,
+    async def test_a_call_whose_reply_was_lost_is_not_made_again(
+        self, engine: Engine, redis_server: RedisServer, tmp_path: Path
     ) -> None:
-        """Not asked for again, unless retries are on; then a token keeps the script from doing it twice."""
-        async with ReplyLoser(redis_server.socket) as url, connect(url, retries=retries) as client:
-            enqueue = Engine(client, engine.namespace).enqueue([({"name": "a"}, NIL)], request=request_)
-            if retries:
-                await enqueue
-            else:
-                with pytest.raises(Unavailable):
-                    await enqueue
+        async with ReplyLoser(redis_server.socket) as url, connect(url) as client:
+            with pytest.raises(Unavailable):
+                await Engine(client, engine.namespace).enqueue([({"name": "a"}, NIL)])
         [document] = (await engine.queues(["a"])).documents
-        assert document["queued"] == expected
+        assert document["queued"] == 1
 
     def test_a_client_that_decodes_is_refused(self, redis_url: str) -> None:
         with pytest.raises(ValueError, match="must not decode"):

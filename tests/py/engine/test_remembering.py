@@ -121,7 +121,7 @@ class Place:
         holder, created = await self.enqueue(UNIQUE)
         facts["holder"] = created or names[holder]
         await self.enqueue({"name": "life"})
-        [doc] = await engine.get(await self.end_one("life"))
+        [doc] = await engine.get([await self.end_one("life")])
         facts["kept"] = doc is not None
         facts["events"] = await self.client.exists("{jq}:events") == 1
         assert await engine.audit_all() == []

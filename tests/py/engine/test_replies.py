@@ -1,17 +1,18 @@
-"""The table of replies in docs/protocol.md, beside what the built scripts can say."""
+"""What heads of scripts say of answers, beside what the built scripts can say."""
 
 import re
-from pathlib import Path
+
+import pytest
 
 from jqmaster.bundle.built import builtin
+from jqmaster.manifest.manifest import operations
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "protocol.md").read_text()
 # INVALID and VERSION are all scripts' to say.
 CODES = re.compile(r"\b(NOTFOUND|CONFLICT|LOST|FULL|CANCELLED)\b")
 
 
-def test_each_operation_stands_there_with_its_kind_and_its_codes() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*) \|$", PAGE.split("\n## 19. ")[1].split("\n## ")[0], re.M)
-    told = {name: (kind, set(CODES.findall(rest))) for name, kind, rest in rows}
-    built = {name: (script.flags, set(CODES.findall(script.source))) for name, script in builtin().items()}
-    assert told == built
+@pytest.mark.parametrize("name", operations())
+def test_a_head_names_the_codes_that_its_script_can_say(name: str) -> None:
+    one = operations()[name]
+    said = " ".join([one.description, *(error.code for error in one.errors), *(reply.meaning for reply in one.replies)])
+    assert set(CODES.findall(said)) == set(CODES.findall(builtin()[name].source))

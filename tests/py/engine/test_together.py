@@ -23,6 +23,7 @@ class Asked:
     async def __call__(self, keys: Sequence[int]) -> list[int | JQError]:
         self.calls.append(list(keys))
         self.came.set()
+        await asyncio.sleep(0)
         await self.goes_on.wait()
         if -1 in keys:
             raise Invalid("negative")
@@ -36,7 +37,7 @@ async def test_what_comes_while_a_call_is_under_way_goes_with_the_next() -> None
     together = Together(asked)
     keys = range(1000, 1300)
     assert await asyncio.gather(*map(together.get, keys)) == [2 * key for key in keys]
-    assert [len(keys) for keys in asked.calls] == [200, 100]
+    assert [len(keys) for keys in asked.calls] == [1, 200, 99]
     assert await together.get(7) == 14
 
 
@@ -51,9 +52,9 @@ async def test_a_refusal_concerns_one() -> None:
 async def test_when_the_other_side_is_away_nobody_asks_again() -> None:
     asked = Asked()
     together = Together(asked)
-    answers = await asyncio.gather(*map(together.get, (1, 999)), return_exceptions=True)
-    assert [type(answer) for answer in answers] == [Unavailable, Unavailable]
-    assert len(asked.calls) == 1
+    answers = await asyncio.gather(*map(together.get, (1, 2, 999)), return_exceptions=True)
+    assert answers[0] == 2 and [type(answer) for answer in answers[1:]] == [Unavailable, Unavailable]
+    assert len(asked.calls) == 2
 
 
 async def test_who_gives_up_is_not_asked_for() -> None:
@@ -69,6 +70,21 @@ async def test_who_gives_up_is_not_asked_for() -> None:
     await asyncio.sleep(0)
     asked.goes_on.set()
     assert [await tasks[0], await tasks[2], await late[1]] == [2, 6, 10]
-    assert asked.calls == [[1, 2, 3], [5]]
+    assert asked.calls == [[1], [3, 5]]
     with pytest.raises(asyncio.CancelledError):
         await late[0]
+
+
+async def test_others_go_on_behind_the_first_that_gives_up() -> None:
+    asked = Asked()
+    asked.goes_on.clear()
+    together = Together(asked)
+    first, second = [asyncio.create_task(together.get(key)) for key in (1, 2)]
+    await asked.came.wait()
+    await asyncio.sleep(0)
+    first.cancel()
+    asked.goes_on.set()
+    assert await second == 4
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert await together.get(3) == 6

@@ -162,8 +162,8 @@ async def test_a_job_picked_for_a_caller_who_left_is_given_back(engine: Engine, 
     answered, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow(Engine):
-        async def call(self, script: str, *arguments: object) -> object:
-            reply = await super().call(script, *arguments)  # type: ignore[arg-type]
+        async def raw(self, script: str, *arguments: object) -> object:
+            reply = await super().raw(script, *arguments)  # type: ignore[arg-type]
             if script == "pick":
                 answered.set()
                 await go_on.wait()

@@ -215,7 +215,7 @@ def test_a_redis_that_evicts_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--port", "99999"], "0 to 65535"),
+        (["--port", "99999"], "65535"),
         (["--namespace", "jq"], "in braces"),
         (["--stop-timeout", "soon"], "seconds"),
         (["--redis", "http://127.0.0.1"], "URL"),

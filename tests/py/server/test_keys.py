@@ -110,15 +110,6 @@ class TestRoles:
         assert not NEVER.get(role, set()) & allowed
         assert operations()["config"].is_for(frozenset((role,)), {"set": {}}) == (role == "admin")
 
-    @pytest.mark.parametrize("role", ["worker", "operator", "admin"])
-    async def test_what_is_kept_from_a_role_is_refused_in_calls(self, keyed: Keyed, role: Any) -> None:
-        api = await keyed.grant(role)
-        for name, one in operations().items():
-            for argument in one.restricted if one.is_for(frozenset((role,))) else ():
-                answer = await api.post(f"/call/{name}", raw=msgpack.packb([msgpack.packb({argument: 1})]))
-                may = one.is_for(frozenset((role,)), (argument,))
-                assert (answer.status == 403) == (not may), (name, argument, answer.value)
-
     async def test_several_roles_have_the_rights_of_each(self, keyed: Keyed) -> None:
         api = await keyed.grant("pusher", "viewer")
         await api.enqueue("a")

@@ -1,6 +1,8 @@
-"""Keys that are bound to queues, where jobs go from one queue to another."""
+"""Keys that are bound to queues, and what is kept from roles: by the heads of scripts."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgpack
 import pytest
@@ -69,3 +71,13 @@ async def test_text_that_is_no_utf8_is_refused_as_for_others(keyed: Keyed, path:
         api = await keyed.grant("operator", **more)
         answer = await api.post(f"/jobs/{path}", raw=b"\x81\xa3ids\x91\xa1\xff")
         assert answer.status == 400, answer.value
+
+
+@pytest.mark.parametrize("role", ["worker", "operator", "admin"])
+async def test_what_is_kept_from_a_role_is_refused_in_calls(keyed: Keyed, role: Any) -> None:
+    api = await keyed.grant(role)
+    for name, one in operations().items():
+        for argument in one.restricted if one.is_for(frozenset((role,))) else ():
+            answer = await api.post(f"/call/{name}", raw=msgpack.packb([msgpack.packb({argument: 1})]))
+            may = one.is_for(frozenset((role,)), (argument,))
+            assert (answer.status == 403) == (not may), (name, argument, answer.value)

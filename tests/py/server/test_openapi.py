@@ -53,6 +53,25 @@ def test_keys_are_text_and_stand_once(name: str) -> None:
     assert not wrong
 
 
+def keys_without_value(node: Any, path: str = "") -> Iterator[str]:
+    """What a comma in an unquoted description makes of the rest of it."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if value is None:
+                yield f"{path}/{key}"
+            elif key not in ("example", "examples"):
+                yield from keys_without_value(value, f"{path}/{key}")
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from keys_without_value(value, f"{path}/{index}")
+
+
+@pytest.mark.parametrize("name", ["master", "worker", "schemas"])
+def test_no_description_is_cut_by_a_comma(name: str) -> None:
+    written = yaml.load((OPENAPI / f"{name}.yaml").read_text(), Loader=quick_yaml.LOADER)
+    assert list(keys_without_value(written)) == []
+
+
 def test_every_route_is_documented_and_nothing_else() -> None:
     described = {(m.upper(), path) for path, item in document()["paths"].items() for m in METHODS if m in item}
     paths = {(route.method, re.sub(r"^/call/.*", "/call/{operation}", route.path)) for route in ROUTES}

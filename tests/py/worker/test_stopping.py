@@ -132,8 +132,8 @@ def master(redis_url: str, namespace: str) -> Iterator[MasterProcess]:
         yield master
 
 
-def worker(folder: Path, *options: str) -> Process:
-    command = ("jqmaster.cli", "work", "program:jq", "--stop-timeout", "1s", *options)
+def worker(folder: Path, *options: str, stop_timeout: str = "1s") -> Process:
+    command = ("jqmaster.cli", "work", "program:jq", "--stop-timeout", stop_timeout, *options)
     return Process(*command, ready=" listens on " if "--push" in options else "is ready", folder=folder)
 
 
@@ -227,7 +227,7 @@ def test_a_job_that_fails_since_its_worker_stops_is_given_back(program: JQ, tmp_
 
 @pytest.mark.parametrize("name", ["sleeps", "computes", "thread", "swallows"])
 def test_a_second_signal_ends_a_worker_at_once(name: str, program: JQ, tmp_path: Path) -> None:
-    with worker(tmp_path, "--stop-timeout", "60s") as one:
+    with worker(tmp_path, stop_timeout="60s") as one:
         enqueued(program, name, 60.0)
         until_begun(tmp_path)
         one.signal()
@@ -301,7 +301,7 @@ def test_a_thread_that_outlasts_its_grace_stands_for_its_limit_until_it_is_gone(
     with worker(tmp_path) as first:
         handles = [enqueued(program, "thread", 60.0), enqueued(program, "thread", 0.0)]
         until_begun(tmp_path)
-        with worker(tmp_path, "--stop-timeout", "60s"):
+        with worker(tmp_path, stop_timeout="60s"):
             first.signal()
             assert first.ends(20) == 0
             ended = time.time()

@@ -21,7 +21,7 @@ BACKLOG = 1024
 
 
 def config(listening: int) -> hypercorn.config.Config:
-    """Hypercorn's settings for a master that listens at an open file."""
+    """Hypercorn's settings for who listens at an open file."""
     hypercorn.protocol.H11Protocol = _Http1  # type: ignore[attr-defined, assignment] # where each connection looks it up
     config = hypercorn.config.Config()
     config.bind = [f"fd://{listening}"]

@@ -134,15 +134,15 @@ async def get_changes(master: Master, request: Request) -> Reply:
 
 def _asked(asked: Own, request: Request) -> dict[str, Any]:
     """The arguments of a request, those with a default always among them."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for argument in asked.operation.arguments:
         value = value_of(argument, request.arguments.get(argument.name))
         if value is None and not argument.optional:
             raise HttpError(400, "INVALID", f"{argument.name} is missing", argument.name)
         _check_range(argument, value)
         if (value := argument.default if value is None else value) is not None:
-            found[argument.name] = value
-    return found
+            fields[argument.name] = value
+    return fields
 
 
 def _check_range(argument: Argument, value: Any) -> None:

@@ -103,6 +103,8 @@ class Translation:
                 yield from (str(one).encode(errors="surrogateescape") for one in spec[position[:-3]])
             elif position in values:
                 yield values[position]
+            elif self.operation.reply(spec) is not self.operation.replies[0]:
+                continue  # another call, to which it does not belong
             elif position in spec:
                 yield str(spec[position]).encode(errors="surrogateescape")
             else:

@@ -134,7 +134,7 @@ class Links(Part):
             shown = "wait" if not doc or doc["status"] in ("blocked", "error") else "go"
             later = {"wait"} if "fail" in may or not event else set()
             if job.if_failed == "only" and not (was == "blocked" and doc and doc["status"] == was):
-                later, shown = {"wait"}, self.model.needs.comes_to(job, doc)
+                later, shown = {"wait"}, self.model.needs.comes_to(job, was, doc)
             expect(shown in may | later, "depends", job, doc, may)
             if shown == "go":
                 if job.if_failed == "only" and was in (None, "blocked"):
@@ -200,6 +200,8 @@ class Links(Part):
         doc = self.model.look(job.id)
         states = self.model.trace.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
         if not states:  # the record is gone at once
+            if "go" in may and self.model.needs.may_skip(job):
+                return "go"  # which a sweep does before it ends what has expired
             ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
             # One that came to depend on what is cancelled with all may have come too late for that.
             likely = sorted(may & set(ends), key=["fail", "expire", "cancel"].index) if job.is_doomed is None else ends

@@ -8,20 +8,24 @@ SAYS = {"wait": "wait", "fail": "fail", "run": "go", "only": "need"}  # by if_fa
 
 
 class Needs(Part):
-    def comes_to(self, job, doc):
-        """Of a job that runs only if another failed, and comes to wait: `go` if it ends at once."""
+    def comes_to(self, job, was, doc):
+        """Of a job that runs only if another failed, and comes to wait: `go` if it ends at once, or stays as it was."""
         said = [self.model.links.says(job, id) for id in job.waits_for]
         if not any({"need", "wait"} & some for some in said):
             return "go"
         if {"need"} in said or {"wait"} in said:
             return "wait"
-        return "go" if not doc or doc["status"] == "skipped" else "wait"
+        return "wait" if doc and doc["status"] not in ("skipped", was) else "go"
 
     def skip_at_once(self, job, was, event):
         job.waits_for = set()
         if not was:
             self.model.transition(job, was, event)
         self.model.life.end(job, "skipped", None)
+
+    def may_skip(self, job):
+        """Whether it runs only if another failed, and for all that is known none did."""
+        return job.if_failed == "only" and {"need"} not in [self.model.links.says(job, id) for id in job.waits_for]
 
     def skips(self, job, doc):
         """What becomes of it when it waits for none any more; whether it is skipped."""

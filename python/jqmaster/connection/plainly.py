@@ -1,0 +1,133 @@
+"""Plain calls: a coroutine whose reads and writes block is driven to its end in the thread that called it.
+
+So one source serves both kinds of callers. What such a coroutine may await, besides connections, is here: each of
+these blocks in a plain call, and else does what asyncio's own does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import math
+import threading
+import time
+from collections.abc import Awaitable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("plain_deadline", default=None)
+
+
+def is_plain() -> bool:
+    """Whether this is a plain call: nothing may suspend, and waiting blocks."""
+    return _deadline.get() is not None
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Drive `work` to its end here. Raises what it raises, and AssertionError when it waits for a loop."""
+    before = _deadline.set(_deadline.get() or math.inf)
+    try:
+        work.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        _deadline.reset(before)
+    work.close()
+    raise AssertionError("a plain call waits for an event loop")
+
+
+class outside:
+    """Within it what is called is no plain call, although one goes on: for functions that are not ours."""
+
+    def __enter__(self) -> None:
+        self._before = _deadline.set(None)
+
+    def __exit__(self, *_raised: object) -> None:
+        _deadline.reset(self._before)
+
+
+async def pause(seconds: float) -> None:
+    """Sleep."""
+    if is_plain():
+        time.sleep(max(0.0, seconds))  # noqa: ASYNC251
+    else:
+        await asyncio.sleep(seconds)
+
+
+async def gather(*work: Awaitable[T], to_the_end: bool = False) -> list[T]:
+    """The results of all, at the same time where there is a loop. Raises what the first raises that fails: at once, or
+    once all have ended."""
+    results: list[T] = []
+    problem: BaseException | None = None
+    if not is_plain():
+        answers = await asyncio.gather(*work, return_exceptions=to_the_end)
+        problem = next((one for one in answers if isinstance(one, BaseException)), None) if to_the_end else None
+        results = answers  # type: ignore[assignment]
+    else:
+        for one in work:
+            if problem is None or to_the_end:
+                try:
+                    results.append(await one)
+                except Exception as error:
+                    problem = problem or error
+            elif isinstance(one, Coroutine):
+                one.close()
+    if problem is not None:
+        raise problem
+    return results
+
+
+class Turns:
+    """A lock: one at a time, of plain calls in any threads, or of tasks. Not of both."""
+
+    def __init__(self) -> None:
+        self._threads = threading.Lock()
+        self._tasks = asyncio.Lock()
+
+    async def __aenter__(self) -> None:
+        if not is_plain():
+            await self._tasks.acquire()
+        elif not self._threads.acquire(timeout=min(left_s(), threading.TIMEOUT_MAX)):
+            raise TimeoutError
+
+    async def __aexit__(self, *_raised: object) -> None:
+        (self._threads if is_plain() else self._tasks).release()
+
+
+class within:
+    """`async with within(5):` raises TimeoutError when what is in it takes longer. In a plain call the connections that
+    are used in it look at the time that is left."""
+
+    __slots__ = ("_before", "_seconds", "_timeout")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._timeout: asyncio.Timeout | None = None
+
+    async def __aenter__(self) -> None:
+        outer = _deadline.get()
+        if outer is None:
+            self._timeout = asyncio.timeout(self._seconds)
+            await self._timeout.__aenter__()
+        else:
+            self._before = _deadline.set(min(outer, time.monotonic() + self._seconds))
+
+    async def __aexit__(self, *raised: Any) -> None:
+        if self._timeout is not None:
+            await self._timeout.__aexit__(*raised)
+        else:
+            _deadline.reset(self._before)
+
+
+def left_s() -> float:
+    """How many seconds a plain call may still take: those of the narrowest `within`. Raises TimeoutError when there are
+    none."""
+    deadline = _deadline.get()
+    if deadline is None:
+        return math.inf
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
