@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from jqmaster.bundle.script import inlined
-from jqmaster.bundle.source import Item, Module, Piece, Mention, ScriptBody
+from jqmaster.bundle.source import Item, Mention, Module, Piece, ScriptBody
 
 KEYS = "base.keys"  # the module whose values depend on the namespace
 LASTS = "base.memory.LASTS"  # whether what is marked ``---@kept`` outlives a call

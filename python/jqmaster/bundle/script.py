@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
-from jqmaster.bundle.source import BuildError, Item, Piece, Mention, ScriptBody, Token
+from jqmaster.bundle.source import BuildError, Item, Mention, Piece, ScriptBody, Token
 
 _ARITHMETIC = frozenset("+ - * / % ^ ( )".split())
 _LITERAL = re.compile(r"[\d(\"'[].*|true|false|nil", re.DOTALL)
