@@ -1,6 +1,6 @@
 -- Changes jobs: their queue, priority, argument, time, retries, lease, tags.
 --
--- The reply has for each its state, NOTFOUND, or CONFLICT: of a job that runs or has ended only the tags can be changed.
+-- Each gets its state, NOTFOUND, or CONFLICT: only the tags of a job that runs or has ended can be changed.
 --
 -- @arg    jobs  list<JobChange> 1..1000  each with its argument behind it; an empty one leaves the job's own
 -- @argv   jobs...

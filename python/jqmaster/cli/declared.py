@@ -72,9 +72,8 @@ def is_needed(argument: Argument) -> bool:
 
 
 def given(options: Any) -> dict[str, Any]:
-    """Those that were given: 0 and "" are values, a flag that is not given is none."""
-    found = vars(options) if options else {}
-    return {name: value for name, value in found.items() if value is not None and value is not False}
+    """Those that were given: 0, "" and false (`--paused=false`) are values."""
+    return {name: value for name, value in vars(options).items() if value is not None} if options else {}
 
 
 def told(reply: Any) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ from jqmaster.errors import brought_by
 def run(work: Callable[[Callable[[], Awaitable[None]]], int]) -> int:
     """`work` ends when what it is given returns. Gives its exit code when it ends by itself; else the process begins
     anew."""
-    with brought_by("cli", "work --reload"):
+    with brought_by("worker", "work --reload"):
         from watchfiles import PythonFilter, watch
     changed: list[str] = []
 

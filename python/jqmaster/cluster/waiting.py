@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jqmaster.cluster.names import home_of
+from jqmaster.connection import plainly
 from jqmaster.connection.wake import Channel, backoff_s
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine
@@ -132,8 +133,7 @@ class ClusterWaiting:
         """`drain`, and close all connections; bounded."""
         self.drain()
         channels = [channel for wish in self._wishes.values() for channel in wish.channels]
-        if channels:  # in a plain call there are none
-            await asyncio.gather(*(channel.stop() for channel in channels), *(part.stop() for part in self._parts))
+        await plainly.gather(*(channel.stop() for channel in channels), *(part.stop() for part in self._parts))
 
     # -- parts ------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgpack
 import redis.asyncio as redis_asyncio
 
+from jqmaster.connection import plainly
 from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request
@@ -115,7 +116,7 @@ class Waiting:
     async def stop(self) -> None:
         """`drain`, and close all connections; bounded."""
         self.drain()
-        await asyncio.gather(*(channel.stop() for channel in self._channels.values()))
+        await plainly.gather(*(channel.stop() for channel in self._channels.values()))
         self._channels.clear()
         if self._background:
             await asyncio.wait(set(self._background), timeout=2)

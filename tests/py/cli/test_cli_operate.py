@@ -241,6 +241,8 @@ def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
     assert len(part.documents) == 1 and "there is more: --all" in part.err
     assert len(cli_.ok("call", "queues", "--count", "1", "--all", "--json").documents) == 4
     assert cli_.ok("call", "kick", "--queue", "mail", "--json").document == {"kicked": 0, "more": False}
+    assert cli_.ok("call", "queue", "--name", "mail", "--paused", "--json").document["paused"] is True
+    assert cli_.ok("call", "queue", "--name", "mail", "--paused=false", "--json").document["paused"] is False
     missing = cli_.run("call", "kick", "--queue", "nowhere")
     assert missing.code == 3 and "nowhere" in missing.err
     assert cli_.run("call", "subscribe").code == 2 and "Did you mean" in cli_.run("call", "kik").err

@@ -172,6 +172,7 @@ async def test_a_worker_is_listed_once_and_may_be_asked_to_stop(nodes: RedisClus
         await jq.worker(document["id"], "quiet")
 
 
+@pytest.mark.faults
 async def test_a_slot_moves_under_load_and_no_job_is_lost_or_runs_twice(
     nodes: RedisCluster, name: str, jq: Cluster
 ) -> None:
@@ -213,6 +214,7 @@ def _int(number: int) -> bytes:
     return b"\xce" + number.to_bytes(4, "big")
 
 
+@pytest.mark.faults
 async def test_the_other_partitions_go_on_while_a_node_is_away(nodes: RedisCluster, name: str, jq: Cluster) -> None:
     ran: set[str] = set()
 

@@ -158,7 +158,7 @@ async def test_what_a_lost_answer_brought_is_given_back_when_the_worker_stops(
         with pytest.raises(Unavailable):
             await source.fetch(1)
         await source.stop()
-        [document] = await direct.get(job)
+        [document] = await direct.get([job])
         assert document is not None and (document["status"], document["retry_count"]) == ("queued", 0)
 
 

@@ -24,6 +24,7 @@ from jqmaster.server.message import ANYBODY
 MAX_CONTENT_LENGTH = 16 * 1024 * 1024
 # So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.
 SMALL = 16 * 1024
+_PICKS = ("/pick", "/call/pick")
 _ORIGIN = re.compile(r"\A\w+://[^/]*")
 
 
@@ -111,9 +112,10 @@ class Entrance:
 
     async def _respond(self, route: Route, scope: Scope, body: bytes, receive: Receive) -> Response | None:
         """None where the client has left meanwhile."""
-        if route.path != "/pick" or b"timeout" not in body:
+        waits = b"timeout" in (body if route.path == "/pick" else scope["query_string"])
+        if route.path not in _PICKS or not waits:
             return await respond(self._master, scope, body)
-        # Only this one may wait long; nobody must be given jobs who has gone away in the meantime.
+        # Only these may wait long; nobody must be given jobs who has gone away in the meantime.
         answer = asyncio.ensure_future(respond(self._master, scope, body))
         gone = asyncio.ensure_future(receive())
         try:
