@@ -66,9 +66,7 @@ end
 if spec.dependents == "refuse" and not problem then
   problem = spec.where and "INVALID dependents: expected leave or cancel with where" or links.refusal(spec.ids)
 end
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 links.tree[1] = spec.dependents == "cancel"
 
 local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(job)

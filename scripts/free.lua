@@ -14,10 +14,7 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 local unique = require "jqlua.job.unique"
 
-local spec, problem = arguments.operators("unique")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators("unique")
 if not check.is_name(spec.unique) then
   return redis.error_reply(check.problem("unique", check.NAME, spec.unique))
 end

@@ -20,10 +20,7 @@ local settings = require "jqlua.settings.settings"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
+meta.open()
 local id = ARGV[1]
 if #ARGV ~= 1 or not check.is_id(id) then
   return redis.error_reply(check.problem("id", check.ID, id))

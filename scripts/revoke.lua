@@ -13,10 +13,8 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
 
-local spec, problem = arguments.operators("id")
-if not spec then
-  return redis.error_reply(problem)
-elseif not apikeys.is_id(spec.id) then
+local spec = arguments.operators("id")
+if not apikeys.is_id(spec.id) then
   return redis.error_reply(check.problem("id", apikeys.ID, spec.id))
 end
 local api_key = apikeys.load(spec.id)

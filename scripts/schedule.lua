@@ -29,6 +29,7 @@
 -- @http   PUT /schedule/{id} (job!, every, offset, cron, utc_offset, timezone, tz, start, end, limit, catch_up,
 --         backlog, paused, declared, argument)
 -- @http   POST /schedule/{id}/run (run=true)
+local check = require "jqlua.base.check"
 local meta = require "jqlua.base.meta"
 local schedules = require "jqlua.schedules.schedules"
 local scheduling = require "jqlua.schedules.scheduling"
@@ -37,11 +38,8 @@ local schedulespec = require "jqlua.schedules.schedulespec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec
+meta.open()
+local spec, problem
 spec, problem = schedulespec.parse_run()
 if spec then
   local answer
@@ -56,9 +54,7 @@ end
 if not problem then
   spec, problem = schedulespec.parse()
 end
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
   return scheduledoc.encode(known, 0) -- declared as before: later changes stay

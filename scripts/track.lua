@@ -16,10 +16,7 @@ local transition = require "jqlua.life.transition"
 
 local MOST_IDS = 1000
 
-local spec, problem = arguments.spec("ids on")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("ids on")
 if not check.is_list(spec.ids, 1, MOST_IDS) then
   return redis.error_reply(check.problem("ids", "a list of 1 to " .. MOST_IDS .. " job ids", spec.ids))
 elseif spec.on ~= nil and type(spec.on) ~= "boolean" then

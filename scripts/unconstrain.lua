@@ -16,10 +16,8 @@ local constraint_removal = require "jqlua.limits.constraint_removal"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("id")
-if not spec then
-  return redis.error_reply(problem)
-elseif not check.is_name(spec.id) then
+local spec = arguments.operators("id")
+if not check.is_name(spec.id) then
   return redis.error_reply(check.problem("id", check.NAME, spec.id))
 end
 local definition = constraints.load(spec.id)

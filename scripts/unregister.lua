@@ -17,10 +17,7 @@ local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
 -- No worker holds more: max_jobs is at most that, and so is the count of a pick.
-local spec, problem = arguments.spec("worker")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("worker")
 if not check.is_name(spec.worker) then
   return redis.error_reply(check.problem("worker", check.NAME, spec.worker))
 end

@@ -19,19 +19,13 @@ local page = require "jqlua.find.page"
 
 local LONGEST_PREFIX = constraints.LONGEST_VALUE
 
-local spec, problem = arguments.spec("id prefix cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
-problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
+local spec = arguments.spec("id prefix cursor count")
+local problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
 local prefix = spec.prefix
 if prefix ~= nil and (type(prefix) ~= "string" or prefix == "" or #prefix > LONGEST_PREFIX) then
   problem = problem or check.problem("prefix", "text of 1 to " .. LONGEST_PREFIX .. " bytes", prefix)
 end
-problem = problem or constraintdoc.check_page(spec)
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem or constraintdoc.check_page(spec))
 local definition = constraints.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))

@@ -17,10 +17,7 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
-local spec, problem = arguments.operators("worker request")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators("worker request")
 if not check.is_name(spec.worker) then
   return redis.error_reply(check.problem("worker", check.NAME, spec.worker))
 elseif spec.request ~= "quiet" and spec.request ~= "stop" and spec.request ~= "resume" then

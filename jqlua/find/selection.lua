@@ -40,12 +40,8 @@ end
 ---@return table? spec
 ---@return table selection or string problem
 function M.spec(more)
-  local spec, problem = arguments.operators("ids where cursor count" .. (more and " " .. more or ""))
-  if not spec then
-    return nil, problem
-  end
-  local selected
-  selected, problem = parse(spec)
+  local spec = arguments.operators("ids where cursor count" .. (more and " " .. more or ""))
+  local selected, problem = parse(spec)
   return selected and spec, selected or problem
 end
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from jqmaster.bundle.script import inlined
-from jqmaster.bundle.source import Item, Module, Piece, Reference, ScriptBody
+from jqmaster.bundle.source import Item, ItemReference, Module, Piece, ScriptBody
 
 KEYS = "base.keys"  # the module whose values depend on the namespace
 LASTS = "base.memory.LASTS"  # whether what is marked ``---@kept`` outlives a call
@@ -33,6 +33,10 @@ local function module(name)
     definitions[name](input, state, module, M)
   end
   return M
+end
+-- pcall gives the text of an error alone.
+local function itself(problem)
+  return problem
 end
 local function use(namespace)
   local keys = namespaces[namespace]
@@ -79,7 +83,11 @@ local function run(name, KEYS, ARGV)
     operation = definitions[name](input, state, module)
     operations[name] = operation
   end
-  return operation(KEYS, ARGV)
+  local ok, reply = xpcall(operation, itself)
+  if ok or type(reply) == "table" and reply.is_refusal then
+    return reply
+  end
+  error(reply, 0)
 end
 """
 
@@ -117,7 +125,7 @@ def _reached(scripts: Sequence[ScriptBody]) -> set[Module]:
 def _operation(script: ScriptBody) -> str:
     fetched: dict[str, str] = {}
     body = _render(script.pieces, script.module, fetched)
-    return _definition(fetched, ["return function(KEYS, ARGV)", body, "end"])
+    return _definition(fetched, ["return function()", body, "end"])
 
 
 def _module(module: Module) -> str:
@@ -141,9 +149,9 @@ def _render(pieces: Iterable[Piece], module: Module, fetched: dict[str, str]) ->
     """The text of pieces. ``fetched`` gets locals for what they use of other modules: it is looked up once."""
     out: list[str] = []
     for piece in pieces:
-        if isinstance(piece, Reference):
+        if isinstance(piece, ItemReference):
             text = "true" if str(piece.item) == LASTS else inlined(piece) or _place(piece.item, module, fetched)
-        elif piece.text in ("KEYS", "ARGV") and module.items:
+        elif piece.text in ("KEYS", "ARGV"):
             text = f"INPUT.{piece.text}"
         else:
             text = piece.text

@@ -11,11 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
-from jqmaster.bundle.source import BuildError, Item, Piece, Reference, ScriptBody, Token
+from jqmaster.bundle.source import BuildError, Item, ItemReference, Piece, ScriptBody, Token
 
 _ARITHMETIC = frozenset("+ - * / % ^ ( )".split())
 _LITERAL = re.compile(r"[\d(\"'[].*|true|false|nil", re.DOTALL)
 _SUFFIXES = ("(", "{", "[", ".", ":")
+# What check.refuse raises is the reply. pcall would give the text of an error alone.
+_REPLY = """\
+if ok or type(reply) == "table" and reply.is_refusal then
+return reply
+end
+error(reply, 0)
+"""
 _MOST_COMMON = 120  # each may take a local: Lua allows 200, and the table is made of 50 more at a time
 
 
@@ -23,14 +30,14 @@ def literal(item: Item) -> str | None:
     """The text that can stand for ``item`` everywhere: a string, a number, or arithmetic on numbers."""
     if item.is_function:
         return None
-    parts = [(literal(piece.item) or "") if isinstance(piece, Reference) else piece.text for piece in item.pieces]
+    parts = [(literal(piece.item) or "") if isinstance(piece, ItemReference) else piece.text for piece in item.pieces]
     if len(parts) == 1:
         return parts[0] if _LITERAL.fullmatch(parts[0]) else None
     is_arithmetic = all(part in _ARITHMETIC or part[:1].isdigit() or part[:1] == "(" for part in parts)
     return "(" + " ".join(parts) + ")" if is_arithmetic else None
 
 
-def inlined(reference: Reference) -> str | None:
+def inlined(reference: ItemReference) -> str | None:
     """The literal for this use, unless what follows would read it differently."""
     text = literal(reference.item)
     if text is None or reference.after in _SUFFIXES:
@@ -51,8 +58,7 @@ class Chunk:
         self.calls = calls or [()]
         self.globals: dict[str, Item] = {}
         self.dependencies: dict[Item, list[Item]] = {}  # every item reached, each behind what it needs
-        used = self.uses(script.pieces)
-        for item in used:
+        for item in self.uses(script.pieces):
             self.reach(item, [])
         self.hot: dict[Item, None] = {}  # what the first of the calls needs
         for item in self.dependencies:
@@ -62,9 +68,8 @@ class Chunk:
         for item in self.dependencies:
             if item not in self.hot:
                 self.lazy.setdefault(self.group(item), []).append(item)
-        # What the chunk's own statements use stands in a local as well.
-        locals_ = [item for item in self.hot if not item.is_function or item in used]
-        self.locals = {item: f"L{n}_" for n, item in enumerate(locals_)}
+        # Before there is the table, values need each other.
+        self.locals = {item: f"L{n}_" for n, item in enumerate(self.hot) if not item.is_function}
         self.places = {item: f"F_[{n}]" for n, item in enumerate(self.hot, 1)}
         for n, (group, items) in enumerate(self.lazy.items(), len(self.hot) + 1):
             for index, item in enumerate(items, 1):
@@ -72,23 +77,22 @@ class Chunk:
 
     def text(self) -> str:
         """The chunk: the table with what is common, the function that adds the rest, the script's body."""
-        values = [item for item in self.locals if not item.is_function]
-        functions = [item for item in self.locals if item.is_function]
-        out = [f"local {self.locals[item]} = {self.render(item.pieces, self.locals)}" for item in values]
+        out = [f"local {name} = {self.render(item.pieces, self.locals)}" for item, name in self.locals.items()]
         out.append("local F_")
-        out += [f"local function {self.locals[item]}{self.render(item.pieces)}" for item in functions]
         entries = [self.locals.get(item) or self.define(item) for item in self.hot]
         if self.lazy:
             entries.append(f"__index = {self.adder()}")
         out.append("F_ = {\n" + ",\n".join(entries) + "\n}\nsetmetatable(F_, F_)")
-        out.append(self.render(self.script.pieces, self.locals))
-        return "\n".join(out) + "\n"
+        body = self.render(self.script.pieces)
+        return "\n".join(
+            [*out, f"local ok, reply = xpcall(function()\n{body}\nend, function(problem)\nreturn problem\nend)", _REPLY]
+        )
 
     def target(self, item: Item) -> Item:
         """What a use of ``item`` really uses: the item it is another name of, or a global that several modules hold."""
         texts = [piece.text for piece in item.pieces if isinstance(piece, Token)]
         first = item.pieces[0]
-        if isinstance(first, Reference) and len(item.pieces) == 1:
+        if isinstance(first, ItemReference) and len(item.pieces) == 1:
             return self.target(first.item)
         if len(texts) in (1, 3) and texts[1:2] in ([], ["."]):
             return self.globals.setdefault("".join(texts), item)
@@ -119,7 +123,7 @@ class Chunk:
 
     def uses(self, pieces: Iterable[Piece]) -> list[Item]:
         """The items that ``pieces`` refer to, each once, in order of appearance."""
-        references = [piece for piece in pieces if isinstance(piece, Reference)]
+        references = [piece for piece in pieces if isinstance(piece, ItemReference)]
         return list(dict.fromkeys(self.target(piece.item) for piece in references if inlined(piece) is None))
 
     def reach(self, item: Item, path: list[Item]) -> None:
@@ -136,7 +140,7 @@ class Chunk:
         """The text of ``pieces``. ``local``: what stands in locals there."""
         out: list[str] = []
         for piece in pieces:
-            if isinstance(piece, Reference):
+            if isinstance(piece, ItemReference):
                 target = self.target(piece.item)
                 text = inlined(piece) or (local or {}).get(target) or self.places[target]
             else:
