@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from jqmaster.bundle.script import inlined
-from jqmaster.bundle.source import Item, ItemReference, Module, Piece, ScriptBody
+from jqmaster.bundle.source import Item, Mention, Module, Piece, ScriptBody
 
 KEYS = "base.keys"  # the module whose values depend on the namespace
 LASTS = "base.memory.LASTS"  # whether what is marked ``---@kept`` outlives a call
@@ -149,7 +149,7 @@ def _render(pieces: Iterable[Piece], module: Module, fetched: dict[str, str]) ->
     """The text of pieces. ``fetched`` gets locals for what they use of other modules: it is looked up once."""
     out: list[str] = []
     for piece in pieces:
-        if isinstance(piece, ItemReference):
+        if isinstance(piece, Mention):
             text = "true" if str(piece.item) == LASTS else inlined(piece) or _place(piece.item, module, fetched)
         elif piece.text in ("KEYS", "ARGV"):
             text = f"INPUT.{piece.text}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
-from jqmaster.bundle.source import BuildError, Item, ItemReference, Piece, ScriptBody, Token
+from jqmaster.bundle.source import BuildError, Item, Mention, Piece, ScriptBody, Token
 
 _ARITHMETIC = frozenset("+ - * / % ^ ( )".split())
 _LITERAL = re.compile(r"[\d(\"'[].*|true|false|nil", re.DOTALL)
@@ -30,14 +30,14 @@ def literal(item: Item) -> str | None:
     """The text that can stand for ``item`` everywhere: a string, a number, or arithmetic on numbers."""
     if item.is_function:
         return None
-    parts = [(literal(piece.item) or "") if isinstance(piece, ItemReference) else piece.text for piece in item.pieces]
+    parts = [(literal(piece.item) or "") if isinstance(piece, Mention) else piece.text for piece in item.pieces]
     if len(parts) == 1:
         return parts[0] if _LITERAL.fullmatch(parts[0]) else None
     is_arithmetic = all(part in _ARITHMETIC or part[:1].isdigit() or part[:1] == "(" for part in parts)
     return "(" + " ".join(parts) + ")" if is_arithmetic else None
 
 
-def inlined(reference: ItemReference) -> str | None:
+def inlined(reference: Mention) -> str | None:
     """The literal for this use, unless what follows would read it differently."""
     text = literal(reference.item)
     if text is None or reference.after in _SUFFIXES:
@@ -92,7 +92,7 @@ class Chunk:
         """What a use of ``item`` really uses: the item it is another name of, or a global that several modules hold."""
         texts = [piece.text for piece in item.pieces if isinstance(piece, Token)]
         first = item.pieces[0]
-        if isinstance(first, ItemReference) and len(item.pieces) == 1:
+        if isinstance(first, Mention) and len(item.pieces) == 1:
             return self.target(first.item)
         if len(texts) in (1, 3) and texts[1:2] in ([], ["."]):
             return self.globals.setdefault("".join(texts), item)
@@ -123,7 +123,7 @@ class Chunk:
 
     def uses(self, pieces: Iterable[Piece]) -> list[Item]:
         """The items that ``pieces`` refer to, each once, in order of appearance."""
-        references = [piece for piece in pieces if isinstance(piece, ItemReference)]
+        references = [piece for piece in pieces if isinstance(piece, Mention)]
         return list(dict.fromkeys(self.target(piece.item) for piece in references if inlined(piece) is None))
 
     def reach(self, item: Item, path: list[Item]) -> None:
@@ -140,7 +140,7 @@ class Chunk:
         """The text of ``pieces``. ``local``: what stands in locals there."""
         out: list[str] = []
         for piece in pieces:
-            if isinstance(piece, ItemReference):
+            if isinstance(piece, Mention):
                 target = self.target(piece.item)
                 text = inlined(piece) or (local or {}).get(target) or self.places[target]
             else:

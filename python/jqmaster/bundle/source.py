@@ -64,7 +64,7 @@ class Item:
         return f"{self.module.name}.{self.name}"
 
 
-class ItemReference(NamedTuple):
+class Mention(NamedTuple):
     """A use of an item, in place of the tokens that named it."""
 
     item: Item
@@ -72,7 +72,7 @@ class ItemReference(NamedTuple):
     after: str  # the token behind it
 
 
-Piece = Token | ItemReference
+Piece = Token | Mention
 
 
 @dataclass(eq=False, slots=True)
@@ -189,7 +189,7 @@ def resolve(tokens: list[Token], module: Module, owner: Item | None = None) -> l
         elif texts[skip] == "=":
             raise BuildError(module.file, token.line, f"'{item.name}' is assigned to: keep state in fields of a table")
         else:
-            pieces.append(ItemReference(item, token.space, texts[skip]))
+            pieces.append(Mention(item, token.space, texts[skip]))
     return pieces
 
 
