@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from jqmaster.bundle.script import inlined
+from jqmaster.bundle.script import FRAME, inlined
 from jqmaster.bundle.source import Item, Mention, Module, Piece, ScriptBody
 
 KEYS = "base.keys"  # the module whose values depend on the namespace
@@ -34,7 +34,6 @@ local function module(name)
   end
   return M
 end
--- pcall gives the text of an error alone.
 local function itself(problem)
   return problem
 end
@@ -83,12 +82,6 @@ local function run(name, KEYS, ARGV)
     operation = definitions[name](input, state, module)
     operations[name] = operation
   end
-  local ok, reply = xpcall(operation, itself)
-  if ok or type(reply) == "table" and reply.is_refusal then
-    return reply
-  end
-  error(reply, 0)
-end
 """
 
 
@@ -97,7 +90,8 @@ def link_library(scripts: Sequence[ScriptBody]) -> Callable[[str], str]:
     texts = {script.name: _operation(script) for script in scripts}
     for module in sorted(_reached(scripts), key=lambda module: module.name):
         texts[module.name] = _module(module)
-    source = _HEAD + "".join(f'definitions["{name}"] = {text}' for name, text in texts.items())
+    frame = FRAME % ("operation", "itself")
+    source = f"{_HEAD}{frame}end\n" + "".join(f'definitions["{name}"] = {text}' for name, text in texts.items())
 
     def named(name: str) -> str:
         functions = [

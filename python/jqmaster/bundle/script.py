@@ -17,7 +17,8 @@ _ARITHMETIC = frozenset("+ - * / % ^ ( )".split())
 _LITERAL = re.compile(r"[\d(\"'[].*|true|false|nil", re.DOTALL)
 _SUFFIXES = ("(", "{", "[", ".", ":")
 # What check.refuse raises is the reply. pcall would give the text of an error alone.
-_REPLY = """\
+FRAME = """\
+local ok, reply = xpcall(%s, %s)
 if ok or type(reply) == "table" and reply.is_refusal then
 return reply
 end
@@ -84,9 +85,8 @@ class Chunk:
             entries.append(f"__index = {self.adder()}")
         out.append("F_ = {\n" + ",\n".join(entries) + "\n}\nsetmetatable(F_, F_)")
         body = self.render(self.script.pieces)
-        return "\n".join(
-            [*out, f"local ok, reply = xpcall(function()\n{body}\nend, function(problem)\nreturn problem\nend)", _REPLY]
-        )
+        frame = FRAME % (f"function()\n{body}\nend", "function(problem) return problem end")
+        return "\n".join([*out, frame])
 
     def target(self, item: Item) -> Item:
         """What a use of ``item`` really uses: the item it is another name of, or a global that several modules hold."""
