@@ -109,8 +109,6 @@ else
     bulk, problem = bulks.step(known, spec)
   end
 end
-if not bulk then
-  return redis.error_reply(problem)
-end
+check.refuse(not bulk and problem)
 transition.commit()
 return bulks.document(bulk)

@@ -33,9 +33,6 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local spec, selected = selection.spec("force dependents atomic")
-if not spec then
-  return redis.error_reply(selected)
-end
 for _, field in ipairs({ "force", "atomic" }) do
   if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
     return redis.error_reply(check.problem(field, "true or false", spec[field]))

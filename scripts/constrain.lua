@@ -33,9 +33,7 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 meta.open()
-local new, spec, problem
-new, problem, spec = constraintspec.parse()
-check.refuse(problem)
+local new, spec = constraintspec.parse()
 local old = constraints.load(new.i)
 if old and new.d and old.d == new.d then
   return constraintdoc.encode(old) -- declared as before: later changes stay

@@ -31,9 +31,7 @@ local workers = require "jqlua.pick.workers"
 
 local MOST_OUTCOMES = 1000
 local call, problem, token, before = outcomes.read_call(ARGV[1])
-if not call then
-  return redis.error_reply(problem)
-end
+check.refuse(not call and problem)
 local count = (#ARGV - 1) / 2
 if count % 1 ~= 0 or count > MOST_OUTCOMES or (count == 0 and not call.wish) then
   return redis.error_reply("INVALID outcomes: expected " .. (call.wish and 0 or 1) .. " to " .. MOST_OUTCOMES

@@ -15,13 +15,9 @@ local transition = require "jqlua.life.transition"
 local unique = require "jqlua.job.unique"
 
 local spec = arguments.operators("unique")
-if not check.is_name(spec.unique) then
-  return redis.error_reply(check.problem("unique", check.NAME, spec.unique))
-end
+check.refuse(not check.is_name(spec.unique) and check.problem("unique", check.NAME, spec.unique))
 local id = unique.free(spec.unique)
-if not id then
-  return redis.error_reply(check.missing("unique", "unique key", spec.unique))
-end
+check.refuse(not id and check.missing("unique", "unique key", spec.unique))
 trail.note("free", spec.unique, spec)
 transition.commit()
 return id

@@ -26,9 +26,7 @@ local problem = not check.is_name(spec.id) and check.problem("id", check.NAME, s
   or not check.is_number(spec.seconds, 0, holding.LONGEST_S) and check.problem("seconds", holding.SECONDS, spec.seconds)
 check.refuse(problem)
 local definition = constraints.load(spec.id)
-if not definition then
-  return redis.error_reply(check.missing("id", "constraint", spec.id))
-end
+check.refuse(not definition and check.missing("id", "constraint", spec.id))
 local value
 value, problem = holding.value(definition)
 check.refuse(problem)

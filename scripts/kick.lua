@@ -100,9 +100,7 @@ else
   else
     running, missing = of_queue(spec.queue, count)
   end
-  if not running then
-    return redis.error_reply(missing)
-  end
+  check.refuse(not running and missing)
   local seen = 0
   while seen < math.min(count, #running) and budget.is_left() do
     seen = seen + 1

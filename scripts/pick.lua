@@ -27,9 +27,7 @@ local wishes = require "jqlua.pick.wishes"
 local queues = require "jqlua.queue.queues"
 
 local wish, problem, token, before = wishes.read(ARGV[1])
-if not wish then
-  return redis.error_reply(problem)
-end
+check.refuse(not wish and problem)
 local raws
 if wish.queue then
   raws = meta.open(queues.record_key(wish.queue))

@@ -32,9 +32,7 @@ elseif not check.is_number(retry_after, 0, 3600) then
   return redis.error_reply(check.problem("retry_after", "seconds from 0 to 3600", spec.retry_after))
 end
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
-if not record then
-  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
-end
+check.refuse(not record and check.missing("worker", "registered worker", spec.worker))
 
 -- The worker's state changes first: a released job must not be assigned to it again at once.
 if why ~= "unknown" then

@@ -39,22 +39,15 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 meta.open()
-local spec, problem
-spec, problem = schedulespec.parse_run()
+local spec = schedulespec.parse_run()
 if spec then
-  local answer
-  answer, problem = scheduling.run_now(spec.id)
-  if not answer then
-    return redis.error_reply(problem)
-  end
+  local answer, problem = scheduling.run_now(spec.id)
+  check.refuse(problem)
   trail.note("schedule", spec.id, spec)
   transition.commit()
   return answer
 end
-if not problem then
-  spec, problem = schedulespec.parse()
-end
-check.refuse(problem)
+spec = schedulespec.parse()
 local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
   return scheduledoc.encode(known, 0) -- declared as before: later changes stay

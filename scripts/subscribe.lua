@@ -22,9 +22,8 @@ local trail = require "jqlua.access.trail"
 local webhookspec = require "jqlua.webhooks.webhookspec"
 
 meta.open()
-local hook, spec, problem
-hook, problem, spec = webhookspec.parse()
-check.refuse(problem or registry.put(hook, spec.secrets))
+local hook, spec = webhookspec.parse()
+check.refuse(registry.put(hook, spec.secrets))
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2] or "\192")
 spec.match = is_plain and match or nil
 trail.note("subscribe", hook.i, spec)

@@ -23,9 +23,7 @@ elseif spec.on ~= nil and type(spec.on) ~= "boolean" then
   return redis.error_reply(check.problem("on", "true or false", spec.on))
 end
 for i, id in ipairs(spec.ids) do
-  if not check.is_id(id) then
-    return redis.error_reply(check.problem("ids[" .. i - 1 .. "]", check.ID, id))
-  end
+  check.refuse(not check.is_id(id) and check.problem("ids[" .. i - 1 .. "]", check.ID, id))
 end
 
 local is_tracked = spec.on ~= false or nil

@@ -17,13 +17,9 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local spec = arguments.operators("id")
-if not check.is_name(spec.id) then
-  return redis.error_reply(check.problem("id", check.NAME, spec.id))
-end
+check.refuse(not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id))
 local definition = constraints.load(spec.id)
-if not definition then
-  return redis.error_reply(check.missing("id", "constraint", spec.id))
-end
+check.refuse(not definition and check.missing("id", "constraint", spec.id))
 constraint_removal.remove(definition)
 trail.note("unconstrain", spec.id, spec)
 transition.commit()

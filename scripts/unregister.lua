@@ -18,9 +18,7 @@ local workers = require "jqlua.pick.workers"
 
 -- No worker holds more: max_jobs is at most that, and so is the count of a pick.
 local spec = arguments.spec("worker")
-if not check.is_name(spec.worker) then
-  return redis.error_reply(check.problem("worker", check.NAME, spec.worker))
-end
+check.refuse(not check.is_name(spec.worker) and check.problem("worker", check.NAME, spec.worker))
 if not workers.is_id(spec.worker) and unregistered.load(spec.worker) then
   unregistered.forget(spec.worker)
   return 0

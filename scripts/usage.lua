@@ -27,12 +27,8 @@ if prefix ~= nil and (type(prefix) ~= "string" or prefix == "" or #prefix > LONG
 end
 check.refuse(problem or constraintdoc.check_page(spec))
 local definition = constraints.load(spec.id)
-if not definition then
-  return redis.error_reply(check.missing("id", "constraint", spec.id))
-end
-if prefix and not definition.b then
-  return redis.error_reply("INVALID prefix: this constraint has no by")
-end
+check.refuse(not definition and check.missing("id", "constraint", spec.id))
+check.refuse(prefix and not definition.b and "INVALID prefix: this constraint has no by")
 local reply = page.documents(keys.KEYS_OF .. definition.n, spec, function(value)
   return constraintdoc.encode_key(definition, value)
 end, nil, prefix and constraintdoc.ranges(definition, prefix))

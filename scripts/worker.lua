@@ -24,9 +24,7 @@ elseif spec.request ~= "quiet" and spec.request ~= "stop" and spec.request ~= "r
   return redis.error_reply(check.problem("request", "quiet, stop or resume", spec.request))
 end
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
-if not record then
-  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
-end
+check.refuse(not record and check.missing("worker", "registered worker", spec.worker))
 workers.ask(spec.worker, record, spec.request)
 trail.note("worker", spec.worker, spec)
 transition.commit()
