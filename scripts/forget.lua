@@ -16,10 +16,7 @@ local queue_removal = require "jqlua.queue.queue_removal"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("queue")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators("queue")
 if not check.is_name(spec.queue) or glob.is_pattern(spec.queue) then
   return redis.error_reply(check.problem("queue", check.NAME .. ", no *", spec.queue))
 end
