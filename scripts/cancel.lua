@@ -43,7 +43,6 @@ for _, field in ipairs({ "force", "atomic" }) do
 end
 local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
 
----@cold
 --- Why not all of these can be cancelled. Jobs that are cancelled already do not count: the call may be repeated.
 ---@return string? problem
 local function refusal(ids)

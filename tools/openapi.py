@@ -257,6 +257,9 @@ def body(operation: Operation, route: Route) -> dict[str, Any] | None:
 
 def answer(operation: Operation, route: Route) -> tuple[Schema | None, Any]:
     """The schema of a success, and an example; None where there is no body."""
+    if route.answer == "events":
+        data = {"contentMediaType": "application/json", "contentSchema": schema(operation.replies[0].of)}
+        return {"type": "string", "description": "Server-sent events, each with such data.", **data}, None
     if route.answer:
         of = type_of(route.answer)
         return (None, None) if of.name == "nothing" else (schema(of), example(of))

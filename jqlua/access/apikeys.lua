@@ -1,4 +1,3 @@
----@lazy
 -- Keys of the HTTP API. Masters check them; the record has their rights and a digest of the secret.
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"

@@ -1,4 +1,3 @@
----@lazy
 -- The audit trail: what operators changed. The call that changes something writes the entry. A sorted set whose members
 -- are a serial number and the entry as it is shown. The actor of a call that names none is "".
 local budget = require "jqlua.job.budget"

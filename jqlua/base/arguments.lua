@@ -63,7 +63,6 @@ function M.ids()
   end
 end
 
----@cold
 --- Checks an optional field that must be one of some words.
 ---@param words string separated by blanks
 ---@return string? problem
@@ -74,7 +73,6 @@ function M.check_choice(field, value, words)
   end
 end
 
----@cold
 --- Checks a field `ids`.
 ---@return string? problem
 function M.check_ids(ids)

@@ -11,8 +11,8 @@ M.writes = {} -- key, value, key, value, ...
 M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
 M.removals = {} -- key of a sorted set -> {member, ...}; UNWANTED -> keys to remove
 
----@rare
--- For a call with many writes: long lists would stay allocated otherwise.
+-- [1]: this call wrote much. A library then makes all tables anew: what grew would stay so, and each call would search
+-- it.
 M.large = {}
 
 local UNWANTED = ""
@@ -48,13 +48,11 @@ function M.remove(key, member)
   end
 end
 
----@cold
 --- Deletes a key.
 function M.unlink(key)
   M.remove(UNWANTED, key)
 end
 
----@cold
 local function send_long(command, key, list)
   for first = 1, #list, CHUNK do
     local last = math.min(first + CHUNK - 1, #list)
@@ -66,7 +64,6 @@ local function send_long(command, key, list)
   end
 end
 
----@cold
 --- Sends the buffered additions to one sorted set, before it is read.
 function M.flush_key(key)
   local list = M.adds[key]

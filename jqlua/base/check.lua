@@ -13,7 +13,6 @@ function M.map(blob)
   end
 end
 
----@cold
 local function is_utf8(text)
   local i, n = 1, #text
   while i <= n do
@@ -42,21 +41,18 @@ function M.is_name(value)
 end
 M.NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 
----@cold
 --- Names of keys and of actors.
 function M.is_short_name(value)
   return M.is_name(value) and #value <= 100
 end
 M.SHORT_NAME = "text of 1 to 100 bytes, valid UTF-8, no control characters"
 
----@cold
 --- Like a name, but of any length up to most, or empty.
 ---@param most number bytes
 function M.is_text(value, most)
   return type(value) == "string" and #value <= most and not string.find(value, "[%z\1-\31\127]") and is_utf8(value)
 end
 
----@cold
 --- A URL to send requests to: http or https, without user and fragment, at most 2000 bytes.
 ---@return boolean
 function M.is_url(value)
@@ -65,20 +61,17 @@ function M.is_url(value)
 end
 M.URL = "an http or https URL of at most 2000 bytes, without user and #"
 
----@cold
 ---@return boolean # neither NaN nor -0, which prints as no other number does, nor outside low to high
 function M.is_number(value, low, high)
   return type(value) == "number" and value >= low and value <= high and (value ~= 0 or 1 / value > 0)
 end
 
----@cold
 ---@return boolean
 function M.is_integer(value, low, high)
   return M.is_number(value, low, high) and value % 1 == 0
 end
 
 --- Formats any value for an error message, shortened.
----@cold
 function M.show(value)
   local kind = type(value)
   if kind == "string" then
@@ -93,7 +86,6 @@ function M.show(value)
   return tostring(value)
 end
 
----@cold
 --- A caller's key as part of an error's path, in which blanks and colons have a meaning.
 ---@param text string
 ---@return string
@@ -101,7 +93,6 @@ function M.part(text)
   return (M.show(text):sub(2, -2):gsub("[ :]", "?"))
 end
 
----@cold
 ---@param path string of the invalid argument
 ---@param expected string
 ---@return string problem
@@ -112,7 +103,6 @@ function M.problem(path, expected, value)
   return "INVALID " .. path .. ": expected " .. expected .. ", got " .. M.show(value)
 end
 
----@cold
 --- Shows an invalid URL without what may be a password.
 ---@return string problem
 function M.problem_of_url(path, value)
@@ -122,7 +112,6 @@ function M.problem_of_url(path, value)
   return M.problem(path, M.URL, value)
 end
 
----@cold
 --- No such thing exists.
 ---@param kind string job, queue, ...
 ---@param name any shown unquoted if it is a valid name
@@ -131,7 +120,6 @@ function M.missing(path, kind, name)
   return "NOTFOUND " .. path .. ": no such " .. kind .. ": " .. (M.is_name(name) and name or M.show(name))
 end
 
----@cold
 function M.not_a_map(path, blob)
   if not blob then
     return "INVALID " .. path .. ": missing"
@@ -147,7 +135,6 @@ function M.not_a_map(path, blob)
 end
 
 --- The call's only spec is missing or invalid.
----@cold
 ---@param takes_more? boolean whether more arguments may follow
 function M.not_one_spec(takes_more)
   if #ARGV ~= 1 and not (takes_more and #ARGV > 1) then
@@ -174,7 +161,6 @@ local function distance(a, b)
 end
 
 --- Rejects a field and suggests the closest known one.
----@cold
 ---@param path string of the map, "" for the call's own spec
 ---@param known string known names, separated by blanks
 function M.unknown(path, field, known)
@@ -196,7 +182,6 @@ function M.unknown(path, field, known)
     .. (best and ", did you mean " .. best .. "?" or ", expected one of " .. known:gsub(" ", ", "))
 end
 
----@cold
 --- Rejects a map with an unknown field.
 ---@param known string known names, separated by blanks
 ---@param path? string of the map; without, it is the call's own spec
@@ -210,7 +195,6 @@ function M.unknown_field(spec, known, path)
   end
 end
 
----@cold
 --- A list (not a map) of `low` to `high` values.
 ---@return boolean
 function M.is_list(value, low, high)
@@ -228,7 +212,6 @@ function M.is_list(value, low, high)
   return count == n
 end
 
----@cold
 --- Checks that each entry of a list is valid, and none a duplicate.
 ---@param is_valid fun(entry: any): boolean
 ---@param expected string what a valid entry is
@@ -245,7 +228,6 @@ function M.distinct(list, path, is_valid, expected)
   end
 end
 
----@cold
 ---@return boolean
 function M.is_id(value)
   return type(value) == "string" and (#value == 14 or #value == 16 and value:sub(15) ~= "00")

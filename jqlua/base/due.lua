@@ -27,14 +27,12 @@ M.CONSTRAINTS = "p" -- changes of constraints (module limits.rollout)
 -- A moment that is always due, even after the clock went back.
 M.AT_ONCE = 0
 
----@cold
 --- Makes transition.commit check that a sleeper wakes in time (sleepers.keep_time): sleepers may have been told a later
 --- moment, and the one that should be awake may be dead.
 function M.move_timer()
   meta.set(meta.TIMER_MOVED, true)
 end
 
----@cold
 --- Records a moment for a kind, unless an earlier one is recorded.
 ---@param member string kind .. queue
 ---@param at_ms number

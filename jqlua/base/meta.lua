@@ -65,7 +65,6 @@ M.state = {
   false,
 }
 
----@cold
 local function refusal(raw, schema)
   if #KEYS ~= 2 or KEYS[2] ~= (KEYS[1] or "") .. ":meta" then
     return "INVALID KEYS: expected exactly two keys, <namespace> and <namespace>:meta"
@@ -77,7 +76,6 @@ local function refusal(raw, schema)
     .. ", these scripts use " .. M.SCHEMA .. ": use scripts of that version"
 end
 
----@cold
 --- Checks the keys of a call that may create the namespace.
 ---@return string? problem
 function M.name_problem()
@@ -90,7 +88,6 @@ function M.name_problem()
   end
 end
 
----@cold
 ---@param flag number
 ---@return boolean
 function M.has(flag)
@@ -104,7 +101,6 @@ local function set_flags(flags)
   state[M.NOTICED] = state[M.EVENTS] or flags >= M.HAS_WEBHOOKS
 end
 
----@cold
 --- Writes other flags.
 function M.save_flags(flags)
   set_flags(flags)
@@ -140,7 +136,6 @@ function M.open(...)
   return nil, raws
 end
 
----@cold
 --- A secret that tokens are derived from, so that they cannot be guessed.
 ---@return string secret 8 bytes
 function M.new_secret()
@@ -186,14 +181,12 @@ function M.set_due(at_ms)
   M.set(M.DUE_CHANGED, true)
 end
 
----@cold
 --- Writes the next due moment.
 function M.save()
   M.state[M.DUE_CHANGED] = false
   redis.call("SETRANGE", keys.META, DUE_OFFSET, struct.pack(">d", M.state[M.NEXT_DUE]))
 end
 
----@cold
 --- Writes the header's fields about constraints, and whether a limit is near.
 function M.save_constraints()
   local state = M.state
@@ -201,7 +194,6 @@ function M.save_constraints()
     struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING] + (state[M.CROWDED] and 2 or 0)))
 end
 
----@cold
 --- When calls began to come without a long gap, the last one recorded, and the last outage from and to.
 function M.pulse()
   local raw = M.state[M.RAW]
@@ -211,7 +203,6 @@ function M.pulse()
   return struct.unpack(PULSE_FORMAT, raw, M.PULSE_OFFSET + 1)
 end
 
----@cold
 function M.save_pulse(since_ms, ran_ms, from_ms, to_ms)
   local state, packed = M.state, struct.pack(PULSE_FORMAT, since_ms, ran_ms, from_ms, to_ms)
   redis.call("SETRANGE", keys.META, M.PULSE_OFFSET, packed)
@@ -219,7 +210,6 @@ function M.save_pulse(since_ms, ran_ms, from_ms, to_ms)
   M.set(M.RAN_MS, ran_ms)
 end
 
----@cold
 ---@param count number how many channels have sleepers
 function M.save_sleepers(count)
   M.set(M.SLEEPERS, count)

@@ -3,7 +3,6 @@ local M = {}
 
 local MOST = 256
 
----@cold
 --- How many partitions the namespace's cluster has, and which of them it is, from 0; 1 and 0 of one that is alone.
 ---@return number count
 ---@return number number
@@ -16,7 +15,6 @@ function M.of(namespace)
   return 1, 0
 end
 
----@cold
 --- The part of a limit that a partition has, all parts being alike but for a remainder, which the first ones have.
 ---@return number share 0 where there is not one for each
 function M.share(whole)

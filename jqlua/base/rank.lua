@@ -22,7 +22,6 @@ function M.behind(key, score, member)
   return low
 end
 
----@cold
 --- How many are before a position, and how many at or before it.
 ---@return number before
 ---@return number behind
@@ -35,7 +34,6 @@ function M.around(key, score, member)
   return behind, behind
 end
 
----@cold
 --- The next members behind a position.
 ---@param at table? {score, member}; nil: from the beginning
 ---@param is_reversed? boolean in the order from the end to the beginning

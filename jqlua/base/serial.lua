@@ -18,7 +18,6 @@ M.DIGITS = 14 -- of the number alone
 -- or the old one goes on for longer.
 local LEFT_OUT = 2 ^ 26
 
----@cold
 local function after_failover(last)
   local digest = redis.sha1hex(meta.random() .. last .. server.address())
   return last + LEFT_OUT + tonumber(digest:sub(1, 8), 16) % LEFT_OUT
@@ -41,7 +40,6 @@ function M.last(raw, note)
   return last, format
 end
 
----@cold
 --- The problem with an id that was never issued here: no job can wait for it. Must precede any write.
 ---@param last string the last id issued, or "" before the first
 ---@return string? problem
@@ -54,10 +52,8 @@ function M.id_problem(path, id, last)
   end
 end
 
----@rare
 M.sequence = {} -- [1]: the last number issued by this call, [2]: the format of ids
 
----@cold
 --- Issues the next number, and adds that to the call's writes.
 ---@return string digits as of an id
 function M.next()

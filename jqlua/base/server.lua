@@ -25,14 +25,12 @@ function M.key()
   return memory.LASTS and keys.AT_FUNCTIONS or keys.AT_SCRIPTS
 end
 
----@cold
 ---@return string? run_id nil if the user may not read it
 function M.run_id()
   local info = redis.pcall("INFO", "server")
   return type(info) == "string" and info:match("run_id:(%x+)") or nil
 end
 
----@cold
 --- Records this server as the one that issues ids.
 ---@return boolean whether it took over from another, as far as is known
 function M.take_over()

@@ -1,4 +1,3 @@
----@lazy
 -- Documents of groups of failures: how many jobs and since when, how many in each part of a period, and of the newest
 -- jobs the names, queues, and values of arguments that several have.
 local budget = require "jqlua.job.budget"

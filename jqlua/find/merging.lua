@@ -1,4 +1,3 @@
----@lazy
 -- The sets of all queues merged, for views of recent activity: first running jobs, then ended ones, the latest first,
 -- then waiting ones in their order.
 local budget = require "jqlua.job.budget"

@@ -1,4 +1,3 @@
----@lazy
 -- Counts of values.
 
 local M = {}

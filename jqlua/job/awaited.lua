@@ -1,4 +1,3 @@
----@lazy
 -- Jobs whose end or result is waited for.
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"

@@ -1,4 +1,3 @@
----@lazy
 -- What one call may cost. Redis does nothing else while it runs, so whatever works through more than the call named
 -- pays for each step and stops when the budget is spent: the rest stays due, or is behind the cursor. Steps differ by
 -- what a job carries, so their cost is bounded, not their number.

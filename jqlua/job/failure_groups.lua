@@ -1,4 +1,3 @@
----@lazy
 -- Jobs that failed for good, by group: the worker's name for the failure, or else the reason.
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"

@@ -1,4 +1,3 @@
----@lazy
 -- A job's history, made of its record and of what is kept of its attempts.
 local failure = require "jqlua.life.failure"
 local jobs = require "jqlua.job.jobs"

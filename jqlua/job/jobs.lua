@@ -103,7 +103,6 @@ function M.decode(id, raw)
   }
 end
 
----@cold
 ---@param raw string
 ---@return boolean whether a record has a section of units
 function M.is_laned(raw)
@@ -122,7 +121,6 @@ function M.from_record(id, raw)
   return known or nil
 end
 
----@cold
 ---@return table? job nil if there is none
 function M.read(id)
   local job = open[id]
@@ -137,7 +135,6 @@ function M.read(id)
   end
 end
 
----@cold
 --- Makes read find a job that this call creates.
 function M.cache(new)
   open[new[M.ID]] = new
@@ -330,13 +327,11 @@ function M.save(job)
   writes[n + 1], writes[n + 2] = keys.JOB .. job[M.ID], M.encode(job)
 end
 
----@cold
 ---@return table options a copy, which may be changed and put into the job
 function M.copy_options(job)
   return job[M.OPTIONS] == "" and {} or cmsgpack.unpack(job[M.OPTIONS])
 end
 
----@cold
 --- The job's rare fields. Read-only.
 function M.options(job)
   local rest = job[M.REST]
@@ -355,20 +350,17 @@ function M.has_ties(job)
   return job[M.OPTIONS] ~= "" or job[M.FLAGS] % (2 * M.AWAITED) >= M.AWAITED or job[M.FLAGS] >= M.HELD
 end
 
----@cold
 ---@return boolean
 function M.has(job, flag)
   return job[M.FLAGS] % (flag + flag) >= flag
 end
 
----@cold
 function M.set(job, flag)
   if not M.has(job, flag) then
     job[M.FLAGS] = job[M.FLAGS] + flag
   end
 end
 
----@cold
 function M.clear(job, flag)
   if M.has(job, flag) then
     job[M.FLAGS] = job[M.FLAGS] - flag

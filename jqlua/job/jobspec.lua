@@ -28,7 +28,6 @@ local FIELDS = "name queue priority delay run_at expires_in max_retry max_lapses
   .. "track headers notify"
 -- end of names
 
----@cold
 ---@param least number
 ---@return string? problem
 function M.check_tags(value, path, least)
@@ -38,7 +37,6 @@ function M.check_tags(value, path, least)
   return check.distinct(value, path, check.is_name, check.NAME)
 end
 
----@cold
 ---@param i number how many jobs of the call may be named by index
 ---@return string? problem
 function M.check_depends(value, path, i)
@@ -50,7 +48,6 @@ function M.check_depends(value, path, i)
   end, "a job id, or the index of an earlier job of this call")
 end
 
----@cold
 ---@return string? problem
 local function check_headers(value, path)
   if type(value) ~= "table" then
@@ -76,14 +73,12 @@ end
 local CHOICES = { if_exists = "keep replace latest", if_failed = "wait fail run only" }
 -- end of words
 
----@cold
 --- Checks a field that must be one of some words.
 ---@return string? problem
 function M.check_choice(field, value, path)
   return arguments.check_choice(path, value, CHOICES[field])
 end
 
----@cold
 --- Checks a rare field.
 ---@param options table to which it is added
 ---@param spec_path string
@@ -124,7 +119,6 @@ local function rare(options, field, value, spec_path, i)
   return nil, check.unknown(spec_path, field, FIELDS)
 end
 
----@cold
 ---@return string? problem
 local function check_links(options, prefix)
   for _, field in ipairs({ "unique_for", "unique_within", "if_exists" }) do

@@ -1,4 +1,3 @@
----@lazy
 -- Progress, message and argument that a worker reports of a running job.
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"

@@ -1,4 +1,3 @@
----@lazy
 -- Removes records, with everything that refers to them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

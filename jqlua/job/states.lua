@@ -26,14 +26,12 @@ local NAMES = {
   e = "error", c = "cancelled", n = "skipped",
 }
 
----@cold
 ---@param state string
 ---@return string name as clients know it
 function M.name(state)
   return NAMES[state]
 end
 
----@cold
 ---@param name any
 ---@return string? states that clients know by this name
 function M.of_name(name)
@@ -108,7 +106,6 @@ nq somebody retried it
 nw somebody retried it
 ]]
 
----@cold
 --- Whether a transition is allowed.
 ---@param change string both letters
 ---@return boolean

@@ -1,4 +1,3 @@
----@lazy
 -- The jobs that have a tag, from their creation until their record is removed, and their count. A call's changes are
 -- buffered, so that a batch costs a few commands for each tag; transition.commit writes them.
 local keys = require "jqlua.base.keys"

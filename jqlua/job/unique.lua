@@ -1,4 +1,3 @@
----@lazy
 -- Unique keys. A job holds its key from its creation to its end, and with unique_for for some time after, at most as
 -- long as its record is kept; or, with unique_within, for a time from its creation, whatever becomes of it. A job that
 -- follows a running one (if_exists latest) takes the key over, and returns it if it ends first: so a key holds the ids

@@ -1,4 +1,3 @@
----@lazy
 -- Limits on new queues, names, tags and keys of constraints in a namespace. Calls that would exceed one are refused.
 -- Jobs of schedules, jobs that wait already and jobs enqueued by an outcome are accepted in any case, so that none is
 -- lost.

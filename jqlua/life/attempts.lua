@@ -16,7 +16,6 @@ local failure = require "jqlua.life.failure"
 
 local M = {}
 
----@cold
 --- How long an attempt may run at most.
 function M.most_ms(job)
   local most_s = jobs.options(job).max_runtime
@@ -45,14 +44,12 @@ function M.renew(job)
   return left_ms
 end
 
----@cold
 --- Whether a job's time to start has passed.
 function M.has_expired(job)
   local expires_ms = job[jobs.ATTEMPT] == 0 and jobs.options(job).expires_ms
   return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
 end
 
----@cold
 local function hold(job, holder)
   jobs.set(job, jobs.HELD)
   batch.add(keys.HELD .. holder, meta.state[meta.NOW_MS], job[jobs.ID])
@@ -113,7 +110,6 @@ function M.is_running(job, token)
   return job[jobs.STATE] == states.RUNNING and jobs.token(job) == token
 end
 
----@cold
 --- How an attempt ended if it was the last to end: a letter of jobs.HOW. Of the attempt before the running one, only
 --- the number is still known.
 ---@param token string
@@ -128,7 +124,6 @@ function M.how_ended(job, token)
   return is_last and job[jobs.HOW] or nil
 end
 
----@cold
 --- Whether the running attempt is this one.
 ---@param number number
 ---@param digits string of its token
@@ -137,7 +132,6 @@ function M.is_current(job, number, digits)
   return job[jobs.STATE] == states.RUNNING and job[jobs.ATTEMPT] == number and job[jobs.RANDOM] == digits
 end
 
----@cold
 --- For an attempt that no worker received: if it was the last to end and its lease ran out, counts it as released. Jobs
 --- that have ended stay ended.
 function M.forgive(job, number, digits)
@@ -157,7 +151,6 @@ function M.forgive(job, number, digits)
   jobs.save(job)
 end
 
----@cold
 --- finished_at belongs to the last outcome.
 local function note_finished_at(job, finished_at)
   local extra = failure.extra(job)
@@ -165,7 +158,6 @@ local function note_finished_at(job, finished_at)
   failure.save_extra(job, extra)
 end
 
----@cold
 local function keep_result(job, result)
   local writes = batch.writes
   local n = #writes
@@ -223,7 +215,6 @@ function M.succeed_plain(outcome, key, raw, is_only)
   return "done"
 end
 
----@cold
 --- Releases the running attempt.
 ---@param delay_s number
 ---@param message? string why, for the history

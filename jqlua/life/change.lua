@@ -1,4 +1,3 @@
----@lazy
 -- Changes of existing jobs.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

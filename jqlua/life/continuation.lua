@@ -1,4 +1,3 @@
----@lazy
 -- What may follow a success: the job moves to another queue, or waits for other jobs and runs again; further jobs are
 -- enqueued in the same call.
 local meta = require "jqlua.base.meta"

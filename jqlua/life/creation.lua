@@ -1,4 +1,3 @@
----@lazy
 -- Creates jobs one by one, where more than adding to a set is needed: jobs with unique keys or dependencies, jobs
 -- enqueued by an outcome, jobs of schedules.
 local awaited = require "jqlua.job.awaited"

@@ -15,7 +15,6 @@ local unique = require "jqlua.job.unique"
 
 local M = {}
 
----@cold
 ---@return string? token
 ---@return string? problem
 function M.parse_options(blob)
@@ -34,7 +33,6 @@ function M.parse_options(blob)
   return options.request
 end
 
----@cold
 --- A spec without its headers: a retried call may be another span of the same trace.
 local function without_headers(blob)
   local parts = {}
@@ -47,7 +45,6 @@ local function without_headers(blob)
   return table.concat(parts)
 end
 
----@cold
 --- A digest of the call's arguments, to detect another call with the same token.
 function M.digest()
   local digests = {}
@@ -58,7 +55,6 @@ function M.digest()
   return redis.sha1hex(table.concat(digests))
 end
 
----@cold
 --- Whether a job is not created because its unique key is held.
 ---@param seen table keys of earlier jobs in the call
 local function is_duplicate(new, seen)
@@ -74,7 +70,6 @@ local function is_duplicate(new, seen)
   return not seen[key]
 end
 
----@cold
 --- Loads and checks several queues, or one that is new or has a limit.
 ---@param raws table the queues' records, from the fourth on
 ---@return table by_name the queues
@@ -107,7 +102,6 @@ function M.queues(names, raws, new_jobs)
   return by_name
 end
 
----@cold
 --- Checks the namespace's limits for the jobs that will be created.
 ---@param first number index in ARGV of the first argument
 ---@return string? problem
@@ -123,7 +117,6 @@ function M.check_new(new_jobs, first)
   end
 end
 
----@cold
 --- When the job may start, and when it expires.
 ---@param is_blocked? boolean whether it also waits for other jobs
 ---@return string state
@@ -156,7 +149,6 @@ function M.changes_queue(new, queue)
     or queue[queues.VERSION] < meta.state[meta.ADDED]
 end
 
----@cold
 --- Finds where a new job waits and sets its state; the caller writes its record.
 ---@param new table with its id; not shared
 ---@param argument string

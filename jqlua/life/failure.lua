@@ -54,7 +54,6 @@ local function backoff_ms(job, count)
   return ms - ms % 1
 end
 
----@cold
 --- Keeps a line of history: {attempt, started_ms, ended_ms, how, worker, reason, group, message}; 0: not an attempt.
 function M.keep(extra, line)
   local past = extra.h or {}
@@ -67,7 +66,6 @@ function M.keep(extra, line)
   extra.h = past
 end
 
----@cold
 --- Truncates a message, between two characters.
 local function note(message)
   local size = math.min(#message, LONGEST_NOTE)
@@ -78,7 +76,6 @@ local function note(message)
   return message:sub(1, size)
 end
 
----@cold
 --- Keeps how the finished attempt ended.
 function M.note_attempt(extra, job, reason, group, message)
   M.keep(extra, {
@@ -87,7 +84,6 @@ function M.note_attempt(extra, job, reason, group, message)
   })
 end
 
----@cold
 --- Keeps that the job moved to another queue without having run.
 function M.note_move(job)
   local extra = M.extra(job)
@@ -95,7 +91,6 @@ function M.note_move(job)
   M.save_extra(job, extra)
 end
 
----@cold
 --- The job fails for good.
 ---@param is_popped? boolean whether it is out of its queue already
 ---@return boolean kept
@@ -125,14 +120,12 @@ local function record(job, extra, attempt_is_over, reason, group, message, error
   jobs.save(job)
 end
 
----@cold
 --- Whether the running attempt has exceeded max_runtime.
 local function is_overrun(job)
   local most_s = job[jobs.OPTIONS] ~= "" and jobs.options(job).max_runtime
   return most_s and meta.state[meta.NOW_MS] - job[jobs.STARTED_MS] >= most_s * 1000
 end
 
----@cold
 --- The running attempt failed.
 ---@param how string jobs.FAILED or jobs.LAPSED
 ---@param outcome table with the fields of an outcome of type failure
@@ -175,14 +168,12 @@ function M.fail(job, how, outcome, error_blob)
   return state
 end
 
----@cold
 --- The running attempt's lease ran out, or it exceeded max_runtime.
 function M.lapse(job)
   local why = is_overrun(job) and "it ran for max_runtime" or "the lease ran out"
   M.fail(job, jobs.LAPSED, { reason = "timeout", message = why })
 end
 
----@cold
 --- Takes back a counted lapse.
 ---@param attempt number
 ---@return boolean # false if it made the job fail
@@ -196,7 +187,6 @@ function M.forgive_lapse(job, attempt)
   return true
 end
 
----@cold
 --- Resets the counts of failures and lapses. Attempts keep counting.
 function M.reset(job)
   job[jobs.FAILURES] = 0
@@ -209,7 +199,6 @@ function M.reset(job)
   end
 end
 
----@cold
 --- The job did not start in time.
 ---@param is_popped? boolean whether it is out of its queue already
 function M.expire(job, is_popped)
@@ -219,7 +208,6 @@ function M.expire(job, is_popped)
   end
 end
 
----@cold
 --- A job that it depends on failed or was cancelled.
 ---@param what string
 function M.fail_dependency(job, other_id, what)

@@ -1,4 +1,3 @@
----@lazy
 -- Moves a job that does not run to another queue, with what the queue holds of it. Its constraints and groups are
 -- determined again there.
 local keys = require "jqlua.base.keys"

@@ -14,7 +14,6 @@ local M = {}
 local FIELDS = "id token type reason should_retry retry_in message group finished_at move resume enqueue"
 local LONGEST_MESSAGE = 65536
 
----@cold
 local function is_iso8601(text)
   if type(text) ~= "string" or #text > 40 then
     return false
@@ -174,7 +173,6 @@ function M.parse(blob, i)
   return outcome
 end
 
----@cold
 --- The answer to an outcome of an attempt that is not running.
 ---@return string answer
 local function stale_answer(job, outcome)

@@ -33,13 +33,11 @@ function M.is_due()
   return passed_ms >= meta.PULSE_MS or passed_ms < 0
 end
 
----@cold
 --- Whether a member of a set has its score at or after one moment, and before another.
 local function has_between(key, from_ms, to_ms)
   return call("ZRANGEBYSCORE", key, from_ms, "(" .. string.format("%.0f", to_ms), "LIMIT", 0, 1)[1] ~= nil
 end
 
----@cold
 --- Whether a registered worker's own last heartbeat was at or after one moment, and before another: one that an excuse
 --- set proves nothing, or a dead worker would be excused at every gap between calls.
 local function is_seen_between(from_ms, to_ms)
@@ -55,7 +53,6 @@ local function is_seen_between(from_ms, to_ms)
   return false
 end
 
----@cold
 --- Whether a lease or a worker expired at or after one moment, and with its grace before another. If there is too
 --- much to read, assumes so: better to wait once more than to take jobs from live workers.
 local function is_over_between(from_ms, to_ms)
@@ -79,7 +76,6 @@ local function is_over_between(from_ms, to_ms)
   return #members == MOST
 end
 
----@cold
 --- Moves the last heartbeats of workers that were alive then by the length of the gap, but not to after this call.
 local function excuse_workers(from_ms, to_ms)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
@@ -96,7 +92,6 @@ local function excuse_workers(from_ms, to_ms)
   end
 end
 
----@cold
 --- Records that a call came, and the gap before it.
 function M.note()
   local now = meta.state[meta.NOW_MS]
@@ -113,7 +108,6 @@ function M.note()
   bounds.review()
 end
 
----@cold
 --- Extends an expired lease by the outage in which its holder could not renew it.
 ---@param key string set of the queue's running jobs
 ---@return boolean # whether that makes it valid again

@@ -19,9 +19,11 @@ function M.is_place(value)
 end
 
 -- As JQ's clients write it: the last field of a spec, 16 bytes long.
-local TAIL, SIZE = "\167request\176", 16
+local TAIL = "\167request\176"
+local SIZE = 16
 -- Before it a position in the order of jobs.
-local PLACE, PLACE_HEAD = "\166before\182", 182
+local PLACE = "\166before\182"
+local PLACE_HEAD = 182
 
 --- The request differs in each call, and so does `before`, while the rest of a spec stays the same: parsed specs are
 --- remembered without them.
@@ -41,7 +43,6 @@ function M.split(blob)
   return rest:sub(1, -#PLACE - PLACE_SIZE - 1), token, before
 end
 
----@cold
 ---@param operation string
 ---@return any remembered nil if there is none
 function M.recall(operation, token)
@@ -53,7 +54,6 @@ function M.recall(operation, token)
   end
 end
 
----@cold
 ---@param remembered any
 function M.remember(operation, token, remembered)
   local ttl_ms = settings.at(settings.REQUEST_TTL) * 1000

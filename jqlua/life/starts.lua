@@ -1,4 +1,3 @@
----@lazy
 -- Remembers which jobs a request started. A repeated request means that its reply was lost.
 local meta = require "jqlua.base.meta"
 local attempts = require "jqlua.life.attempts"

@@ -79,7 +79,6 @@ local function make_ready(job)
   jobs.save(job)
 end
 
----@cold
 --- Drops a kept result; its job becomes an ordinary done job. A result that is still needed is held.
 function M.drop_result(job)
   if readers.any(job) then
@@ -285,7 +284,6 @@ local function step(kind, name, limit)
   return sweep_queue(kind, name, limit)
 end
 
----@cold
 --- Does up to limit steps, within the budget, and writes them. Afterwards meta.next_ms says when more is due.
 ---@return number done
 function M.run(limit)

@@ -28,7 +28,6 @@ local M = {}
 -- Transitions known to be allowed.
 local allowed = {}
 
----@cold
 local function check(change, id)
   if not states.may_follow(change) then
     error("job " .. id .. " cannot go from " .. change:sub(1, 1) .. " to " .. change:sub(2))
@@ -39,7 +38,6 @@ end
 -- How long after an end the queue's old records are checked: once for all jobs that ended meanwhile.
 M.REVIEW_MS = 5000
 
----@cold
 --- Rare fields: the expiry is dropped when the job starts or ends, the unique key and dependencies when it ends.
 local function leave_options(job, from, to)
   local options = jobs.options(job)
@@ -55,20 +53,17 @@ local function leave_options(job, from, to)
   end
 end
 
----@cold
 --- Tells a worker that its job was taken away.
 function M.notify_worker(job, what)
   redis.call("SPUBLISH", keys.WORKER_CHANNEL .. job[jobs.WORKER],
     what .. " " .. job[jobs.ID] .. " " .. string.format("%.0f", job[jobs.ATTEMPT]))
 end
 
----@cold
 local function leave_worker(job)
   workers.free(job[jobs.WORKER], job[jobs.ID])
   jobs.clear(job, jobs.HELD)
 end
 
----@cold
 local function notify_watchers(job, to)
   redis.call("SPUBLISH", keys.ENDED, job[jobs.ID] .. " " .. states.name(to))
   links.note_end(job[jobs.ID], to)
@@ -86,7 +81,6 @@ function M.forget(id, is_more)
   end
 end
 
----@cold
 --- Records an event for a change of state.
 ---@param from? string nil for a new job
 local function note_event(job, from, to)
@@ -141,7 +135,6 @@ function M.enter(queue, new, score)
   batch.add(queues.key(queue, to), score, id)
 end
 
----@cold
 --- Enqueues the notifications of an end.
 local function notify(job, to)
   for _, new in ipairs(notices.of(job, to)) do
@@ -149,7 +142,6 @@ local function notify(job, to)
   end
 end
 
----@cold
 --- Updates what refers to a job that changes. It is still in its old state.
 local function leave_ties(job, from, to, is_popped, queue)
   if jobs.has(job, jobs.LANED) or meta.state[meta.PENDING] ~= 0 then
@@ -194,7 +186,6 @@ local function leave(job, from, to)
   end
 end
 
----@cold
 --- Removes a job completely.
 local function delete(job, from)
   M.forget(job[jobs.ID], jobs.has(job, jobs.HAS_OUTCOME) or jobs.has(job, jobs.HAS_EXTRA))
@@ -285,7 +276,6 @@ function M.commit()
   end
 end
 
----@cold
 --- Wakes sleepers that are concerned by this call.
 function M.wake_sleepers()
   queues.each_reopened(function(queue, is_behind)

@@ -1,4 +1,3 @@
----@lazy
 -- Whether a job fulfils conditions. Every enqueue under constraints pays for this, by the number of functions, calls
 -- and table entries: hence few long functions, and the flat form.
 --

@@ -1,4 +1,3 @@
----@lazy
 -- Removes constraints, on request or when they expire. Jobs that they held are released.
 local budget = require "jqlua.job.budget"
 local rollout = require "jqlua.limits.rollout"

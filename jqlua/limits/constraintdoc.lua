@@ -1,4 +1,3 @@
----@lazy
 -- Documents of constraints and their keys.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

@@ -1,4 +1,3 @@
----@lazy
 -- Constraints: their definitions, and which of them a job is subject to.
 --
 -- Each definition has its own number, which names its keys. A constraint whose matcher changes gets a new number, since

@@ -1,4 +1,3 @@
----@lazy
 -- What delayed a job's first start: the last of its keys to have no room.
 local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"

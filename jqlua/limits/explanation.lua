@@ -1,4 +1,3 @@
----@lazy
 -- Explains why a job waits.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

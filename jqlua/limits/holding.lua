@@ -1,4 +1,3 @@
----@lazy
 -- Keys of constraints that a worker holds when it releases jobs.
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

@@ -1,4 +1,3 @@
----@lazy
 -- Units: the section of a job's record that says in which lane it waits and which keys' units it has taken.
 --
 -- Jobs that wait under the same keys of constraints, in the same groups of a fair queue, are held or free

@@ -1,4 +1,3 @@
----@lazy
 -- Keys of constraints: what each has in use, until when it is closed, and where it holds lanes.
 --
 -- In a script a key is a list of the fields below.

@@ -1,4 +1,3 @@
----@lazy
 -- Indexes of lanes: those of a queue that may start, and those that a key of a constraint holds in a queue.
 --
 -- An index orders lanes by their head's (priority, id). An entry is a lower bound: a head that left the lane

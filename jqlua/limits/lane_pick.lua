@@ -1,4 +1,3 @@
----@lazy
 -- The best job of a queue that has lanes, or whose waiting jobs must be placed again.
 local meta = require "jqlua.base.meta"
 local attempts = require "jqlua.life.attempts"

@@ -24,7 +24,6 @@ local call = redis.call
 -- Jobs of a lane that start at a time.
 local MOST_AT_ONCE = 100
 
----@cold
 --- A lower bound of what follows the jobs of a head's lane: plain jobs, other lanes, other queues.
 ---@return number priority
 ---@return string id
@@ -40,7 +39,6 @@ local function bound_of(head)
   return priority, id
 end
 
----@cold
 --- The jobs behind the head of a lane that come before all others.
 ---@param most number
 ---@return table[] jobs
@@ -67,7 +65,6 @@ local function followers(head, most)
   return following
 end
 
----@cold
 --- Takes a job's units and removes it from the waiting ones of its lane.
 local function start(queue, job, units)
   budget.pay(budget.of_job(job))
@@ -78,7 +75,6 @@ local function start(queue, job, units)
   taking.take(job, units)
 end
 
----@cold
 --- Counts a turn of a lane's groups.
 local function take_turn(queue, place)
   local name = queue[queues.NAME]
@@ -90,7 +86,6 @@ local function take_turn(queue, place)
   end
 end
 
----@cold
 --- Starts the head of a lane, and others behind it, as long as there is room.
 ---@param most number
 ---@return table[] jobs
@@ -123,7 +118,6 @@ local function start_lane(head, most)
   return started
 end
 
----@cold
 --- Takes a head from where it waits, and from a lane as many behind it as come before all others.
 ---@param most number
 ---@return table[] jobs

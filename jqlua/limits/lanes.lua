@@ -1,4 +1,3 @@
----@lazy
 -- Lanes: sets of a queue's jobs that are held or free together. A job that waits in a lane is in the lane's set as well
 -- as in that of its state (w), so that only heads of lanes need reading.
 local batch = require "jqlua.base.batch"

@@ -1,4 +1,3 @@
----@lazy
 -- Compiles conditions to leaves of a program (jqlua/limits/condition.lua), and detects those that nothing can fulfil.
 --
 -- A `leaf` is a parsed condition: `kind` of its subject, `is_always_there`, `path` (of an argument, compiled; else

@@ -1,4 +1,3 @@
----@lazy
 -- Limits: the part of a constraint that every start needs, with the count of its units in use.
 --
 -- In a script limits are a list of the fields below.

@@ -1,5 +1,4 @@
--- What this call has read of constraints. A module of its own since the other modules are lazy: tables of lazy modules
--- are made for the few calls that need them, and every job under a constraint needs these.
+-- What this call has read of constraints.
 local M = {}
 
 M.limits = {} -- by number (module limits.limitrecord); false where the constraint is gone

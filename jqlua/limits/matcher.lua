@@ -1,4 +1,3 @@
----@lazy
 -- Which jobs a constraint is about: matchers, compiled once and tested at every enqueue.
 --
 -- A compiled matcher is one flat list (jqlua/limits/condition.lua). That is cheap to unpack, and cmsgpack packs what is

@@ -1,4 +1,3 @@
----@lazy
 -- Parses and checks matchers. Errors name the invalid place.
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"

@@ -1,4 +1,3 @@
----@lazy
 -- Parks lanes on a key while it is closed, per queue, in order.
 --
 -- Always true: if a key is open and holds lanes of a queue, then the queue's index (module limits.lane_index) has a

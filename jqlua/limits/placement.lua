@@ -1,4 +1,3 @@
----@lazy
 -- Where a job waits: in its queue's plain set, or, under constraints and in fair queues, in a lane.
 --
 -- That is decided when a job becomes ready. After a constraint is added, waiting jobs may be in the wrong place: each

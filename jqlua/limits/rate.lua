@@ -1,4 +1,3 @@
----@lazy
 -- Rates. An exact one counts the starts in the period that ends now, which are stored with date and cost. A smooth one
 -- stores the time of the next start.
 local keyrecord = require "jqlua.limits.keyrecord"

@@ -1,4 +1,3 @@
----@lazy
 -- Rolls out changes of constraints, in steps as far as a call's budget goes. Until they are done, nothing starts in
 -- queues with lanes. Each is recorded by its kind and the constraint's number, with how far it is.
 local keys = require "jqlua.base.keys"

@@ -1,4 +1,3 @@
----@lazy
 -- Whether keys of constraints have room.
 --
 -- A key is closed while its jobs use all its concurrency, or until a time: because it was put on hold, or because the

@@ -1,4 +1,3 @@
----@lazy
 -- Takes units of keys when a job starts, and releases them when it stops running.
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"

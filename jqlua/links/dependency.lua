@@ -1,4 +1,3 @@
----@lazy
 -- Parses and checks changes of a job's dependencies.
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"

@@ -1,4 +1,3 @@
----@lazy
 -- Jobs that wait for other jobs: when they wait, and what follows.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

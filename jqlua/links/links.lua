@@ -1,4 +1,3 @@
----@lazy
 -- Which jobs wait for which. A blocked job has the set of jobs it still waits for, each of these the set of jobs that
 -- wait for it. When a job ends, its dependents become due (kind "d" .. how it ended .. id), so that any number of them
 -- is unblocked in steps, by sweeps.

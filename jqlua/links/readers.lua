@@ -1,4 +1,3 @@
----@lazy
 -- Readers of a kept result: the jobs that depend on its job and have not ended. While there are any, the result stays;
 -- if it expires meanwhile it is held, and removed when the last reader has ended.
 local awaited = require "jqlua.job.awaited"

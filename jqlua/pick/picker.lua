@@ -24,7 +24,6 @@ local call = redis.call
 local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
----@cold
 --- The jobs that this request got before. Whether more is ready is unknown: next_ms says to pick again.
 local function repeat_jobs(reply, running)
   reply[#reply + 1] = 0
@@ -34,14 +33,12 @@ local function repeat_jobs(reply, running)
   end
 end
 
----@cold
 --- Whether more is ready, or may be because the search was cut short.
 local function is_more_ready(plan)
   local head, is_more = several.best(plan[plans.WISH].entries, plan)
   return head ~= nil or is_more == true
 end
 
----@cold
 --- Whether nothing comes before the position that the pick asks for.
 local function is_later(plan)
   local entries = plan[plans.WISH].entries
@@ -49,7 +46,6 @@ local function is_later(plan)
   return not head or heads.place(head.priority, head.id) >= plan[plans.BEFORE]
 end
 
----@cold
 --- Prepares a pick with rare fields, before jobs are chosen.
 ---@return table[]? running the jobs that this request got before
 local function prepare(plan)
@@ -71,7 +67,6 @@ local function prepare(plan)
   end
 end
 
----@cold
 --- Ends what prepare began.
 local function settle(plan, reply, wakes, is_ready)
   local wish = plan[plans.WISH]

@@ -121,7 +121,6 @@ function M.start_all(queue, popped, plan, reply)
   end
 end
 
----@cold
 ---@return table arguments
 local function read_arguments(head, started)
   local known = head.place and head.place.argument
@@ -135,7 +134,6 @@ local function read_arguments(head, started)
   return call("MGET", unpack(wanted))
 end
 
----@cold
 --- Starts the head of a queue that has lanes, and those behind it in its lane that come next.
 ---@param most number
 function M.start_lane(head, most, plan, reply)

@@ -42,7 +42,6 @@ function M.with_room()
   return open_pools
 end
 
----@cold
 local function first_without(key, without)
   budget.pay(budget.LOOK)
   local members = call("ZRANGE", key, 1, M.MOST_WITHOUT, "WITHSCORES")

@@ -13,7 +13,6 @@ local M = {}
 
 local call = redis.call
 
----@cold
 --- Pops up to n of a queue's jobs that come before the bound.
 local function pop(head, n)
   local key = queues.key(head.queue, states.QUEUED)
@@ -31,7 +30,6 @@ local function pop(head, n)
   return call("ZPOPMIN", key, before)
 end
 
----@cold
 --- The best job of these entries that the plan's worker accepts.
 ---@return table? head
 ---@return boolean? is_more
@@ -43,7 +41,6 @@ function M.best(entries, plan)
   return heads.best(entries)
 end
 
----@cold
 --- Takes the best jobs of several entries.
 ---@param most? number jobs in the reply
 ---@return boolean? is_more
@@ -82,7 +79,6 @@ local function shuffle(entries, seed)
   end
 end
 
----@cold
 --- The other orders: entry by entry.
 ---@return boolean? is_more
 local function take_in_order(plan, reply)
@@ -118,7 +114,6 @@ local function take_in_order(plan, reply)
   return false
 end
 
----@cold
 --- Jobs of several queues.
 ---@return boolean? is_more
 function M.take_all(plan, reply)

@@ -32,7 +32,6 @@ local function mark(channel)
   end
 end
 
----@cold
 --- Wakes sleepers for a job that is ready in a queue.
 ---@param is_behind boolean behind others of its lane: only a worker that refuses those can take it
 function M.wake(queue_name, is_behind)
@@ -65,7 +64,6 @@ local function keep_time(channel)
   end
 end
 
----@cold
 --- Something may be due earlier than sleepers were told, or the one that should wake then may have died.
 function M.keep_time()
   for _, channel in ipairs(call("HKEYS", keys.SLEEPERS)) do
@@ -73,7 +71,6 @@ function M.keep_time()
   end
 end
 
----@cold
 --- After a worker of this channel got jobs.
 ---@param is_more boolean whether more is ready
 function M.go_on(channel, is_more)
@@ -84,7 +81,6 @@ function M.go_on(channel, is_more)
   end
 end
 
----@cold
 --- Sets what the sleepers of a channel, if any, are woken for.
 ---@param wanted string[] names and patterns of queues
 function M.want(channel, wanted)
@@ -93,12 +89,10 @@ function M.want(channel, wanted)
   end
 end
 
----@cold
 function M.wake_channel(channel)
   mark(channel)
 end
 
----@cold
 --- A worker that slept is awake.
 function M.awake(who, channel)
   if call("ZREM", keys.ASLEEP .. channel, who) == 1 then
@@ -106,7 +100,6 @@ function M.awake(who, channel)
   end
 end
 
----@cold
 --- A worker takes no more jobs: it does not count as a sleeper.
 function M.leave(who)
   for _, channel in ipairs(call("HKEYS", keys.SLEEPERS)) do
@@ -116,7 +109,6 @@ function M.leave(who)
   end
 end
 
----@cold
 --- A worker found no job and goes to sleep. A set marker is cleared.
 ---@param wanted string[] names and patterns of queues
 ---@param without table<string, boolean>|false names of jobs that no worker of this channel takes

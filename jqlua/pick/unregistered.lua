@@ -1,4 +1,3 @@
----@lazy
 -- Workers that are listed without being registered: those that pull and announce themselves regularly, and for an hour
 -- those that died, registered or not. The list is for people; nothing depends on it. It is bounded by age and by
 -- number.

@@ -12,7 +12,6 @@ local MOST_WITHOUT = 100
 local WITHOUT = "a list of 1 to " .. MOST_WITHOUT .. " names of jobs"
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
----@cold
 ---@param value any the field `queues`
 ---@return table? entries {name} or {pattern}; has_patterns: whether one is a pattern other than *
 ---@return string? problem
@@ -65,7 +64,6 @@ function M.read_queues()
   return memory.keep(entries_of, blob, entries)
 end
 
----@cold
 ---@param wait any the field `wait`
 ---@return string? problem
 function M.check_wait(wait, path)
@@ -86,7 +84,6 @@ function M.check_wait(wait, path)
   end
 end
 
----@cold
 --- Names of jobs that the worker does not take. Then even one queue is searched like several.
 ---@return string? problem
 local function parse_without(wish, names, path)
@@ -101,7 +98,6 @@ local function parse_without(wish, names, path)
   end
 end
 
----@cold
 --- The rarer fields.
 ---@return string? problem
 local function parse_rare(wish, field, value, path, holder)

@@ -33,7 +33,6 @@ function M.load(id)
 end
 
 --- A worker's URL for display, without what may be secret.
----@cold
 ---@param url string
 ---@return string
 function M.shown_url(url)
@@ -94,7 +93,6 @@ function M.place(id, record)
   end
 end
 
----@cold
 --- After a job left the worker.
 function M.free(id, job_id)
   call("ZREM", keys.HELD .. id, job_id)
@@ -104,7 +102,6 @@ function M.free(id, job_id)
   end
 end
 
----@cold
 --- After the worker got jobs (its held set is written).
 function M.took(id)
   local record = M.load(id)
@@ -113,7 +110,6 @@ function M.took(id)
   end
 end
 
----@cold
 --- Records a heartbeat: an unreachable worker is reachable again.
 function M.seen(id)
   call("ZADD", keys.ALIVE, meta.state[meta.NOW_MS], id)
@@ -127,7 +123,6 @@ function M.seen(id)
   end
 end
 
----@cold
 --- Records a heartbeat, if it is a registered worker's.
 ---@return boolean
 function M.is_alive(name)
@@ -138,7 +133,6 @@ function M.is_alive(name)
   return false
 end
 
----@cold
 --- Whether the worker was asked to take no more jobs.
 ---@return boolean
 function M.is_quiet(id)
@@ -146,7 +140,6 @@ function M.is_quiet(id)
   return record ~= nil and record.k ~= nil
 end
 
----@cold
 --- Asks a worker to do something.
 ---@param request string quiet, stop or resume
 function M.ask(id, record, request)
@@ -159,7 +152,6 @@ function M.ask(id, record, request)
   call("SPUBLISH", keys.WORKER_CHANNEL .. id, request)
 end
 
----@cold
 --- Counts an attempt that timed out.
 function M.lapsed(id)
   local record = M.load(id)
@@ -199,7 +191,6 @@ function M.leave(id, record)
   end
 end
 
----@cold
 --- Records the names without which a worker picks, for display: it does not know them.
 ---@param names table<string, boolean>
 function M.picks_without(id, names)

@@ -1,4 +1,3 @@
----@lazy
 -- Fair sharing of a queue: parses and sets its levels.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

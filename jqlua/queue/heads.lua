@@ -96,7 +96,6 @@ function M.build(pattern)
   return is_complete
 end
 
----@cold
 --- Checks that there is room for the patterns. Reads.
 ---@return string? problem
 function M.check_patterns(entries, path)
@@ -107,7 +106,6 @@ function M.check_patterns(entries, path)
   end
 end
 
----@cold
 ---@return boolean complete
 function M.build_all(entries)
   for _, entry in ipairs(entries) do

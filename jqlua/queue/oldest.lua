@@ -1,4 +1,3 @@
----@lazy
 -- Since when a queue's oldest ready job has been ready. Only a job's record says when it became ready, but not before
 -- the time in its id; and waiting jobs are in order of id within a priority. So the first of a priority that is younger
 -- than the oldest known ends the search there, mostly after one record. Jobs that constraints hold are in the same set

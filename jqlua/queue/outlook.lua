@@ -1,4 +1,3 @@
----@lazy
 -- The position of the best waiting job, without writing: nothing is repaired on the way, so it is a lower bound, as in
 -- the indexes. A pick repairs them.
 local budget = require "jqlua.job.budget"

@@ -1,4 +1,3 @@
----@lazy
 -- A queue's status: what happened in the last minutes, which workers serve it, why its oldest ready job waits, and
 -- which constraints hold others.
 local budget = require "jqlua.job.budget"

@@ -9,7 +9,6 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
----@cold
 --- By what the queue is shared fairly.
 ---@return table[]? levels {by, weights?}; nil if it is not
 function M.fair(queue)
@@ -61,7 +60,6 @@ function M.encode(queue)
   return cmsgpack.pack((document_of(queue)))
 end
 
----@cold
 --- The document with the queue's status.
 ---@param minutes? number
 ---@param held? number of jobs that are read

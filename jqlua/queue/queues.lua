@@ -120,7 +120,6 @@ function M.key(queue, state)
   return key
 end
 
----@cold
 --- Records an earlier due time of one kind.
 ---@param field number DUE_RUNNING, DUE_WAITING or DUE_ENDED
 function M.note_due(queue, field, at_ms)
@@ -133,7 +132,6 @@ function M.note_due(queue, field, at_ms)
   end
 end
 
----@cold
 --- After a change of settings: recorded due times may be too late.
 function M.recheck_due(queue)
   M.note_due(queue, M.DUE_RUNNING, due.AT_ONCE)
@@ -145,13 +143,11 @@ function M.due_member(queue, field)
   return (field == M.DUE_RUNNING and due.LEASES or field == M.DUE_WAITING and due.WAITING or due.ENDED) .. queue[M.NAME]
 end
 
----@cold
 --- Whether a queue with jobs has entries in the indexes of patterns.
 function M.is_listed(queue)
   return queue[M.PAUSED] == 0 and queue[M.NAME] ~= M.WEBHOOKS
 end
 
----@cold
 --- Whether a name or pattern matches a queue.
 function M.matches(wanted, name)
   return wanted == name or name ~= M.WEBHOOKS and glob.is_pattern(wanted) and glob.match(wanted, name)
@@ -173,7 +169,6 @@ function M.bound(id)
   return id:sub(1, #M.LEAST_ID)
 end
 
----@cold
 --- Moves the queue's entry in the indexes it belongs to.
 ---@param priority number meta.NONE for no entry
 function M.set_head(queue, priority, id)
@@ -195,7 +190,6 @@ function M.set_head(queue, priority, id)
   queue[M.CHANGED] = true
 end
 
----@cold
 --- Writes a record that changed.
 function M.save(queue)
   call("SET", keys.QUEUE .. queue[M.NAME], struct.pack(M.FORMAT, queue[M.PAUSED] + queue[M.FLAGS],
@@ -208,13 +202,11 @@ function M.save(queue)
   queue[M.CHANGED] = false
 end
 
----@cold
 ---@return boolean
 function M.has(queue, flag)
   return queue[M.FLAGS] % (flag + flag) >= flag
 end
 
----@cold
 function M.set(queue, flag)
   if not M.has(queue, flag) then
     queue[M.FLAGS] = queue[M.FLAGS] + flag
@@ -222,7 +214,6 @@ function M.set(queue, flag)
   end
 end
 
----@cold
 function M.clear(queue, flag)
   if M.has(queue, flag) then
     queue[M.FLAGS] = queue[M.FLAGS] - flag
@@ -244,12 +235,10 @@ function M.is_plain(queue)
     and queue[M.VERSION] >= meta.state[meta.ADDED]
 end
 
----@cold
 function M.is_fair(queue)
   return queue[M.FLAGS] % M.MIXED >= M.FAIR
 end
 
----@cold
 --- Updates the bound for a new job that may be the queue's best.
 function M.note_head(queue, priority, id)
   if M.is_fair(queue) then
@@ -261,7 +250,6 @@ function M.note_head(queue, priority, id)
   end
 end
 
----@cold
 --- Calls what(queue, is_behind) once for each queue in which jobs became ready in this call.
 function M.each_reopened(what)
   for _, queue in pairs(open) do
@@ -282,7 +270,6 @@ function M.save_all()
   end
 end
 
----@cold
 --- The number of a queue's jobs that count against max_waiting.
 function M.waiting(queue)
   local total = 0

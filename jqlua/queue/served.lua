@@ -1,4 +1,3 @@
----@lazy
 -- Which workers serve queues: registered ones, those that announced themselves, and those that wait for jobs. They are
 -- read once in a call.
 local budget = require "jqlua.job.budget"

@@ -1,4 +1,3 @@
----@lazy
 -- Dates and days since 1970, by arithmetic alone, in the proleptic Gregorian calendar.
 local M = {}
 

@@ -1,4 +1,3 @@
----@lazy
 -- Cron expressions: parsing, and their times. Local times are computed by arithmetic alone; `next` and `last` say what
 -- happens when clocks are put forward or back.
 local calendar = require "jqlua.schedules.calendar"
@@ -9,7 +8,8 @@ local M = {}
 
 local floor = math.floor
 
-local HOUR, DAY = 3600, 86400
+local HOUR = 3600
+local DAY = 86400
 local MOST_BYTES = 1000
 -- Any time that ever comes does so within 40 years: a 29th of February on a given weekday, across a century.
 local MOST_MONTHS = 12 * 41

@@ -1,4 +1,3 @@
----@lazy
 -- The times of a schedule, in whole milliseconds. Skipping any number of past ones is arithmetic.
 local cron = require "jqlua.schedules.cron"
 local zones = require "jqlua.schedules.zones"

@@ -1,4 +1,3 @@
----@lazy
 -- Documents of schedules.
 local scheduling = require "jqlua.schedules.scheduling"
 

@@ -1,4 +1,3 @@
----@lazy
 -- Records of schedules.
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"

@@ -1,4 +1,3 @@
----@lazy
 -- Parses and checks schedules.
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

@@ -1,4 +1,3 @@
----@lazy
 -- Schedules: recurring jobs. The due set has a schedule's exact next time; a sweep at or after it creates the jobs and
 -- moves it on, in one step, so that no time is used twice.
 local creation = require "jqlua.life.creation"

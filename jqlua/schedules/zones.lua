@@ -1,4 +1,3 @@
----@lazy
 -- Time zones: how far clocks are ahead of UTC, and when they are put forward and back. A zone is a rule in the format
 -- of POSIX TZ, with the hours of RFC 8536 (-167 to 167): Redis knows no zones by name.
 local calendar = require "jqlua.schedules.calendar"
@@ -6,7 +5,8 @@ local check = require "jqlua.base.check"
 
 local M = {}
 
-local floor, huge = math.floor, math.huge
+local floor = math.floor
+local huge = math.huge
 
 local DAY = 86400
 local MOST_BYTES = 100

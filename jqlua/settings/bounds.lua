@@ -1,4 +1,3 @@
----@lazy
 -- Limits on queues, names, tags and keys of constraints in a namespace (module life.admission). A flag of meta says
 -- that a limit is near, so that checking costs nothing while there is room. It is updated when tags or names are added,
 -- and once a second.

@@ -52,11 +52,9 @@ M.ALL = {
 M.EARLY = 17 -- so many precede the pulse in meta
 M.TRAIL_MAX = 18
 
----@rare
 -- Settings of queues that this call has read, by name of the queue.
 local known = {}
 
----@cold
 --- The settings of its own that a queue has.
 ---@return table<number, number> values by place in the order of storage
 function M.own(queue)
@@ -68,7 +66,6 @@ function M.own(queue)
   return known[name]
 end
 
----@cold
 --- Writes a queue's own settings; the caller saves its record.
 ---@param values table as own gives them
 function M.save_own(queue, values)
@@ -86,7 +83,6 @@ function M.save_own(queue, values)
   end
 end
 
----@cold
 local function own_at(queue, place)
   return M.own(queue)[(place - FIRST) / DOUBLE + 1]
 end
@@ -98,7 +94,6 @@ function M.at(place, queue)
     or (struct.unpack(">d", meta.state[meta.RAW], place))
 end
 
----@cold
 --- The namespace's own value of the setting of that number in the order of storage.
 function M.value(number)
   if number <= M.EARLY then
@@ -108,7 +103,6 @@ function M.value(number)
   return #raw >= place + DOUBLE - 1 and struct.unpack(">d", raw, place) or M.ALL[number][2]
 end
 
----@cold
 --- Encodes settings.
 ---@param values number[] in the order of storage
 function M.packed(values, first, last)
@@ -134,7 +128,6 @@ function M.retention(letter, queue)
   return M.at(place, queue), M.at(place + DOUBLE, queue)
 end
 
----@cold
 --- Whether a queue's jobs that end in this state are dropped.
 ---@param letter string d, e or c
 ---@return boolean

@@ -1,4 +1,3 @@
----@lazy
 -- Settings as clients set and read them.
 local check = require "jqlua.base.check"
 local jobpath = require "jqlua.values.jobpath"

@@ -1,4 +1,3 @@
----@lazy
 -- Statistics of jobs by minute, hour and day.
 --
 -- One hash for each pair of queue and name. The common job's name is its queue's; so that any query reads two

@@ -1,4 +1,3 @@
----@lazy
 -- Events of this call, for subscribers. Module transition records each change of state, and writes all events with the
 -- call's other writes. Other events are reported where they happen.
 local keys = require "jqlua.base.keys"

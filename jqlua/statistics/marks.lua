@@ -1,4 +1,3 @@
----@lazy
 -- Marks: named times, such as a deploy. A sorted set whose members are time, text, a 0 byte and actor, so that they are
 -- in order of time.
 local budget = require "jqlua.job.budget"

@@ -106,7 +106,6 @@ function M.left(job, from, to)
   add(group(job[jobs.QUEUE], job[jobs.NAME]), kind, wait, run)
 end
 
----@cold
 --- Records that a job that does not run moves to another queue.
 function M.moved(job)
   add(group(job[jobs.QUEUE], job[jobs.NAME]), MOVED, M.NONE, M.NONE)

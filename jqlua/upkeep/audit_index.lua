@@ -1,4 +1,3 @@
----@lazy
 -- Audit of the indexes of tags and of failures, against the job records and back.
 local keys = require "jqlua.base.keys"
 local failure_groups = require "jqlua.job.failure_groups"

@@ -1,4 +1,3 @@
----@lazy
 -- Audit of keys of the HTTP API: ids, records and uses agree.
 local keys = require "jqlua.base.keys"
 

@@ -1,4 +1,3 @@
----@lazy
 -- Audit of lanes and constraints: every job that waits in a lane is in it, every lane with jobs is in an index at its
 -- head or before, keys have in use what the jobs have taken.
 local keys = require "jqlua.base.keys"

@@ -1,4 +1,3 @@
----@lazy
 -- Audit of unique keys and dependencies.
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"

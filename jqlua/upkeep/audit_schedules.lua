@@ -1,4 +1,3 @@
----@lazy
 -- Audit of schedules: ids and records agree, and each with a next time is due by then.
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"

@@ -1,4 +1,3 @@
----@lazy
 -- Audit of webhooks: calls that end jobs know of them, secrets belong to existing ones.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

@@ -1,4 +1,3 @@
----@lazy
 -- Bulk operations: an operation on all jobs that `where` selects, however many, run in steps by the master that holds
 -- it. The steps are calls of the operation itself. The record says what to do, how far it is, and which master holds it
 -- until when: another continues if that one dies.

@@ -1,4 +1,3 @@
----@lazy
 -- Shared by export and import: a namespace as records, each a MessagePack list.
 --   {"begin", schema, copy}                        copy: which export it is
 --   {"key", suffix, type, ttl_ms, at, content}     suffix: behind "<namespace>:"; ttl_ms: 0 for none; at: how many

@@ -1,4 +1,3 @@
----@lazy
 -- Exports a namespace's keys as records, some in each call (module upkeep.copying). Keys are found by SCAN, so that
 -- none can be missed; large ones are paged.
 local keys = require "jqlua.base.keys"

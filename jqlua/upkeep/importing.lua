@@ -1,4 +1,3 @@
----@lazy
 -- Imports records of an export into a namespace that is not set up (module upkeep.copying). All is checked before the
 -- first write: a record of an export has nothing that Redis could refuse.
 local keys = require "jqlua.base.keys"

@@ -1,4 +1,3 @@
----@lazy
 -- Paths to a value of a job, used by matchers, `by` and `cost`.
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"

@@ -1,4 +1,3 @@
----@lazy
 -- MessagePack read in place from a blob. cmsgpack is of no use for arguments of clients: it rejects bin and ext, and
 -- rounds large integers.
 --

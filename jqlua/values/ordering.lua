@@ -1,4 +1,3 @@
----@lazy
 -- Compares scalars as jqlua/values/msgpack.lua reads them.
 local M = {}
 

@@ -1,4 +1,3 @@
----@lazy
 -- Numbers of MessagePack other than the commonest: signed ones, floats, and those of 64 bits.
 local M = {}
 

@@ -1,4 +1,3 @@
----@lazy
 -- Notifications: jobs that masters deliver to the URLs of webhooks. The call in which a job ends creates them, for its
 -- own URL and for each webhook that matches it.
 local batch = require "jqlua.base.batch"

@@ -1,4 +1,3 @@
----@lazy
 -- Webhooks: URLs to notify of the ends of jobs. All are in one string, so that a call that ends jobs needs one read;
 -- signing secrets are apart.
 local check = require "jqlua.base.check"

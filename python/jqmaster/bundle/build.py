@@ -12,16 +12,15 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from jqmaster import __version__
 from jqmaster.bundle.library import link_library
-from jqmaster.bundle.link import Linker
-from jqmaster.bundle.module import Module, ScriptBody, parse_module, parse_script
-from jqmaster.bundle.tokens import BuildError, Cursor
+from jqmaster.bundle.script import Chunk
+from jqmaster.bundle.source import BuildError, Module, ScriptBody, parse_module, parse_script
 from jqmaster.manifest.manifest import written
 
 __all__ = ["BuildError", "Script", "build", "dump", "version_of"]
@@ -89,12 +88,6 @@ def make_script(name: str, source: str, flags: str) -> Script:
     return Script(name, source, hashlib.sha1(source.encode()).hexdigest(), flags)
 
 
-def make_library(bodies: Sequence[ScriptBody]) -> Library:
-    named = link_library(bodies)
-    name = f"jq_{hashlib.sha1(named('jq').encode()).hexdigest()[:8]}"
-    return Library(name, named(name), frozenset(body.name for body in bodies))
-
-
 def build_cached(clock: Clock = "server") -> Bundle:
     """As ``build``, for this repository. Keeps the result in ``build/``, so that it is built once."""
     root = checkout()
@@ -134,43 +127,41 @@ class Builder:
     def __init__(self, root: Path, clock: Clock) -> None:
         self.root = root
         self.replaced = {"base.clock": "base.clock_settable"} if clock == "settable" else {}
-        self.modules: dict[str, Module] = {}
-        self.opened: list[str] = []
+        self.modules: dict[str, Module | None] = {}  # None while it is parsed
         common = root / "scripts" / "common.json"
         self.common = json.loads(common.read_text()) if common.is_file() else {}
 
-    def bodies(self) -> list[ScriptBody]:
+    def scripts(self) -> list[ScriptBody]:
         paths = sorted((self.root / "scripts").glob("*.lua"))
         if not paths:
             raise BuildError(str(self.root / "scripts"), 0, "there are no scripts here")
         return [parse_script(path.stem, _read(path), f"scripts/{path.name}", self.require) for path in paths]
 
     def build(self) -> Bundle:
-        bodies = self.bodies()
-        bundle = Bundle((body.name, self.script(body)) for body in bodies)
-        functions = [body for body in bodies if body.is_function]
+        scripts = self.scripts()
+        bundle = Bundle((script.name, self.script(script)) for script in scripts)
+        functions = [script for script in scripts if script.is_function]
         if functions:
-            bundle.library = make_library(functions)
+            named = link_library(functions)
+            name = f"jq_{hashlib.sha1(named('jq').encode()).hexdigest()[:8]}"
+            bundle.library = Library(name, named(name), frozenset(script.name for script in functions))
         return bundle
 
-    def script(self, body: ScriptBody) -> Script:
-        calls = list(self.common.get(body.name, {}).values())
-        source = SHEBANGS[body.flags] + "\n" + Linker(body, calls).link()
-        return make_script(body.name, source, body.flags)
+    def script(self, script: ScriptBody) -> Script:
+        calls = list(self.common.get(script.name, {}).values())
+        return make_script(script.name, SHEBANGS[script.flags] + "\n" + Chunk(script, calls).text(), script.flags)
 
-    def require(self, name: str, cursor: Cursor, index: int) -> Module:
-        if name in self.opened:
-            circle = " -> ".join([*self.opened[self.opened.index(name) :], name])
-            raise cursor.error(index, f"modules require each other: {circle}")
+    def require(self, name: str, file: str, line: int) -> Module:
         if name not in self.modules:
-            file = f"jqlua/{self.replaced.get(name, name).replace('.', '/')}.lua"
-            path = self.root / file
+            path = self.root / "jqlua" / f"{self.replaced.get(name, name).replace('.', '/')}.lua"
             if not path.is_file():
-                raise cursor.error(index, f"there is no module jqlua.{name}")
-            self.opened.append(name)
-            self.modules[name] = parse_module(name, _read(path), file, self.require)
-            self.opened.pop()
-        return self.modules[name]
+                raise BuildError(file, line, f"there is no module jqlua.{name}")
+            self.modules[name] = None
+            self.modules[name] = parse_module(name, _read(path), str(path.relative_to(self.root)), self.require)
+        module = self.modules[name]
+        if module is None:
+            raise BuildError(file, line, f"modules require each other: jqlua.{name}")
+        return module
 
 
 def _read(path: Path) -> str:

@@ -63,8 +63,16 @@ class RedisTransport:
         self.engine = self._opened.engine
 
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+        spec, argument = jobs[0] if len(jobs) == 1 else ({}, b"")
+        if spec and request is None and "durable" not in spec and _stands_alone(spec):
+            job_id, created = await self._enqueue(pack(spec, "jobs[0]"), argument)
+            return [Enqueued(job_id.decode(), bool(created))]
         asked = durables.taken([spec for spec, _ in jobs])
         return await self.engine.enqueue(jobs, request=request, durable=asked)
+
+    async def _enqueue(self, spec: bytes, argument: bytes) -> list[Any]:
+        reply: list[Any] = await self.engine.raw("enqueue", spec, argument)
+        return reply
 
     def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         raise Unavailable("streams of events need a master")
@@ -93,12 +101,8 @@ class LoopTransport(RedisTransport):
         self._results: Together[str, list[Any]] = Together(self._ask_results)
         self._ended = self._opened.ended()
 
-    async def enqueue(self, calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
-        if len(jobs) == 1 and request is None and "durable" not in jobs[0][0] and _stands_alone(jobs[0][0]):
-            spec, argument = jobs[0]
-            job_id, created = await self._enqueuing.enqueue(pack(spec, "jobs[0]"), argument)
-            return [Enqueued(job_id.decode(), bool(created))]
-        return await super().enqueue(calls, jobs, request)
+    async def _enqueue(self, spec: bytes, argument: bytes) -> list[Any]:
+        return await self._enqueuing.enqueue(spec, argument)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         return _known(await self._ended.wait(job_id.encode(), timeout_s), job_id)

@@ -205,23 +205,29 @@ class Listener:
         first is one."""
         until = time.monotonic() + timeout_s
         try:
-            if self._line is None:
-                self._line = await self._stack.enter_async_context(self._endpoint.line(math.inf))
-                await self._line.send_command("SSUBSCRIBE", self._channel)
-                await self._line.read_response()
-                self._failures = 0
-                return None
-            while (left_s := until - time.monotonic()) > 0:
-                message = await self._next(min(left_s, PING_EVERY_S), left_s > PING_EVERY_S)
-                if message is not None and message[0] == b"smessage":
-                    return bytes(message[2])
-                if message is not None and message[0] == b"sunsubscribe":  # the slot went elsewhere
-                    await self.close()
-                    return None
+            async with plainly.within(max(timeout_s, REPLY_S)):
+                return await self._message(until)
         except (RedisError, OSError):
             await self.close()
             await plainly.pause(min(backoff_s(self._failures), max(0.0, until - time.monotonic())))
             self._failures += 1
+        return None
+
+    async def _message(self, until: float) -> bytes | None:
+        if self._line is None:
+            self._line = await self._stack.enter_async_context(self._endpoint.line())
+            await self._line.send_command("SSUBSCRIBE", self._channel)
+            await self._line.read_response()
+            self._line.reply_s = math.inf
+            self._failures = 0
+            return None
+        while (left_s := until - time.monotonic()) > 0:
+            message = await self._next(min(left_s, PING_EVERY_S), left_s > PING_EVERY_S)
+            if message is not None and message[0] == b"smessage":
+                return bytes(message[2])
+            if message is not None and message[0] == b"sunsubscribe":  # the slot went elsewhere
+                await self.close()
+                break
         return None
 
     async def _next(self, wait_s: float, pings: bool) -> Any:

@@ -173,6 +173,7 @@ class Caller(Calling):
 
     async def _call(self, script: str, arguments: Sequence[Argument], durable: Durable | None = None) -> Any:
         again: _Again | None = None
+        was_known = self._is_known
         while True:
             called = self._command(script, arguments)
             try:
@@ -187,7 +188,7 @@ class Caller(Calling):
             except TimeoutError as problem:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
-                again = again or _Again(self._heal)
+                again = again or _Again(functools.partial(self._heal, was_known))
                 if not await again.after([(script, problem)]):
                     raise from_redis(problem) from problem
 
@@ -216,7 +217,7 @@ class Caller(Calling):
         """
         results: list[Any] = [None] * len(calls)
         waiting = list(range(len(calls)))
-        again = _Again(self._heal)
+        again = _Again(functools.partial(self._heal, self._is_known))
         while True:
             try:
                 commands = [self._command(*calls[index]) for index in waiting]
@@ -237,13 +238,14 @@ class Caller(Calling):
                 break
         return [from_redis(reply) if isinstance(reply, redis.exceptions.RedisError) else reply for reply in results]
 
-    async def _heal(self, failures: Sequence[tuple[str, Exception]]) -> bool:
-        """Bring back what these calls missed. False when there is nothing. Raises RedisError, JQError."""
+    async def _heal(self, was_known: bool, failures: Sequence[tuple[str, Exception]]) -> bool:
+        """Bring back what these calls missed. False when there is nothing. `was_known`: whether the namespace was there
+        before them; since then another thread may have set it up. Raises RedisError, JQError."""
         lost = {kind: problem for _, problem in failures if (kind := _lost(problem))}
         if "functions" in lost:
             self._do_without_functions(lost["functions"], failures)
         if "namespace" in lost:
-            self._allow_setup()
+            self._allow_setup(was_known)
             current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
             await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
             return True
@@ -259,9 +261,9 @@ class Caller(Calling):
                 await self.redis.script_load(self.scripts[name].source)
         return bool(lost)
 
-    def _allow_setup(self) -> None:
+    def _allow_setup(self, was_known: bool) -> None:
         """Raise Vanished when the namespace was there, and is not to be set up again."""
-        if not self._is_known:
+        if not was_known:
             _say_new(self.namespace)
         elif self._recreates:
             log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)

@@ -77,7 +77,7 @@ async def test_the_progress_of_a_job_is_followed(kind: str, server: Server, own:
     await own.enqueue([(spec, b"\xc0")])
     await own.change([({"id": job.id, "queue": "b"}, b"")])
     [picked] = (await own.pick("w", "b")).jobs
-    await own.heartbeat("w", [picked.held], notes={picked.held: Note(0.5, "half way")})
+    await own.beat("w", [picked.held], notes={picked.held: Note(0.5, "half way")})
     await own.finish("w", [({"id": job.id, "token": picked.token, "type": "success"}, b"\xc0")])
     await asyncio.wait_for(following, 60)
     told = [(one.data.get("event"), one.data["state"], one.data["queue"]) for one in got[1:]]

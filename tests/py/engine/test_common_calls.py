@@ -15,8 +15,8 @@ import msgpack
 import redis
 
 from jqmaster.bundle.build import Builder
-from jqmaster.bundle.link import Linker
-from jqmaster.bundle.module import Item
+from jqmaster.bundle.script import Chunk
+from jqmaster.bundle.source import Item
 from jqmaster.engine.engine import pack
 from servers import RedisServer
 
@@ -32,7 +32,7 @@ Recorded = dict[str, dict[str, list[str]]]
 Call = Callable[..., Any]
 
 
-class Recording(Linker):
+class Recording(Chunk):
     """Each item stands alone, and says when it is needed."""
 
     when_needed = f'redis.call("RPUSH", "{NEEDED}", n)'
@@ -46,10 +46,10 @@ class Recorder:
 
     def __init__(self, client: redis.Redis) -> None:
         self.client = client
-        self.links = {body.name: Recording(body) for body in Builder(ROOT, "server").bodies()}
+        self.chunks = {script.name: Recording(script) for script in Builder(ROOT, "server").scripts()}
         # Without a first line they may all write, the note of what is needed at least. Time stands still, so
         # that what is done once in some seconds is not done again.
-        self.sources = {name: link.link().replace(*STILL) for name, link in self.links.items()}
+        self.sources = {name: chunk.text().replace(*STILL) for name, chunk in self.chunks.items()}
         assert STILL[1] in self.sources["pick"]
         self.recorded: Recorded = {}
 
@@ -58,7 +58,7 @@ class Recorder:
         packed = [value if isinstance(value, bytes) else pack(value) for value in arguments]
         reply = self.client.eval(self.sources[operation], 2, "{r}", "{r}:meta", *packed)
         if record:
-            items = [items[0].label() for items in self.links[operation].lazy.values()]
+            items = [str(items[0]) for items in self.chunks[operation].lazy.values()]
             needed = {items[int(n) - 1] for n in self.client.lrange(NEEDED, 0, -1)}
             self.recorded.setdefault(operation, {})[record] = sorted(needed)
         return reply

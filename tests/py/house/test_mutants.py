@@ -18,3 +18,10 @@ def test_the_list_fits_the_files() -> None:
     mutants = tool.read()
     assert sum(mutant.file.endswith(".py") for mutant in mutants) > 140
     assert [(mutant.file, mutant.why, mutant.problem()) for mutant in mutants if mutant.problem()] == []
+    named = {tests for mutant in mutants for tests in mutant.found_by if "::" in tests}
+    gone = [tests for tests in named if f"def {tests.rpartition('::')[2].partition('[')[0]}(" not in source_of(tests)]
+    assert [tests for tests in gone if "::Test" not in tests or tests.count("::") > 1] == []
+
+
+def source_of(tests: str) -> str:
+    return (TOOL.parents[1] / tests.partition("::")[0]).read_text()

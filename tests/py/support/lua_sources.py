@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ def write(root: Path, script: str, *, common: Mapping[str, Sequence[str]] | None
     for name, source in modules.items():
         path = root / "jqlua" / f"{name}.lua"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(source)
+        path.write_text(inspect.cleandoc(source))
     return root
 
 

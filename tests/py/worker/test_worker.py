@@ -161,7 +161,7 @@ async def test_only_jobs_that_still_run_are_renewed(
 
     class Source(RedisSource):
         async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
-            renewed.extend(worker.holds(key) for key in held)
+            renewed.extend(key in [running.job.held for running in worker.running] for key in held)
             return await super().heartbeat(held, notes)
 
     async def short(argument: float) -> None:

@@ -41,7 +41,7 @@ def _line(event_id: str, packed: bytes) -> bytes:
 @own(
     "events",
     """Follow everything.
-@reply nothing
+@reply Event
 @errors INVALID, CONFLICT
 @role viewer
 @http GET /events -> events
@@ -83,7 +83,7 @@ async def sent(
     "job_events",
     """Follow a job.
 @arg id job
-@reply nothing
+@reply Event
 @errors INVALID, NOTFOUND
 @role viewer, pusher
 @bound any

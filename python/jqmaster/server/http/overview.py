@@ -39,7 +39,7 @@ async def get_overview(master: Master, _request: Request) -> Reply:
 @own(
     "overview_events",
     """Follow the overview.
-@reply nothing
+@reply Overview
 @errors UNAVAILABLE
 @role viewer
 @http GET /overview/events -> events""",
