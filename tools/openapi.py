@@ -51,6 +51,16 @@ FAILURES = {
           ["UNAVAILABLE", "VERSION", "DRAINING", "BUSY"]),
     504: ("NotDurable", "Enqueued (`job_ids`), but too few replicas had it in time.", ["NOTDURABLE"]),
 }  # fmt: skip
+TAGS = {
+    "viewer": "Reading: jobs, queues, limits, schedules, workers, statistics and settings.",
+    "pusher": "Enqueueing, and what became of the jobs.",
+    "worker": "Work: taking jobs, and saying what became of them.",
+    "operator": "Acting on what is there: queues, limits, schedules, webhooks, jobs that wait or failed.",
+    "admin": "Settings, keys, exports and imports.",
+    ANYBODY: "What takes no key.",
+    "calls": "Every operation as it is, with the script's own arguments.",
+}
+"""Each operation has the role that it takes as its tag."""
 OWN_STATUS = {"TIMEOUT": 408, "UNAUTHORIZED": 401, "NOTACCEPTABLE": 406, "UNSUPPORTED": 501}
 
 
@@ -295,7 +305,7 @@ def statuses(operation: Operation, route: Route) -> set[int]:
     """All errors that a request may meet."""
     found = {500, *((OWN_STATUS | STATUS)[error.code] for error in operation.errors)}
     if route.path.endswith(".yaml"):
-        return {500}
+        return {400, 500}
     found |= {503} if route.path == "/alive" else {400, 503}
     if operation.roles != (ANYBODY,):
         found |= {401, 403, 429}
@@ -394,12 +404,11 @@ def document() -> dict[str, Any]:
             paths.setdefault(route.shown, {})[route.method.lower()] = described(operation, route, name)
     paths["/call/{operation}"] = {"post": call()}
     hand = dict(HAND["components"]["schemas"])
-    tags = ["viewer", "pusher", "worker", "operator", "admin", ANYBODY, "calls"]
     made = {
         **{name: HAND[name] for name in ("openapi", "info")},
         "servers": [{"url": "http://localhost:8000", "description": "`jqmaster serve`"}],
         "security": [{}, {"key": []}],
-        "tags": [{"name": name} for name in tags],
+        "tags": [{"name": name, "description": meaning} for name, meaning in TAGS.items()],
         "paths": paths,
         "components": {
             "securitySchemes": HAND["components"]["securitySchemes"], "responses": failures(), "schemas": hand

@@ -262,9 +262,9 @@ class PlainOperations:
         self, worker: str, outcomes: Sequence[Sequence[Any]] | None = ..., pick: Spec | None = ...
     ) -> Finished:
         """Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip."""
-    def forget(self, queue: str) -> None:
+    def forget(self, name: str) -> None:
         """Removes a queue that has no jobs, with its settings and statistics."""
-    async def aforget(self, queue: str) -> None:
+    async def aforget(self, name: str) -> None:
         """Removes a queue that has no jobs, with its settings and statistics."""
     def free(self, unique: str) -> str:
         """Frees a unique key; its job goes on without one."""

@@ -40,7 +40,7 @@ describe("trail", function()
     call("queue", { name = "a", paused = true })
     call("queue", { name = "a", set = { done_max = 5 } })
     call("queue", { name = "a", unset = { "done_max" } })
-    call("forget", { queue = "a" })
+    call("forget", { name = "a" })
     assert.are.same({
       { what = "forget", on = "a" }, { what = "queue", on = "a", change = { unset = { "done_max" } } },
       { what = "queue", on = "a", change = { set = { done_max = 5 } } },
@@ -152,7 +152,7 @@ describe("trail", function()
   it("notes nothing where nothing changed", function()
     call("retry", { ids = { space.UNKNOWN_ID } })
     call("queue", { name = "a" })
-    jq:refuses("NOTFOUND", "forget", { queue = "unknown", actor = "ann" })
+    jq:refuses("NOTFOUND", "forget", { name = "unknown", actor = "ann" })
     assert.are.same({}, noted())
   end)
   it("keeps so many, and none when there are to be none", function()

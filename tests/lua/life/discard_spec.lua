@@ -49,7 +49,7 @@ describe("discard", function()
       end
     end
     jq:settle()
-    jq:call("forget", { queue = "a" })
+    jq:call("forget", { name = "a" })
     local left = jq:keys()
     for _, key in ipairs(empty) do
       for i, other in ipairs(left) do

@@ -137,7 +137,7 @@ TARGETS = [
            lambda spec: [encode({"name": "a", "fair": [{"by": "name"}, Raw(spec)]})], "fair[1]", True),
     Target("queues", "queues", {}, {"names": [*LISTS, [], ["a"] * 1001], "minutes": integers(1, 180),
            "held": integers(1, 1000), **PAGE}),
-    Target("forget", "forget", {"queue": "a"}, {"queue": STARRED}, ["queue"]),
+    Target("forget", "forget", {"name": "a"}, {"name": STARRED}, ["name"]),
     Target("register", "register", {"name": "w", "queues": "a"}, of("register", "name", "queues", "max_jobs", "host",
            "pid", "version", "announce", "knows", "refused", url=URLS,
            secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3], key=bad_access.KEY_IDS), ["name", "queues"]),

@@ -289,7 +289,7 @@ class MoreGenerator:
 
     def forget(self):
         known = list(self.driver.model.queues.records)
-        return {"queue": self.rng.choice([*known, "nowhere"])}
+        return {"name": self.rng.choice([*known, "nowhere"])}
 
     def history(self):
         return {"id": self.job("running", "done", "error", "retrying")[0]}

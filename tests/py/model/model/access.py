@@ -90,7 +90,7 @@ class Access(Part):
         if not is_noted or self.model.settings["trail_max"] == 0:
             return None
         fields = {k: v for k, v in fields.items() if k not in HIDDEN}
-        ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": "", "free": "unique", "mark": "text"}
+        ids = {"queue": "name", "forget": "name", "worker": "worker", "config": "", "free": "unique", "mark": "text"}
         of_jobs = script in ("cancel", "retry", "discard", "kick")
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
         return {"actor": fields.pop("actor", ""), "what": script, "fields": fields, "of_jobs": of_jobs,

@@ -311,18 +311,18 @@ class Finding(Part):
             missing,
         )
 
-    def forget(self, reply, queue):
-        if queue not in self.model.queues.records:
-            raise Refused("NOTFOUND", "queue")
-        jobs = [job for job in self.model.jobs.values() if job.queue == queue]
+    def forget(self, reply, name):
+        if name not in self.model.queues.records:
+            raise Refused("NOTFOUND", "name")
+        jobs = [job for job in self.model.jobs.values() if job.queue == name]
         refused = isinstance(reply, ErrorReply) and reply.code == "CONFLICT"
         if any(not job.may_be_gone for job in jobs) or (refused and jobs):
-            raise Refused("CONFLICT", "queue")
+            raise Refused("CONFLICT", "name")
         accepted(reply)
         same(reply, 1, "forget")
         for job in jobs:
             del self.model.jobs[job.id]
-        del self.model.queues.records[queue]
-        self.model.queues.own_settings.pop(queue, None)
-        self.model.order.set_fair(queue, [])
-        self.model.statistics.forget_counts(queue)
+        del self.model.queues.records[name]
+        self.model.queues.own_settings.pop(name, None)
+        self.model.order.set_fair(name, [])
+        self.model.statistics.forget_counts(name)
