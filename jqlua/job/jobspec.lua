@@ -22,7 +22,7 @@ local MOST_HEADERS = 16
 local MOST_HEADER_BYTES = 1024 -- names and values of a job, together
 M.MOST_DEPENDS = 10100 -- 10,000 parts of a flow, and what goes with them
 
--- Made from wire/fields.py by `make generate`, as all between such marks. fields.py: names
+-- Made from manifest/fields.py by `make generate`, as all between such marks. fields.py: names
 local FIELDS = "name queue priority delay run_at expires_in max_retry max_lapses timeout max_runtime keep_result "
   .. "tags unique unique_for unique_within if_exists depends if_failed retry_base retry_cap retry_jitter "
   .. "track headers notify"

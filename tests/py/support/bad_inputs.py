@@ -189,7 +189,15 @@ TARGETS = [
     Target("audit", "audit", {}, PAGE | {"cursor": [*CURSOR, "", "x", "-1"]}),
     *bad_access.targets(Target),
 ]  # fmt: skip
-EXAMPLES = {"job": WAITING, "worker": WORKER, "name": "known", "queue": "a", "text": "x", "quiet|stop|resume": "quiet"}
+EXAMPLES = {
+    "job": WAITING,
+    "list<job>": [WAITING],
+    "worker": WORKER,
+    "name": "known",
+    "queue": "a",
+    "text": "x",
+    "quiet|stop|resume": "quiet",
+}
 NOT_PLAIN = {target.script for target in TARGETS}
 
 

@@ -137,7 +137,10 @@ def first_text(reply, rest=text):
 # Where nothing stands here: one spec, or the id; the documents of its head, or the reply as it comes, or of a listing
 # its pages' plain documents.
 ONE_ID = [script for script, one in operations().items() if one.positions == ("id",)]
-SHAPES = {"document": plain_document, "list": lambda reply: [plain_document(doc) for doc in reply]}
+SHAPES = {
+    "document": plain_document, "list": lambda reply: [plain_document(doc) for doc in reply],
+    "state": text, "states": text,
+}  # fmt: skip
 ENCODE = {
     **dict.fromkeys(ONE_ID, lambda id: [id]),
     "enqueue": lambda options, jobs: ([] if options is None else [pack(options)]) + pairs(jobs),
@@ -151,15 +154,16 @@ ENCODE = {
     "watch": lambda ids: ids,
     "setup": list,
 }
-KINDS = {script: one.replies[0].of.kind for script, one in operations().items()}
+REPLIES = {script: one.replies[0].of for script, one in operations().items()}
+KINDS = {script: of.name if of.name in SHAPES else of.kind for script, of in REPLIES.items()}
 DECODE = {
     **{script: SHAPES[kind] for script, kind in KINDS.items() if kind in SHAPES},
-    "enqueue": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
+    "enqueue": enqueued, "heartbeat": text, "watch": text,
     "register": text, "audit": text, "pick": picked, "head": lambda reply: [*reply[:1], *text(reply[1:])],
     "get": documents, "constrain": constraint_document,
     "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
     "usage": lambda reply: page(reply, use_document),
-    "change": text, "depend": text, "free": text, "kick": text, "retry": text, "discard": text, "track": text,
+    "free": text,
     "schedule": lambda reply: text(reply) if isinstance(reply, list) else unpack_document(reply),
     "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "tags": first_text,
