@@ -64,10 +64,7 @@ local function wanted_by(open_pools)
   return wanted
 end
 
-local spec, problem = arguments.spec("master limit request wait without")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("master limit request wait without")
 local limit = spec.limit == nil and 100 or spec.limit
 if not check.is_name(spec.master) then
   return redis.error_reply(check.problem("master", check.NAME, spec.master))
@@ -77,7 +74,7 @@ end
 if spec.request ~= nil and not request.is_token(spec.request) then
   return redis.error_reply(check.problem("request", request.TOKEN, spec.request))
 end
-problem = spec.wait ~= nil and wishes.check_wait(spec.wait, "wait")
+local problem = spec.wait ~= nil and wishes.check_wait(spec.wait, "wait")
 if problem then
   return redis.error_reply(problem)
 elseif spec.wait and spec.wait.on ~= workers.CHANNEL then
@@ -91,10 +88,7 @@ if spec.without ~= nil then
     local expected = "a list of at most " .. pools.MOST_WITHOUT .. " workers"
     return redis.error_reply(check.problem("without", expected, spec.without))
   end
-  problem = check.distinct(spec.without, "without", check.is_name, check.NAME)
-  if problem then
-    return redis.error_reply(problem)
-  end
+  check.refuse(check.distinct(spec.without, "without", check.is_name, check.NAME))
   without = {}
   for _, id in ipairs(spec.without) do
     without[id] = true

@@ -16,10 +16,7 @@ local audit = require "jqlua.upkeep.audit"
 -- All keys of one SCAN must be checked.
 local AT_ONCE = 10
 
-local spec, problem = arguments.spec("cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("cursor count")
 local cursor = spec.cursor == nil and "0" or spec.cursor
 local count = spec.count == nil and 100 or spec.count
 if type(cursor) ~= "string" or not cursor:find("^%d+$") or #cursor > 20 then

@@ -35,10 +35,7 @@ local MOST_CURSOR, MOST_PROBLEM = 255, 1000
 
 local FIELDS = "what where total force dependents queue id holder cursor changed ended problem stop"
 
-local spec, problem = arguments.operators(FIELDS)
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators(FIELDS)
 
 --- Rejects fields that are not valid with the others.
 local function unwanted(names, why)
@@ -92,7 +89,7 @@ local function check_step()
   end
 end
 
-local bulk
+local bulk, problem
 if spec.id == nil then
   problem = check_begin()
   if not problem then
@@ -112,8 +109,6 @@ else
     bulk, problem = bulks.step(known, spec)
   end
 end
-if not bulk then
-  return redis.error_reply(problem)
-end
+check.refuse(not bulk and problem)
 transition.commit()
 return bulks.document(bulk)

@@ -10,12 +10,9 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local bulks = require "jqlua.upkeep.bulks"
 
-local spec, problem = arguments.spec("")
-if spec and next(spec) ~= nil then -- an empty name, which a list of none has
-  spec, problem = nil, check.unknown("", "", "")
-end
-if not spec then
-  return redis.error_reply(problem)
+local spec = arguments.spec("")
+if next(spec) ~= nil then -- an empty name, which a list of none has
+  return redis.error_reply(check.unknown("", "", ""))
 end
 local reply = {}
 for i, bulk in ipairs(bulks.all()) do

@@ -33,9 +33,6 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local spec, selected = selection.spec("force dependents atomic")
-if not spec then
-  return redis.error_reply(selected)
-end
 for _, field in ipairs({ "force", "atomic" }) do
   if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
     return redis.error_reply(check.problem(field, "true or false", spec[field]))
@@ -66,9 +63,7 @@ end
 if spec.dependents == "refuse" and not problem then
   problem = spec.where and "INVALID dependents: expected leave or cancel with where" or links.refusal(spec.ids)
 end
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 links.tree[1] = spec.dependents == "cancel"
 
 local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(job)

@@ -12,6 +12,7 @@
 -- @over   jobs
 -- @http   POST /jobs/change (jobs)
 -- @http   PATCH /job/{jobs[0].id} jobs[0]
+local check = require "jqlua.base.check"
 local batch = require "jqlua.base.batch"
 local change = require "jqlua.life.change"
 local jobs = require "jqlua.job.jobs"
@@ -20,27 +21,20 @@ local transition = require "jqlua.life.transition"
 
 local MOST_JOBS = 1000
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
+meta.open()
 local count = #ARGV / 2
 if count % 1 ~= 0 or count < 1 or count > MOST_JOBS then
   return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got "
     .. #ARGV .. " arguments")
 end
 local changes, is_checked = {}, meta.state[meta.CROWDED] or meta.state[meta.VERSION] > 0
+local problem
 for i = 1, count do
   changes[i], problem = change.parse(ARGV[2 * i - 1], i - 1, ARGV[2 * i] ~= "")
-  if problem then
-    return redis.error_reply(problem)
-  end
+  check.refuse(problem)
   is_checked = is_checked or changes[i].queue
 end
-problem = is_checked and change.check(changes)
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(is_checked and change.check(changes))
 local answers = {}
 for i, changed in ipairs(changes) do
   answers[i] = change.apply(jobs.read(changed.id), changed, ARGV[2 * i] ~= "" and ARGV[2 * i] or nil)

@@ -25,24 +25,20 @@ local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("set unset describe")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators("set unset describe")
 if spec.describe ~= nil and type(spec.describe) ~= "boolean" then
   return redis.error_reply(check.problem("describe", "true or false", spec.describe))
 end
 local values = settingspec.current()
 local changed, dropped = {}, {}
+local problem
 if spec.set ~= nil then
   changed, problem = settingspec.parse(spec.set, false)
 end
 if not problem and spec.unset ~= nil then
   dropped, problem = settingspec.parse_unset(spec.unset, spec.set, false)
 end
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 if spec.set ~= nil or spec.unset ~= nil then
   for place, value in pairs(changed) do
     values[place] = value

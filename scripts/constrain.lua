@@ -32,15 +32,8 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local new, spec
-new, problem, spec = constraintspec.parse()
-if problem then
-  return redis.error_reply(problem)
-end
+meta.open()
+local new, spec = constraintspec.parse()
 local old = constraints.load(new.i)
 if old and new.d and old.d == new.d then
   return constraintdoc.encode(old) -- declared as before: later changes stay
@@ -50,10 +43,7 @@ if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraints.MOST then
   return redis.error_reply("FULL id: cannot create " .. check.show(new.i) .. ": there are " .. constraints.MOST
     .. " constraints, the limit")
 end
-problem = not old and new.b and admission.check_keys(new, "id")
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(not old and new.b and admission.check_keys(new, "id"))
 
 local state = meta.state
 local is_same = old and constraintspec.is_same_set(old, new)

@@ -20,10 +20,7 @@ local page = require "jqlua.find.page"
 
 local MOST_BUSIEST = 100
 
-local spec, problem = arguments.spec("ids busiest cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("ids busiest cursor count")
 local busiest = spec.busiest
 if busiest ~= nil and not check.is_integer(busiest, 0, MOST_BUSIEST) then
   return redis.error_reply(check.problem("busiest", "an integer from 0 to " .. MOST_BUSIEST, busiest))

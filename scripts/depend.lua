@@ -11,6 +11,7 @@
 -- @role   pusher, operator
 -- @over   job
 -- @http   POST /job/{id}/depends
+local check = require "jqlua.base.check"
 local arguments = require "jqlua.base.arguments"
 local dependency = require "jqlua.links.dependency"
 local dependents = require "jqlua.links.dependents"
@@ -18,18 +19,13 @@ local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.spec("id add remove if_failed")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("id add remove if_failed")
 local job, added
-problem = dependency.check(spec)
+local problem = dependency.check(spec)
 if not problem then
   job, added, problem = dependency.read(spec)
 end
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 dependency.note(job, spec)
 dependents.change(job, added, spec.remove or {}, spec.if_failed ~= nil)
 transition.commit()

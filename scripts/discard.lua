@@ -26,9 +26,6 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local spec, selected = selection.spec()
-if not spec then
-  return redis.error_reply(selected)
-end
 local unwanted, seen = {}, {}
 local reply, changed = selection.each(selected, "qwsbtkdecn", function(job)
   if seen[job] then

@@ -18,6 +18,7 @@
 -- @header Idempotency-Key = request  a token of 1 to 200 bytes
 -- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
 -- @header tracestate   see `traceparent`
+local check = require "jqlua.base.check"
 local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -37,9 +38,7 @@ local first = 1
 local token, problem
 if #ARGV % 2 == 1 then
   token, problem = enqueueing.parse_options(ARGV[1])
-  if problem then
-    return redis.error_reply(problem)
-  end
+  check.refuse(problem)
   first = 2
 end
 local count = (#ARGV - first + 1) / 2
@@ -52,9 +51,7 @@ local records, queue_count, is_linked = {}, 0, false
 for i = 1, count do
   local new
   new, problem = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
-  if problem then
-    return redis.error_reply(problem)
-  end
+  check.refuse(problem)
   if ARGV[first + 2 * i - 1] == "" then
     return redis.error_reply("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
   end
@@ -72,15 +69,12 @@ end
 
 local raws
 if queue_count == 1 then
-  problem, raws = meta.open(keys.SEQ, server.key(), queues.record_key(names[1]))
+  raws = meta.open(keys.SEQ, server.key(), queues.record_key(names[1]))
 else
   for i = 1, queue_count do
     records[i] = queues.record_key(names[i])
   end
-  problem, raws = meta.open(keys.SEQ, server.key(), unpack(records))
-end
-if problem then
-  return redis.error_reply(problem)
+  raws = meta.open(keys.SEQ, server.key(), unpack(records))
 end
 local arguments_digest
 if token then
@@ -97,29 +91,18 @@ local by_name
 local queue = queues.decode(names[1], raws[4])
 if queue_count > 1 or queue[queues.MAX_WAITING] > 0 or queue[queues.IS_NEW] then
   by_name, problem = enqueueing.queues(names, raws, new_jobs)
-  if problem then
-    return redis.error_reply(problem)
-  end
+  check.refuse(problem)
 end
 
 local reply = { false, false }
 if count > 1 and meta.state[meta.VERSION] > 0 then
-  problem = constraints.check_asked(new_jobs, "jobs")
-  if problem then
-    return redis.error_reply(problem)
-  end
+  check.refuse(constraints.check_asked(new_jobs, "jobs"))
 end
 if is_linked then
-  problem = creation.check(new_jobs, "jobs")
-  if problem then
-    return redis.error_reply(problem)
-  end
+  check.refuse(creation.check(new_jobs, "jobs"))
 end
 if meta.state[meta.CROWDED] then
-  problem = enqueueing.check_new(new_jobs, first + 1)
-  if problem then
-    return redis.error_reply(problem)
-  end
+  check.refuse(enqueueing.check_new(new_jobs, first + 1))
 end
 if is_linked then
   reply = creation.create_all(new_jobs, first + 1, {})

@@ -13,13 +13,8 @@ local check = require "jqlua.base.check"
 local explanation = require "jqlua.limits.explanation"
 local jobs = require "jqlua.job.jobs"
 
-local problem = meta.open()
-problem = problem or (#ARGV ~= 1 or not check.is_id(ARGV[1])) and check.problem("id", check.ID, ARGV[1])
-if problem then
-  return redis.error_reply(problem)
-end
+meta.open()
+check.refuse((#ARGV ~= 1 or not check.is_id(ARGV[1])) and check.problem("id", check.ID, ARGV[1]))
 local job = jobs.read(ARGV[1])
-if not job then
-  return redis.error_reply(check.missing("id", "job", ARGV[1]))
-end
+check.refuse(not job and check.missing("id", "job", ARGV[1]))
 return explanation.encode(job)

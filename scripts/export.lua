@@ -16,10 +16,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local exporting = require "jqlua.upkeep.exporting"
 
-local spec, problem = arguments.spec("cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("cursor count")
 local cursor = spec.cursor == nil and "" or spec.cursor
 local count = spec.count == nil and 100 or spec.count
 local at = type(cursor) == "string" and exporting.position(cursor)

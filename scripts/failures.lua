@@ -19,20 +19,15 @@ local groups = require "jqlua.find.groups"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local spec, problem = arguments.spec("group steps from_ms to_ms sample cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("group steps from_ms to_ms sample cursor count")
 local group = spec.group
+local problem
 if group ~= nil and not check.is_name(group) then
   problem = check.problem("group", check.NAME, group)
 elseif group ~= nil and (spec.cursor ~= nil or spec.count ~= nil) then
   problem = "INVALID group: expected either group, or cursor and count, got both"
 end
-problem = problem or page.check(spec) or groups.check(spec)
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem or page.check(spec) or groups.check(spec))
 local function document(name)
   return groups.encode(name, spec)
 end

@@ -31,9 +31,7 @@ local workers = require "jqlua.pick.workers"
 
 local MOST_OUTCOMES = 1000
 local call, problem, token, before = outcomes.read_call(ARGV[1])
-if not call then
-  return redis.error_reply(problem)
-end
+check.refuse(not call and problem)
 local count = (#ARGV - 1) / 2
 if count % 1 ~= 0 or count > MOST_OUTCOMES or (count == 0 and not call.wish) then
   return redis.error_reply("INVALID outcomes: expected " .. (call.wish and 0 or 1) .. " to " .. MOST_OUTCOMES
@@ -45,19 +43,14 @@ while at <= #ARGV do
   local outcome
   i = i + 1
   outcome, problem = outcomes.parse(ARGV[at], i - 1)
-  if problem then
-    return redis.error_reply(problem)
-  end
+  check.refuse(problem)
   blobs[i] = ARGV[at + 1]
   if blobs[i] == "" then
     return redis.error_reply("INVALID outcomes[" .. i - 1 .. "].blob: expected one MessagePack value, got no bytes")
   end
   at = at + 2
   if outcome.enqueue then
-    problem = continuation.parse(outcome, i - 1, at)
-    if problem then
-      return redis.error_reply(problem)
-    end
+    check.refuse(continuation.parse(outcome, i - 1, at))
     at = at + 2 * outcome.enqueue
   end
   parsed[i] = outcome
@@ -69,20 +62,17 @@ if queue_wanted then
   wanted[count + 1] = queues.record_key(queue_wanted)
 end
 local raws, plan
-problem, raws = meta.open(unpack(wanted))
-if not problem and call.wish then
+raws = meta.open(unpack(wanted))
+if call.wish then
   plan, problem = plans.new(call.wish, token, before)
+  check.refuse(problem)
 end
-for n = 1, problem and 0 or count do
+for n = 1, count do
   local outcome = parsed[n]
   if not raws[n + 1] and not check.is_id(outcome.id) then -- an existing job has a valid id
-    problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id)
-    break
+    check.refuse(check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id))
   end
-  problem = problem or (outcome.jobs or outcome.resume) and continuation.check(outcome, n - 1)
-end
-if problem then
-  return redis.error_reply(problem)
+  check.refuse((outcome.jobs or outcome.resume) and continuation.check(outcome, n - 1))
 end
 
 if queue_wanted then

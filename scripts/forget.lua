@@ -16,10 +16,7 @@ local queue_removal = require "jqlua.queue.queue_removal"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("name")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators("name")
 if not check.is_name(spec.name) or glob.is_pattern(spec.name) then
   return redis.error_reply(check.problem("name", check.NAME .. ", no *", spec.name))
 end

@@ -14,17 +14,10 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 local unique = require "jqlua.job.unique"
 
-local spec, problem = arguments.operators("unique")
-if not spec then
-  return redis.error_reply(problem)
-end
-if not check.is_name(spec.unique) then
-  return redis.error_reply(check.problem("unique", check.NAME, spec.unique))
-end
+local spec = arguments.operators("unique")
+check.refuse(not check.is_name(spec.unique) and check.problem("unique", check.NAME, spec.unique))
 local id = unique.free(spec.unique)
-if not id then
-  return redis.error_reply(check.missing("unique", "unique key", spec.unique))
-end
+check.refuse(not id and check.missing("unique", "unique key", spec.unique))
 trail.note("free", spec.unique, spec)
 transition.commit()
 return id

@@ -13,10 +13,7 @@ local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"
 local jobdoc = require "jqlua.job.jobdoc"
 
-local problem = arguments.ids()
-if problem then
-  return redis.error_reply(problem)
-end
+arguments.ids()
 local documents = {}
 for i, id in ipairs(ARGV) do
   local job = jobs.read(id)

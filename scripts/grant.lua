@@ -20,14 +20,8 @@ local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local trail = require "jqlua.access.trail"
 
-local spec, problem = arguments.operators("id digest name roles queues ttl rate")
-if not spec then
-  return redis.error_reply(problem)
-end
-problem = apikeys.check(spec)
-if problem then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators("id digest name roles queues ttl rate")
+check.refuse(apikeys.check(spec))
 local api_key = apikeys.load(spec.id)
 if api_key and api_key.d ~= spec.digest then
   return redis.error_reply("CONFLICT id: another key has the id " .. check.show(spec.id))

@@ -6,17 +6,13 @@
 -- @flags  read, function
 -- @role   worker
 -- @over   head
+local check = require "jqlua.base.check"
 local meta = require "jqlua.base.meta"
 local outlook = require "jqlua.queue.outlook"
 local wishes = require "jqlua.pick.wishes"
 
-local problem = meta.open()
-local entries
-if not problem then
-  entries, problem = wishes.read_queues()
-end
-if problem then
-  return redis.error_reply(problem)
-end
+meta.open()
+local entries, problem = wishes.read_queues()
+check.refuse(problem)
 local priority, id = outlook.best(entries)
 return id and { priority, id } or {}

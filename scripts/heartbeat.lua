@@ -30,14 +30,8 @@ local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
-local spec, problem = arguments.spec("worker jobs control", true)
-if not spec then
-  return redis.error_reply(problem)
-end
-problem = held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs)
-if problem then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("worker jobs control", true)
+check.refuse(held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs))
 if spec.control ~= nil and type(spec.control) ~= "boolean" then
   return redis.error_reply(check.problem("control", "true or false", spec.control))
 end

@@ -21,28 +21,16 @@ local parking = require "jqlua.limits.parking"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("id by seconds")
-if not spec then
-  return redis.error_reply(problem)
-end
-problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
+local spec = arguments.operators("id by seconds")
+local problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
   or not check.is_number(spec.seconds, 0, holding.LONGEST_S) and check.problem("seconds", holding.SECONDS, spec.seconds)
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 local definition = constraints.load(spec.id)
-if not definition then
-  return redis.error_reply(check.missing("id", "constraint", spec.id))
-end
+check.refuse(not definition and check.missing("id", "constraint", spec.id))
 local value
 value, problem = holding.value(definition)
-if problem then
-  return redis.error_reply(problem)
-end
-problem = definition.b and spec.seconds > 0 and admission.check_keys(definition, "by", value)
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
+check.refuse(definition.b and spec.seconds > 0 and admission.check_keys(definition, "by", value))
 local until_ms = meta.state[meta.NOW_MS] + math.ceil(spec.seconds * 1000)
 parking.hold(keyrecord.load(definition.n, value), until_ms)
 if type(definition.bg) == "string" then

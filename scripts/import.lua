@@ -12,6 +12,7 @@
 -- @over   none
 -- @http   POST /import records -> {keys: integer, complete: flag}
 -- @query  namespace  text 3..66  where to; not set up yet (409)
+local check = require "jqlua.base.check"
 local importing = require "jqlua.upkeep.importing"
 local meta = require "jqlua.base.meta"
 
@@ -25,9 +26,7 @@ elseif #ARGV < 1 or #ARGV > MOST_RECORDS then
 end
 local records
 records, problem = importing.read(ARGV)
-if not records then
-  return redis.error_reply(problem)
-end
+check.refuse(not records and problem)
 local digests = {}
 for i, blob in ipairs(ARGV) do
   digests[i] = redis.sha1hex(blob)

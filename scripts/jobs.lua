@@ -37,11 +37,8 @@ local function preview_of(job, most)
   return argument and #argument <= most and argument or nil
 end
 
-local spec, problem = arguments.spec("where newest recent brief argument_max looked cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
-local where, at
+local spec = arguments.spec("where newest recent brief argument_max looked cursor count")
+local where, at, problem
 where, problem = filter.parse(spec.where)
 if where then
   at, problem = find.parse(spec, where)
@@ -54,9 +51,7 @@ end
 if spec.argument_max ~= nil and not check.is_integer(spec.argument_max, 0, MOST_PREVIEWED) then
   problem = problem or check.problem("argument_max", "an integer from 0 to " .. MOST_PREVIEWED, spec.argument_max)
 end
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 local reply = { "", spec.looked and 0 or nil }
 local cursor, looked = find.page(where, at, {
   count = spec.count or 100, is_reversed = spec.newest or spec.recent, is_recent = spec.recent,

@@ -16,10 +16,7 @@ local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local spec, problem = arguments.spec("cursor count digests")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("cursor count digests")
 if spec.digests ~= nil and type(spec.digests) ~= "boolean" then
   return redis.error_reply(check.problem("digests", "true or false", spec.digests))
 end

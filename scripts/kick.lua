@@ -34,10 +34,8 @@ local workers = require "jqlua.pick.workers"
 
 local MOST = 1000
 
-local spec, problem = arguments.operators("ids queue worker count delay")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators("ids queue worker count delay")
+local problem
 local ways = (spec.ids ~= nil and 1 or 0) + (spec.queue ~= nil and 1 or 0) + (spec.worker ~= nil and 1 or 0)
 if ways ~= 1 then
   return redis.error_reply("INVALID ids: expected either ids, queue or worker")
@@ -53,9 +51,7 @@ end
 if spec.delay ~= nil and not check.is_number(spec.delay, 0, 1e10) then
   problem = problem or check.problem("delay", "seconds from 0 to 10^10", spec.delay)
 end
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 
 local kicked = 0
 
@@ -104,9 +100,7 @@ else
   else
     running, missing = of_queue(spec.queue, count)
   end
-  if not running then
-    return redis.error_reply(missing)
-  end
+  check.refuse(not running and missing)
   local seen = 0
   while seen < math.min(count, #running) and budget.is_left() do
     seen = seen + 1

@@ -11,16 +11,14 @@
 -- @role   operator
 -- @over   first
 -- @http   POST /mark
+local check = require "jqlua.base.check"
 local arguments = require "jqlua.base.arguments"
 local marks = require "jqlua.statistics.marks"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("text time_ms")
-problem = problem or marks.check(spec)
-if problem then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators("text time_ms")
+check.refuse(marks.check(spec))
 local document, is_new = marks.set(spec)
 if is_new then
   trail.note("mark", spec.text, spec)

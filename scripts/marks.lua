@@ -13,10 +13,7 @@
 local arguments = require "jqlua.base.arguments"
 local marks = require "jqlua.statistics.marks"
 
-local spec, problem = arguments.spec("from_ms to_ms cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
-local reply
+local spec = arguments.spec("from_ms to_ms cursor count")
+local reply, problem
 reply, problem = marks.page(spec)
 return reply or redis.error_reply(problem)

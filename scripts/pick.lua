@@ -19,6 +19,7 @@
 -- @http   POST /pick (worker, queues, count, order, without, request) -> Picked
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 -- @param  timeout  seconds? 0..300 = 0   how long to wait for a job
+local check = require "jqlua.base.check"
 local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
@@ -26,20 +27,14 @@ local wishes = require "jqlua.pick.wishes"
 local queues = require "jqlua.queue.queues"
 
 local wish, problem, token, before = wishes.read(ARGV[1])
-if not wish then
-  return redis.error_reply(problem)
-end
+check.refuse(not wish and problem)
 local raws
 if wish.queue then
-  problem, raws = meta.open(queues.record_key(wish.queue))
+  raws = meta.open(queues.record_key(wish.queue))
 else
-  problem, raws = meta.open()
+  raws = meta.open()
 end
 local plan
-if not problem then
-  plan, problem = plans.new(wish, token, before)
-end
-if problem then
-  return redis.error_reply(problem)
-end
+plan, problem = plans.new(wish, token, before)
+check.refuse(problem)
 return picker.run(plan, { nil, nil, nil }, raws[2])

@@ -32,10 +32,7 @@ local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("name paused max_waiting fair set unset")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.operators("name paused max_waiting fair set unset")
 if not check.is_name(spec.name) or glob.is_pattern(spec.name) then
   return redis.error_reply(check.problem("name", check.NAME .. ", no *", spec.name))
 elseif spec.paused ~= nil and type(spec.paused) ~= "boolean" then
@@ -44,11 +41,9 @@ elseif spec.max_waiting ~= nil and not check.is_integer(spec.max_waiting, 0, 429
   return redis.error_reply(check.problem("max_waiting", "an integer from 0 (no limit) to 4294967295", spec.max_waiting))
 end
 
-local levels
+local levels, problem
 levels, problem = fairness.parse(spec.fair)
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 local own_set, own_unset
 if spec.set ~= nil then
   own_set, problem = settingspec.parse(spec.set, true)
@@ -56,15 +51,10 @@ end
 if not problem and spec.unset ~= nil then
   own_unset, problem = settingspec.parse_unset(spec.unset, spec.set, true)
 end
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 
 local queue = queues.load(spec.name)
-problem = queue[queues.IS_NEW] and admission.check_queues(spec.name, 1, "name")
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(queue[queues.IS_NEW] and admission.check_queues(spec.name, 1, "name"))
 if queue[queues.IS_NEW] then
   queue[queues.CHANGED] = true
 end

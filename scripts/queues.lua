@@ -22,7 +22,7 @@ local queuedoc = require "jqlua.queue.queuedoc"
 
 local MOST = { minutes = 180, held = 1000 }
 
-local spec, problem = arguments.spec("names cursor count minutes held")
+local spec = arguments.spec("names cursor count minutes held")
 
 ---@return string? map nil if unknown
 local function document(name)
@@ -30,9 +30,6 @@ local function document(name)
   return not queue[queues.IS_NEW] and queuedoc.encode_status(queue, spec.minutes, spec.held) or nil
 end
 
-if not spec then
-  return redis.error_reply(problem)
-end
 for _, field in ipairs({ "minutes", "held" }) do
   local most = MOST[field]
   if spec[field] ~= nil and not check.is_integer(spec[field], 1, most) then

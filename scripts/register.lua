@@ -39,11 +39,8 @@ local MOST_NAMES = 100
 local MOST_PID = 2 ^ 32 - 1
 local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
-local spec, problem = arguments.spec(
+local spec = arguments.spec(
   "name queues url max_jobs secrets key host pid version knows refused id announce running")
-if not spec then
-  return redis.error_reply(problem)
-end
 local url = spec.url
 
 --- Checks what the worker says of itself.
@@ -107,16 +104,10 @@ end
 if spec.id ~= nil and not workers.is_id(spec.id) then
   return redis.error_reply(check.problem("id", "the id of a worker that is registered in another partition", spec.id))
 end
-problem = spec.secrets ~= nil and workers.check_secrets(spec.secrets) or check_about() or check_announced()
-if problem then
-  return redis.error_reply(problem)
-end
-local entries
+check.refuse(spec.secrets ~= nil and workers.check_secrets(spec.secrets) or check_about() or check_announced())
+local entries, problem
 entries, problem = wishes.parse_queues(spec.queues, "queues")
-problem = problem or heads.check_patterns(entries, "queues")
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem or heads.check_patterns(entries, "queues"))
 
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, s = spec.secrets and table.concat(spec.secrets, " "), a = spec.key,

@@ -20,18 +20,11 @@ local settings = require "jqlua.settings.settings"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
+meta.open()
 local id = ARGV[1]
-if #ARGV ~= 1 or not check.is_id(id) then
-  return redis.error_reply(check.problem("id", check.ID, id))
-end
+check.refuse((#ARGV ~= 1 or not check.is_id(id)) and check.problem("id", check.ID, id))
 local job = jobs.read(id)
-if not job then
-  return redis.error_reply(check.missing("id", "job", id))
-end
+check.refuse(not job and check.missing("id", "job", id))
 local state = states.name(job[jobs.STATE])
 local has_kept = job[jobs.STATE] == states.KEPT or job[jobs.STATE] == states.DONE and jobs.has(job, jobs.KEEP_RESULT)
 if not has_kept then

@@ -27,17 +27,9 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local spec, selected = selection.spec("queue")
-if not spec then
-  return redis.error_reply(selected)
-end
 local expected = spec.queue ~= nil and moving.check_queue(spec.queue)
-if expected then
-  return redis.error_reply(check.problem("queue", expected, spec.queue))
-end
-local problem = retry.check(selected.ids, spec.queue)
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(expected and check.problem("queue", expected, spec.queue))
+check.refuse(retry.check(selected.ids, spec.queue))
 local letters = spec.where and spec.where.status == nil and retry.DEFAULT_STATES or retry.STATES
 local reply, changed = selection.each(selected, letters, function(job)
   -- Jobs that failed again since the first call are not retried, or it would never end.

@@ -13,16 +13,10 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
 
-local spec, problem = arguments.operators("id")
-if not spec then
-  return redis.error_reply(problem)
-elseif not apikeys.is_id(spec.id) then
-  return redis.error_reply(check.problem("id", apikeys.ID, spec.id))
-end
+local spec = arguments.operators("id")
+check.refuse(not apikeys.is_id(spec.id) and check.problem("id", apikeys.ID, spec.id))
 local api_key = apikeys.load(spec.id)
-if not api_key then
-  return redis.error_reply(check.missing("id", "key", spec.id))
-end
+check.refuse(not api_key and check.missing("id", "key", spec.id))
 apikeys.delete(spec.id)
 spec.name = api_key.n
 trail.note("revoke", spec.id, spec)

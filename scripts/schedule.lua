@@ -29,6 +29,7 @@
 -- @http   PUT /schedule/{id} (job!, every, offset, cron, utc_offset, timezone, tz, start, end, limit, catch_up,
 --         backlog, paused, declared, argument)
 -- @http   POST /schedule/{id}/run (run=true)
+local check = require "jqlua.base.check"
 local meta = require "jqlua.base.meta"
 local schedules = require "jqlua.schedules.schedules"
 local scheduling = require "jqlua.schedules.scheduling"
@@ -37,28 +38,16 @@ local schedulespec = require "jqlua.schedules.schedulespec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec
-spec, problem = schedulespec.parse_run()
+meta.open()
+local spec = schedulespec.parse_run()
 if spec then
-  local answer
-  answer, problem = scheduling.run_now(spec.id)
-  if not answer then
-    return redis.error_reply(problem)
-  end
+  local answer, problem = scheduling.run_now(spec.id)
+  check.refuse(problem)
   trail.note("schedule", spec.id, spec)
   transition.commit()
   return answer
 end
-if not problem then
-  spec, problem = schedulespec.parse()
-end
-if problem then
-  return redis.error_reply(problem)
-end
+spec = schedulespec.parse()
 local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
   return scheduledoc.encode(known, 0) -- declared as before: later changes stay

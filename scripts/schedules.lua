@@ -23,10 +23,7 @@ local scheduledoc = require "jqlua.schedules.scheduledoc"
 
 local MOST_MOMENTS = 2000
 
-local spec, problem = arguments.spec("ids cursor count next runs")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("ids cursor count next runs")
 local next_count = spec.next == nil and 0 or spec.next
 if not check.is_integer(next_count, 0, 100) then
   return redis.error_reply(check.problem("next", "an integer from 0 to 100", next_count))

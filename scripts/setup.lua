@@ -6,20 +6,15 @@
 -- @flags  write
 -- @role   admin
 -- @over   all
+local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local partition = require "jqlua.base.partition"
 local serial = require "jqlua.base.serial"
 local settings = require "jqlua.settings.settings"
 
-local problem = meta.name_problem()
-if problem then
-  return redis.error_reply(problem)
-elseif #ARGV > 0 then
-  return redis.error_reply("INVALID arguments: expected none, got " .. #ARGV)
-end
-problem = meta.open()
-if problem and redis.call("EXISTS", keys.META) == 0 then
+check.refuse(meta.name_problem() or #ARGV > 0 and "INVALID arguments: expected none, got " .. #ARGV)
+if redis.call("EXISTS", keys.META) == 0 then
   local noted = redis.call("GET", keys.IMPORT)
   if noted and noted:sub(1, 4) ~= "done" then
     return redis.error_reply("CONFLICT an import into namespace " .. KEYS[1] .. " has begun: complete it, or remove "
@@ -38,7 +33,7 @@ if problem and redis.call("EXISTS", keys.META) == 0 then
   if number > 0 then
     redis.call("SET", keys.SEQ, ("0"):rep(serial.DIGITS) .. string.format("%02x", number), "NX")
   end
-elseif problem then
-  return redis.error_reply(problem)
+else
+  meta.open()
 end
 return meta.SCHEMA

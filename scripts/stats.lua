@@ -18,14 +18,12 @@
 -- @over   stats
 -- @http   GET /stats (by:hour, queue, name, from_ms, to_ms, brief)
 -- @http   GET /stats/series (series=true, by:hour, queue, name, from_ms, to_ms, brief, cursor, count)
+local check = require "jqlua.base.check"
 local arguments = require "jqlua.base.arguments"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
 
-local spec, problem = arguments.spec("by queue name from_ms to_ms series brief cursor count")
-problem = problem or statisticsdoc.check(spec)
-if problem then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("by queue name from_ms to_ms series brief cursor count")
+check.refuse(statisticsdoc.check(spec))
 if spec.series then
   return statisticsdoc.series(spec)
 end

@@ -15,21 +15,15 @@
 -- @role   operator
 -- @over   all
 -- @http   PUT /webhook/{id}
+local check = require "jqlua.base.check"
 local meta = require "jqlua.base.meta"
 local registry = require "jqlua.webhooks.registry"
 local trail = require "jqlua.access.trail"
 local webhookspec = require "jqlua.webhooks.webhookspec"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local hook, spec
-hook, problem, spec = webhookspec.parse()
-problem = problem or registry.put(hook, spec.secrets)
-if problem then
-  return redis.error_reply(problem)
-end
+meta.open()
+local hook, spec = webhookspec.parse()
+check.refuse(registry.put(hook, spec.secrets))
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2] or "\192")
 spec.match = is_plain and match or nil
 trail.note("subscribe", hook.i, spec)

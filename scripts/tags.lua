@@ -16,11 +16,8 @@ local page = require "jqlua.find.page"
 
 local call = redis.call
 
-local spec, problem = arguments.spec("cursor count top")
-if not spec then
-  return redis.error_reply(problem)
-end
-problem = page.check(spec)
+local spec = arguments.spec("cursor count top")
+local problem = page.check(spec)
 if not problem and spec.top ~= nil then
   if not check.is_integer(spec.top, 1, 1000) then
     problem = check.problem("top", "an integer from 1 to 1000", spec.top)
@@ -28,9 +25,7 @@ if not problem and spec.top ~= nil then
     problem = "INVALID top: expected either top, or cursor and count, got both"
   end
 end
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem)
 local reply = { "" }
 if spec.top then
   local used = call("ZRANGE", keys.TAGS, 0, spec.top - 1, "REV", "WITHSCORES")

@@ -12,10 +12,7 @@ local check = require "jqlua.base.check"
 local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 
-local spec, problem = arguments.spec("limit")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("limit")
 local limit = spec.limit == nil and 100 or spec.limit
 if not check.is_integer(limit, 1, 1000) then
   return redis.error_reply(check.problem("limit", "an integer from 1 to 1000", limit))

@@ -10,14 +10,9 @@ local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 
-local spec, problem = arguments.spec("ids")
-if not spec then
-  return redis.error_reply(problem)
-elseif not check.is_list(spec.ids, 1, apikeys.MOST) then
+local spec = arguments.spec("ids")
+if not check.is_list(spec.ids, 1, apikeys.MOST) then
   return redis.error_reply(check.problem("ids", "a list of 1 to " .. apikeys.MOST .. " ids of keys", spec.ids))
 end
-problem = check.distinct(spec.ids, "ids", apikeys.is_id, apikeys.ID)
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(check.distinct(spec.ids, "ids", apikeys.is_id, apikeys.ID))
 return apikeys.touch(spec.ids)

@@ -16,19 +16,14 @@ local transition = require "jqlua.life.transition"
 
 local MOST_IDS = 1000
 
-local spec, problem = arguments.spec("ids on")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("ids on")
 if not check.is_list(spec.ids, 1, MOST_IDS) then
   return redis.error_reply(check.problem("ids", "a list of 1 to " .. MOST_IDS .. " job ids", spec.ids))
 elseif spec.on ~= nil and type(spec.on) ~= "boolean" then
   return redis.error_reply(check.problem("on", "true or false", spec.on))
 end
 for i, id in ipairs(spec.ids) do
-  if not check.is_id(id) then
-    return redis.error_reply(check.problem("ids[" .. i - 1 .. "]", check.ID, id))
-  end
+  check.refuse(not check.is_id(id) and check.problem("ids[" .. i - 1 .. "]", check.ID, id))
 end
 
 local is_tracked = spec.on ~= false or nil

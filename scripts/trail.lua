@@ -11,10 +11,7 @@
 local arguments = require "jqlua.base.arguments"
 local trail = require "jqlua.access.trail"
 
-local spec, problem = arguments.spec("cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
-local reply
+local spec = arguments.spec("cursor count")
+local reply, problem
 reply, problem = trail.page(spec)
 return reply or redis.error_reply(problem)

@@ -16,16 +16,10 @@ local constraint_removal = require "jqlua.limits.constraint_removal"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("id")
-if not spec then
-  return redis.error_reply(problem)
-elseif not check.is_name(spec.id) then
-  return redis.error_reply(check.problem("id", check.NAME, spec.id))
-end
+local spec = arguments.operators("id")
+check.refuse(not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id))
 local definition = constraints.load(spec.id)
-if not definition then
-  return redis.error_reply(check.missing("id", "constraint", spec.id))
-end
+check.refuse(not definition and check.missing("id", "constraint", spec.id))
 constraint_removal.remove(definition)
 trail.note("unconstrain", spec.id, spec)
 transition.commit()

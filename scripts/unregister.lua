@@ -17,13 +17,8 @@ local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
 -- No worker holds more: max_jobs is at most that, and so is the count of a pick.
-local spec, problem = arguments.spec("worker")
-if not spec then
-  return redis.error_reply(problem)
-end
-if not check.is_name(spec.worker) then
-  return redis.error_reply(check.problem("worker", check.NAME, spec.worker))
-end
+local spec = arguments.spec("worker")
+check.refuse(not check.is_name(spec.worker) and check.problem("worker", check.NAME, spec.worker))
 if not workers.is_id(spec.worker) and unregistered.load(spec.worker) then
   unregistered.forget(spec.worker)
   return 0

@@ -14,10 +14,8 @@ local keys = require "jqlua.base.keys"
 local scheduling = require "jqlua.schedules.scheduling"
 local trail = require "jqlua.access.trail"
 
-local spec, problem = arguments.operators("id")
-if not spec then
-  return redis.error_reply(problem)
-elseif not check.is_name(spec.id) then
+local spec = arguments.operators("id")
+if not check.is_name(spec.id) then
   return redis.error_reply(check.problem("id", check.NAME, spec.id))
 elseif redis.call("HEXISTS", keys.SCHEDULES, spec.id) == 0 then
   return redis.error_reply(check.missing("id", "schedule", spec.id))

@@ -13,10 +13,8 @@ local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"
 local trail = require "jqlua.access.trail"
 
-local spec, problem = arguments.operators("id")
-if not spec then
-  return redis.error_reply(problem)
-elseif not check.is_name(spec.id) then
+local spec = arguments.operators("id")
+if not check.is_name(spec.id) then
   return redis.error_reply(check.problem("id", check.NAME, spec.id))
 elseif not registry.find(spec.id) then
   return redis.error_reply(check.missing("id", "webhook", spec.id))

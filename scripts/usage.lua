@@ -19,26 +19,16 @@ local page = require "jqlua.find.page"
 
 local LONGEST_PREFIX = constraints.LONGEST_VALUE
 
-local spec, problem = arguments.spec("id prefix cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
-problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
+local spec = arguments.spec("id prefix cursor count")
+local problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
 local prefix = spec.prefix
 if prefix ~= nil and (type(prefix) ~= "string" or prefix == "" or #prefix > LONGEST_PREFIX) then
   problem = problem or check.problem("prefix", "text of 1 to " .. LONGEST_PREFIX .. " bytes", prefix)
 end
-problem = problem or constraintdoc.check_page(spec)
-if problem then
-  return redis.error_reply(problem)
-end
+check.refuse(problem or constraintdoc.check_page(spec))
 local definition = constraints.load(spec.id)
-if not definition then
-  return redis.error_reply(check.missing("id", "constraint", spec.id))
-end
-if prefix and not definition.b then
-  return redis.error_reply("INVALID prefix: this constraint has no by")
-end
+check.refuse(not definition and check.missing("id", "constraint", spec.id))
+check.refuse(prefix and not definition.b and "INVALID prefix: this constraint has no by")
 local reply = page.documents(keys.KEYS_OF .. definition.n, spec, function(value)
   return constraintdoc.encode_key(definition, value)
 end, nil, prefix and constraintdoc.ranges(definition, prefix))

@@ -15,10 +15,7 @@ local batch = require "jqlua.base.batch"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 
-local problem = arguments.ids()
-if problem then
-  return redis.error_reply(problem)
-end
+arguments.ids()
 local found_states = {}
 for i, id in ipairs(ARGV) do
   local job = jobs.read(id)

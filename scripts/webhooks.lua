@@ -12,10 +12,8 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"
 
-local spec, problem = arguments.spec("secrets")
-if not spec then
-  return redis.error_reply(problem)
-elseif spec.secrets ~= nil and type(spec.secrets) ~= "boolean" then
+local spec = arguments.spec("secrets")
+if spec.secrets ~= nil and type(spec.secrets) ~= "boolean" then
   return redis.error_reply(check.problem("secrets", "true or false", spec.secrets))
 end
 local reply = {}

@@ -62,10 +62,7 @@ local function other(id)
   return document_of and cmsgpack.pack(document_of)
 end
 
-local spec, problem = arguments.spec("ids others cursor count")
-if not spec then
-  return redis.error_reply(problem)
-end
+local spec = arguments.spec("ids others cursor count")
 if spec.others ~= nil and type(spec.others) ~= "boolean" then
   return redis.error_reply(check.problem("others", "true or false", spec.others))
 elseif spec.ids ~= nil and spec.others ~= nil then

@@ -89,6 +89,8 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
             return {"type": "object", "additionalProperties": schema(of.of)} | ends(least, most, "Properties")
         case "members":
             return members({name: schema(member) for name, member in of.members})
+    if of.name == "events":
+        return {"type": "string", "contentMediaType": "application/json", "contentSchema": ref("Event")}
     if of.name == "states":
         return {"type": "array", "items": {"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}}
     made = dict(PLAIN[of.name].schema) if of.name in PLAIN else {}

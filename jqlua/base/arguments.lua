@@ -9,21 +9,11 @@ local MOST_IDS = 1000
 --- Opens the namespace and reads the call's only spec.
 ---@param known string known fields, separated by blanks
 ---@param takes_more? boolean whether more arguments may follow
----@return table? spec
----@return string? problem
+---@return table spec
 function M.spec(known, takes_more)
-  local problem = meta.open()
-  if problem then
-    return nil, problem
-  end
+  meta.open()
   local spec = (#ARGV == 1 or takes_more and #ARGV > 1) and check.map(ARGV[1])
-  if not spec then
-    return nil, check.not_one_spec(takes_more)
-  end
-  problem = check.unknown_field(spec, known)
-  if problem then
-    return nil, problem
-  end
+  check.refuse(not spec and check.not_one_spec(takes_more) or check.unknown_field(spec, known))
   return spec
 end
 
@@ -37,29 +27,20 @@ end
 
 --- Like spec, for an operation that may name its caller.
 ---@param known string
----@return table? spec
----@return string? problem
+---@return table spec
 function M.operators(known)
-  local spec, problem = M.spec(known .. " actor")
-  if spec then
-    problem = M.check_actor(spec)
-  end
-  return not problem and spec or nil, problem
+  local spec = M.spec(known .. " actor")
+  check.refuse(M.check_actor(spec))
+  return spec
 end
 
 --- Opens the namespace of a call whose arguments are job ids.
----@return string? problem
 function M.ids()
-  local problem = meta.open()
-  if problem then
-    return problem
-  elseif #ARGV < 1 or #ARGV > MOST_IDS then
-    return "INVALID ids: expected 1 to " .. MOST_IDS .. " job ids, got " .. #ARGV
-  end
+  meta.open()
+  check.refuse((#ARGV < 1 or #ARGV > MOST_IDS)
+    and "INVALID ids: expected 1 to " .. MOST_IDS .. " job ids, got " .. #ARGV)
   for i, id in ipairs(ARGV) do
-    if not check.is_id(id) then
-      return check.problem("ids[" .. i - 1 .. "]", check.ID, id)
-    end
+    check.refuse(not check.is_id(id) and check.problem("ids[" .. i - 1 .. "]", check.ID, id))
   end
 end
 

@@ -1,6 +1,16 @@
--- Checks of arguments. A failed check returns the text of the error reply. None raises: a raised error would carry
--- the script's line number into the reply.
+-- Checks of arguments. A failed check returns the text of the error reply.
 local M = {}
+
+--- Ends the call with an error reply, if there is a problem. Nothing may have been written. The build puts a frame
+-- around each script that makes the reply of what is raised here.
+---@param problem string|false|nil
+function M.refuse(problem)
+  if problem then
+    local reply = redis.error_reply(problem)
+    reply.is_refusal = true
+    error(reply, 0)
+  end
+end
 
 --- One MessagePack map, and nothing behind it.
 ---@param blob string

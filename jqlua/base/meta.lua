@@ -4,6 +4,7 @@
 -- whether changes are still to be carried out (module limits.rollout), the secret that tokens are made with. Then the
 -- settings (module settings.settings), and behind them, after the first call, when calls came (module life.pulse).
 -- Settings added in later versions follow.
+local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
 local server = require "jqlua.base.server"
@@ -110,19 +111,18 @@ end
 
 --- Reads the clock and the header, and further keys in the same command. Must precede any write.
 ---@param ... string further keys of strings
----@return string? problem the error to reply with
 ---@return table raws values of all keys, from the second on those asked for
 function M.open(...)
   local raws = redis.call("MGET", keys.META, ...)
   local raw = raws[1]
   if not raw or #raw < M.HEADER_SIZE or KEYS[2] ~= keys.META or #KEYS ~= 2 then
-    return refusal(raw, "unknown"), raws
+    check.refuse(refusal(raw, "unknown"))
   end
   local state = M.state
   if raw ~= state[KNOWN] then
     local schema, sleepers, flags, next_due, version, added, pending, secret = struct.unpack(M.FORMAT, raw)
     if schema ~= M.SCHEMA then
-      return refusal(raw, schema), raws
+      check.refuse(refusal(raw, schema))
     end
     set_flags(flags)
     state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
@@ -133,7 +133,7 @@ function M.open(...)
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
   state[M.RANDOM], state[M.RUN], state[M.SPENT] = false, false, 0
-  return nil, raws
+  return raws
 end
 
 --- A secret that tokens are derived from, so that they cannot be guessed.

@@ -1,4 +1,5 @@
 -- The jobs that a call changes: by ids, or the next of those that `where` selects.
+local check = require "jqlua.base.check"
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local find = require "jqlua.find.find"
@@ -37,16 +38,13 @@ end
 
 --- Opens the namespace and reads the spec of an operator who changes jobs.
 ---@param more? string further fields of the spec
----@return table? spec
----@return table selection or string problem
+---@return table spec
+---@return table selection
 function M.spec(more)
-  local spec, problem = arguments.operators("ids where cursor count" .. (more and " " .. more or ""))
-  if not spec then
-    return nil, problem
-  end
-  local selected
-  selected, problem = parse(spec)
-  return selected and spec, selected or problem
+  local spec = arguments.operators("ids where cursor count" .. (more and " " .. more or ""))
+  local selected, problem = parse(spec)
+  check.refuse(problem)
+  return spec, selected
 end
 
 --- Changes each selected job.

@@ -83,68 +83,46 @@ local function take_share(new)
 end
 
 --- Parses the call's arguments: a spec and a matcher.
----@return table? new definition, without its number (module limits.constraints)
----@return string? problem
----@return table? spec
+---@return table new definition, without its number (module limits.constraints)
+---@return table spec
 function M.parse()
-  local spec = #ARGV == 2 and check.map(ARGV[1])
-  if #ARGV ~= 2 then
-    return nil, "INVALID arguments: expected a spec and a matcher, got " .. #ARGV
-  elseif not spec then
-    return nil, check.not_a_map("spec", ARGV[1])
-  end
-  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec)
-  if problem then
-    return nil, problem
-  end
-  if not check.is_name(spec.id) then
-    return nil, check.problem("id", check.NAME, spec.id)
-  end
+  check.refuse(#ARGV ~= 2 and "INVALID arguments: expected a spec and a matcher, got " .. #ARGV)
+  local spec = check.map(ARGV[1])
+  check.refuse(not spec and check.not_a_map("spec", ARGV[1]))
+  check.refuse(check.unknown_field(spec, FIELDS) or arguments.check_actor(spec))
+  check.refuse(not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id))
   if spec.declared ~= nil and not check.is_name(spec.declared) then
-    return nil, check.problem("declared", check.NAME, spec.declared)
+    check.refuse(check.problem("declared", check.NAME, spec.declared))
   end
   local new = { i = spec.id, c = spec.concurrency, g = ARGV[2], bg = spec.by, d = spec.declared }
   if spec.concurrency ~= nil and not check.is_integer(spec.concurrency, 1, 1e9) then
-    return nil, check.problem("concurrency", "an integer from 1 to 10^9", spec.concurrency)
+    check.refuse(check.problem("concurrency", "an integer from 1 to 10^9", spec.concurrency))
   end
-  problem = spec.rate ~= nil and parse_rate(new, spec.rate) or spec.cost ~= nil and parse_cost(new, spec.cost)
-  if problem then
-    return nil, problem
-  elseif not new.c and not new.l then
-    return nil, "INVALID concurrency: expected concurrency, rate or both, got neither"
-  end
+  check.refuse(spec.rate ~= nil and parse_rate(new, spec.rate) or spec.cost ~= nil and parse_cost(new, spec.cost))
+  check.refuse(not new.c and not new.l and "INVALID concurrency: expected concurrency, rate or both, got neither")
   if spec.shared ~= nil and type(spec.shared) ~= "boolean" then
-    return nil, check.problem("shared", "true or false", spec.shared)
+    check.refuse(check.problem("shared", "true or false", spec.shared))
   end
-  problem = spec.shared and take_share(new)
-  if problem then
-    return nil, problem
-  end
+  check.refuse(spec.shared and take_share(new))
+  local problem
   if spec.by ~= nil then
     new.b, problem = M.parse_by(spec.by)
-    if problem then
-      return nil, problem
-    end
+    check.refuse(problem)
   end
   if spec.expires_in ~= nil then
     if not check.is_number(spec.expires_in, 0.001, 1e10) then
-      return nil, check.problem("expires_in", "seconds from 0.001 to 10^10", spec.expires_in)
+      check.refuse(check.problem("expires_in", "seconds from 0.001 to 10^10", spec.expires_in))
     end
     new.x = meta.state[meta.NOW_MS] + math.ceil(spec.expires_in * 1000)
   end
   if spec.order ~= nil then
-    if spec.order ~= "strict" then
-      return nil, check.problem("order", '"strict"', spec.order)
-    elseif new.c ~= 1 then
-      return nil, "INVALID order: strict needs concurrency 1"
-    end
+    check.refuse(spec.order ~= "strict" and check.problem("order", '"strict"', spec.order))
+    check.refuse(new.c ~= 1 and "INVALID order: strict needs concurrency 1")
     new.o = true
   end
   new.m, problem = matcher.compile(ARGV[2])
-  if problem then
-    return nil, problem
-  end
-  return new, nil, spec
+  check.refuse(problem)
+  return new, spec
 end
 
 --- Whether two definitions count the same jobs under the same keys: then the keys' state stays, and only limits change.

@@ -97,49 +97,28 @@ local function check_job(job_spec)
 end
 
 --- Parses the argument of a call that creates the job at once.
----@return table? spec nil also for another call
----@return string? problem
+---@return table? spec nil for another call
 function M.parse_run()
   local spec = (#ARGV == 1 or #ARGV == 2 and ARGV[2] == NIL) and check.map(ARGV[1])
   if not spec or spec.run == nil then
     return nil
   end
-  local problem = check.unknown_field(spec, "id run actor")
-  if not problem and not check.is_name(spec.id) then
-    problem = check.problem("id", check.NAME, spec.id)
-  elseif not problem and spec.run ~= true then
-    problem = check.problem("run", "true", spec.run)
-  end
-  problem = problem or arguments.check_actor(spec)
-  if problem then
-    return nil, problem
-  end
+  check.refuse(check.unknown_field(spec, "id run actor"))
+  check.refuse(not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id))
+  check.refuse(spec.run ~= true and check.problem("run", "true", spec.run) or arguments.check_actor(spec))
   return spec
 end
 
 --- Parses the call's arguments: a spec and an argument.
----@return table? spec
----@return string? problem
+---@return table spec
 function M.parse()
-  local spec = #ARGV == 2 and check.map(ARGV[1])
-  if #ARGV ~= 2 then
-    return nil, "INVALID arguments: expected a spec and an argument, got " .. #ARGV
-  elseif not spec then
-    return nil, check.not_a_map("spec", ARGV[1])
-  end
-  local problem = check.unknown_field(spec, FIELDS)
-  if problem then
-    return nil, problem
-  elseif not check.is_name(spec.id) then
-    return nil, check.problem("id", check.NAME, spec.id)
-  end
-  problem = arguments.check_actor(spec) or check_when(spec) or check_limits(spec) or check_job(spec.job)
-  if not problem and ARGV[2] == "" then
-    problem = "INVALID argument: expected one MessagePack value, got no bytes"
-  end
-  if problem then
-    return nil, problem
-  end
+  check.refuse(#ARGV ~= 2 and "INVALID arguments: expected a spec and an argument, got " .. #ARGV)
+  local spec = check.map(ARGV[1])
+  check.refuse(not spec and check.not_a_map("spec", ARGV[1]))
+  check.refuse(check.unknown_field(spec, FIELDS))
+  check.refuse(not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id))
+  check.refuse(arguments.check_actor(spec) or check_when(spec) or check_limits(spec) or check_job(spec.job))
+  check.refuse(ARGV[2] == "" and "INVALID argument: expected one MessagePack value, got no bytes")
   return spec
 end
 

@@ -29,41 +29,30 @@ local function parse_on(on)
 end
 
 --- Parses the call's arguments: a spec and a matcher.
----@return table? hook as of registry.all
----@return string? problem
----@return table? spec
+---@return table hook as of registry.all
+---@return table spec
 function M.parse()
   local spec = (#ARGV == 1 or #ARGV == 2) and check.map(ARGV[1])
-  if not spec then
-    return nil, check.not_one_spec(#ARGV == 2)
-  end
-  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec)
-  if not problem and not check.is_name(spec.id) then
-    problem = check.problem("id", check.NAME, spec.id)
-  end
-  problem = problem or spec.secrets ~= nil and workers.check_secrets(spec.secrets)
-  if problem then
-    return nil, problem
-  end
+  check.refuse(not spec and check.not_one_spec(#ARGV == 2))
+  check.refuse(check.unknown_field(spec, FIELDS) or arguments.check_actor(spec))
+  check.refuse(not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id))
+  check.refuse(spec.secrets ~= nil and workers.check_secrets(spec.secrets))
   local match = ARGV[2] or ""
   if spec.id == registry.OWN then
     if spec.url ~= nil or spec.on ~= nil or match ~= "" then
       local field = spec.url ~= nil and "url" or spec.on ~= nil and "on" or "match"
-      return nil, "INVALID " .. field .. ": " .. registry.OWN .. " takes only secrets, which sign what jobs notify"
+      check.refuse("INVALID " .. field .. ": " .. registry.OWN .. " takes only secrets, which sign what jobs notify")
     end
-    return { i = spec.id, o = "" }, nil, spec
-  elseif not check.is_url(spec.url) then
-    return nil, check.problem_of_url("url", spec.url)
+    return { i = spec.id, o = "" }, spec
   end
+  check.refuse(not check.is_url(spec.url) and check.problem_of_url("url", spec.url))
   local hook = { i = spec.id, u = spec.url, g = match }
+  local problem
   hook.o, problem = parse_on(spec.on)
-  if not problem then
-    hook.m, problem = matcher.compile(match)
-  end
-  if problem then
-    return nil, problem
-  end
-  return hook, nil, spec
+  check.refuse(problem)
+  hook.m, problem = matcher.compile(match)
+  check.refuse(problem)
+  return hook, spec
 end
 
 return M

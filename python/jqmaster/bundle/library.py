@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from jqmaster.bundle.script import inlined
+from jqmaster.bundle.script import FRAME, inlined
 from jqmaster.bundle.source import Item, Mention, Module, Piece, ScriptBody
 
 KEYS = "base.keys"  # the module whose values depend on the namespace
@@ -33,6 +33,9 @@ local function module(name)
     definitions[name](input, state, module, M)
   end
   return M
+end
+local function itself(problem)
+  return problem
 end
 local function use(namespace)
   local keys = namespaces[namespace]
@@ -79,8 +82,6 @@ local function run(name, KEYS, ARGV)
     operation = definitions[name](input, state, module)
     operations[name] = operation
   end
-  return operation(KEYS, ARGV)
-end
 """
 
 
@@ -89,7 +90,8 @@ def link_library(scripts: Sequence[ScriptBody]) -> Callable[[str], str]:
     texts = {script.name: _operation(script) for script in scripts}
     for module in sorted(_reached(scripts), key=lambda module: module.name):
         texts[module.name] = _module(module)
-    source = _HEAD + "".join(f'definitions["{name}"] = {text}' for name, text in texts.items())
+    frame = FRAME % ("operation", "itself")
+    source = f"{_HEAD}{frame}end\n" + "".join(f'definitions["{name}"] = {text}' for name, text in texts.items())
 
     def named(name: str) -> str:
         functions = [
@@ -117,7 +119,7 @@ def _reached(scripts: Sequence[ScriptBody]) -> set[Module]:
 def _operation(script: ScriptBody) -> str:
     fetched: dict[str, str] = {}
     body = _render(script.pieces, script.module, fetched)
-    return _definition(fetched, ["return function(KEYS, ARGV)", body, "end"])
+    return _definition(fetched, ["return function()", body, "end"])
 
 
 def _module(module: Module) -> str:
@@ -143,7 +145,7 @@ def _render(pieces: Iterable[Piece], module: Module, fetched: dict[str, str]) ->
     for piece in pieces:
         if isinstance(piece, Mention):
             text = "true" if str(piece.item) == LASTS else inlined(piece) or _place(piece.item, module, fetched)
-        elif piece.text in ("KEYS", "ARGV") and module.items:
+        elif piece.text in ("KEYS", "ARGV"):
             text = f"INPUT.{piece.text}"
         else:
             text = piece.text

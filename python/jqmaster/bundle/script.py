@@ -16,6 +16,14 @@ from jqmaster.bundle.source import BuildError, Item, Mention, Piece, ScriptBody,
 _ARITHMETIC = frozenset("+ - * / % ^ ( )".split())
 _LITERAL = re.compile(r"[\d(\"'[].*|true|false|nil", re.DOTALL)
 _SUFFIXES = ("(", "{", "[", ".", ":")
+# What check.refuse raises is the reply. pcall would give the text of an error alone.
+FRAME = """\
+local ok, reply = xpcall(%s, %s)
+if ok or type(reply) == "table" and reply.is_refusal then
+return reply
+end
+error(reply, 0)
+"""
 _MOST_COMMON = 120  # each may take a local: Lua allows 200, and the table is made of 50 more at a time
 
 
@@ -51,8 +59,7 @@ class Chunk:
         self.calls = calls or [()]
         self.globals: dict[str, Item] = {}
         self.dependencies: dict[Item, list[Item]] = {}  # every item reached, each behind what it needs
-        used = self.uses(script.pieces)
-        for item in used:
+        for item in self.uses(script.pieces):
             self.reach(item, [])
         self.hot: dict[Item, None] = {}  # what the first of the calls needs
         for item in self.dependencies:
@@ -62,9 +69,8 @@ class Chunk:
         for item in self.dependencies:
             if item not in self.hot:
                 self.lazy.setdefault(self.group(item), []).append(item)
-        # What the chunk's own statements use stands in a local as well.
-        locals_ = [item for item in self.hot if not item.is_function or item in used]
-        self.locals = {item: f"L{n}_" for n, item in enumerate(locals_)}
+        # Before there is the table, values need each other.
+        self.locals = {item: f"L{n}_" for n, item in enumerate(self.hot) if not item.is_function}
         self.places = {item: f"F_[{n}]" for n, item in enumerate(self.hot, 1)}
         for n, (group, items) in enumerate(self.lazy.items(), len(self.hot) + 1):
             for index, item in enumerate(items, 1):
@@ -72,17 +78,15 @@ class Chunk:
 
     def text(self) -> str:
         """The chunk: the table with what is common, the function that adds the rest, the script's body."""
-        values = [item for item in self.locals if not item.is_function]
-        functions = [item for item in self.locals if item.is_function]
-        out = [f"local {self.locals[item]} = {self.render(item.pieces, self.locals)}" for item in values]
+        out = [f"local {name} = {self.render(item.pieces, self.locals)}" for item, name in self.locals.items()]
         out.append("local F_")
-        out += [f"local function {self.locals[item]}{self.render(item.pieces)}" for item in functions]
         entries = [self.locals.get(item) or self.define(item) for item in self.hot]
         if self.lazy:
             entries.append(f"__index = {self.adder()}")
         out.append("F_ = {\n" + ",\n".join(entries) + "\n}\nsetmetatable(F_, F_)")
-        out.append(self.render(self.script.pieces, self.locals))
-        return "\n".join(out) + "\n"
+        body = self.render(self.script.pieces)
+        frame = FRAME % (f"function()\n{body}\nend", "function(problem) return problem end")
+        return "\n".join([*out, frame])
 
     def target(self, item: Item) -> Item:
         """What a use of ``item`` really uses: the item it is another name of, or a global that several modules hold."""

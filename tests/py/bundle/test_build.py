@@ -112,7 +112,7 @@ class TestNames:
     def test_another_name_for_an_item_costs_nothing(self, built: Built) -> None:
         module = "local M = {}\nlocal function f() return {} end\nM.g = f\nM.h = M.g\nreturn M"
         source = built('local m = require "jqlua.m"\nreturn m.h()', m=module)
-        assert source.count("return {} end") == 1 and source.count("function") == 2
+        assert source.count("return {} end") == 1
 
 
 class TestConstants:
@@ -133,6 +133,47 @@ class Noting(Chunk):
     """Notes what is added to the table when it is needed."""
 
     when_needed = 'redis.call("RPUSH", "added", n)'
+
+
+class TestErrors:
+    """What a module raises with check.refuse is the reply; other errors stay what they are."""
+
+    MODULE = """local M = {}
+        function M.fail(what)
+          if what == "refusal" then
+            local reply = redis.error_reply("INVALID x: wrong")
+            reply.is_refusal = true
+            error(reply, 0)
+          elseif what == "redis" then
+            redis.call("SET", KEYS[1], "text")
+            redis.call("HGET", KEYS[1], "field")
+          end
+          return what.field.field
+        end
+        return M"""
+    SCRIPT = 'local m = require "jqlua.m"\nlocal k = require "jqlua.base.keys"\nm.fail(ARGV[1])\nreturn k.NOTHING'
+
+    @pytest.mark.parametrize("form", ["script", "function"])
+    @pytest.mark.parametrize(
+        ("what", "error"),
+        [
+            ("refusal", "INVALID x: wrong$"),
+            ("redis", "^WRONGTYPE Operation against .* script: .*, on @user_"),
+            ("lua", "^(ERR )?user_.*attempt to index field 'field'.* script: .*, on @user_"),
+        ],
+    )
+    def test_an_error(self, tmp_path: Path, redis_server: RedisServer, form: str, what: str, error: str) -> None:
+        script = "-- @flags write, function\n" + self.SCRIPT
+        bundle = build(
+            write(tmp_path, script, m=self.MODULE, **{"base/keys": "local M = {}\nM.NOTHING = {}\nreturn M"})
+        )
+        assert bundle.library
+        with redis_server.client() as client, pytest.raises(redis.ResponseError, match=error):
+            if form == "script":
+                client.execute_command("EVAL", bundle["op"].source, 1, "{e}", what)
+            else:
+                client.execute_command("FUNCTION", "LOAD", "REPLACE", bundle.library.source)
+                client.execute_command("FCALL", f"{bundle.library.name}_op", 1, "{e}", what)
 
 
 class TestCommon:

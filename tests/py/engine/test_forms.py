@@ -8,6 +8,7 @@ import re
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import msgpack
 import pytest
@@ -16,7 +17,7 @@ from redis.asyncio import Redis
 from jqmaster import JQ
 from jqmaster.bundle.build import Bundle, Library, version_of
 from jqmaster.bundle.built import builtin
-from jqmaster.cli import kinds
+from jqmaster.cli import place
 from jqmaster.engine.engine import Engine, connect, pack
 from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import FORMS, load
@@ -99,7 +100,7 @@ class TestWhatIsCalled:
             assert "fcall" not in await calls(client) and not await libraries(client)
 
     def test_the_command_line_knows_all_forms(self) -> None:
-        assert kinds.form.__dict__["words"] == FORMS
+        assert get_args(place.Form) == FORMS
 
     def test_a_form_that_is_none(self, redis: Redis) -> None:
         with pytest.raises(ValueError, match="expected one of auto, functions, scripts, got 'lua'"):

@@ -55,7 +55,7 @@ class Call:
         return Reply(200, packform.pack(reply))
 
     def _let_in(self, request: Request, packed: bytes) -> bytes:
-        """The spec, with who calls. Raises 403 for what needs another role."""
+        """The spec, with what the server says of who calls. Raises 403 for what needs another role."""
         spec = unpacked(packed)
         if not isinstance(spec, dict):
             return packed
@@ -63,13 +63,13 @@ class Call:
             if needed := self.operation.lacking(request.who.roles, (name,)):
                 message = f"{self._name} with {name} needs a key with the role {' or '.join(needed)}"
                 raise HttpError(403, "FORBIDDEN", message, name)
-        if not self._takes_actor:
-            return packed
+        said = {"actor": packform.pack(request.who.name)} if self._takes_actor else {}
+        if self._name == "register" and request.who.key_id and spec.get("announce") is not True:
+            said["key"] = packform.pack(request.who.key_id)
         # Its own bytes stay as they are: the script says what is wrong with them.
-        actor = {"actor": packform.pack(request.who.name)}
         if "actor" in spec:
-            return packform.raw_map(packform.members(packed) | actor)
-        return packform.extend_map(packed, actor)
+            return packform.raw_map(packform.members(packed) | said)
+        return packform.extend_map(packed, said)
 
     async def _pick(self, master: Master, request: Request, arguments: list[bytes]) -> list[Any]:
         refuse_draining(master)
