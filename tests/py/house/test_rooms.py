@@ -23,7 +23,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "cluster": 1360,
         "engine": 3750,
         "connection": 1980,
-        "bundle": 790,
+        "bundle": 800,
         "manifest": 930,
         "errors": 230,
     },
