@@ -190,14 +190,9 @@ TARGETS = [
     *bad_access.targets(Target),
 ]  # fmt: skip
 EXAMPLES = {
-    "job": WAITING,
-    "list<job>": [WAITING],
-    "worker": WORKER,
-    "name": "known",
-    "queue": "a",
-    "text": "x",
+    "job": WAITING, "list<job>": [WAITING], "worker": WORKER, "name": "known", "queue": "a", "text": "x",
     "quiet|stop|resume": "quiet",
-}
+}  # fmt: skip
 NOT_PLAIN = {target.script for target in TARGETS}
 
 
