@@ -59,6 +59,9 @@ local DIGITS = 28 -- offset of the digits in a started record, behind its times
 -- Jobs this call has read, by id; as an encoded record where that was enough.
 local open = {}
 
+-- Ids of those whose records this call removes.
+local removed = {}
+
 ---@kept
 -- Decoded tails of records, by their bytes: {name, queue, priority, max_retry, timeout_ms, options, units, and the
 -- fields below}.
@@ -133,6 +136,12 @@ function M.read(id)
     open[id] = job
     return job
   end
+end
+
+--- Notes that this call removes the job's record. It can still be read, so that one that is named twice gets the same
+--- answer; but it is not written again.
+function M.note_removal(id)
+  removed[id] = true
 end
 
 --- Makes read find a job that this call creates.
@@ -322,6 +331,9 @@ end
 
 --- Buffers the job's record for the next flush.
 function M.save(job)
+  if removed[job[M.ID]] then
+    return
+  end
   local writes = batch.writes
   local n = #writes
   writes[n + 1], writes[n + 2] = keys.JOB .. job[M.ID], M.encode(job)

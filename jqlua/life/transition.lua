@@ -73,6 +73,7 @@ end
 ---@param id string
 ---@param is_more boolean whether there are more than record and argument
 function M.forget(id, is_more)
+  jobs.note_removal(id)
   batch.unlink(keys.JOB .. id)
   batch.unlink(keys.ARGUMENT .. id)
   if is_more then

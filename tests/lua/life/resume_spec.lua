@@ -108,6 +108,16 @@ describe("an attempt that waits for others", function()
       end
     end)
   end
+  it("leaves no record of a job that failed and went in the same call", function()
+    jq:call("config", { set = { error_ttl = 0 } })
+    local failing, job = started(), started()
+    local states = jq:call("finish", { worker = "worker" },
+      { id = failing.id, token = failing.token, type = "success", resume = { depends = { failing.id } } }, msgpack.NIL,
+      { id = job.id, token = job.token, type = "success", resume = { depends = { failing.id } }, enqueue = 1 },
+      msgpack.NIL, { name = "b" }, msgpack.NIL)
+    assert.are.same({ "error", "blocked" }, { states[1], states[2][1] })
+    assert.is_falsy(jq:get(failing.id))
+  end)
   it("fails when it would wait for itself", function()
     local job = started()
     assert.are.equal("error", resume(job, { depends = { job.id } }))
