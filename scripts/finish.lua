@@ -13,6 +13,7 @@
 -- @cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- @flags  drain, function
 -- @role   worker
+-- @bound  any
 -- @over   finish
 -- @http   POST /done (worker, outcomes!, pick) | outcomes[0] -> Finished 200 204
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do

@@ -28,7 +28,9 @@ Schema = dict[str, Any]
 
 MEDIA = {
     "events": ["text/event-stream"], "records": ["application/octet-stream"], "yaml": ["application/yaml"],
-    "metrics": ["text/plain", "application/openmetrics-text"],
+    "metrics": [
+        "text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    ],
 }  # fmt: skip
 # What a body is that is one of the arguments itself, where that is not as the argument's type says.
 WHOLE = {"change": "OneJobChange", "finish": "SingleOutcome", "enqueue jobs[0]": "NewJob"}
