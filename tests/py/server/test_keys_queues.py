@@ -24,7 +24,7 @@ async def test_both_queues_must_be_within_the_key(keyed: Keyed) -> None:
         assert (await api("PATCH", f"/job/{job_id}", {"queue": queue})).status == status, (job_id, queue)
         many = [{"id": mine, "priority": 1}, {"id": job_id, "queue": queue}]
         assert (await api.post("/jobs/change", {"jobs": many})).status == status, (job_id, queue)
-        assert (await api.post("/jobs/change", many)).status in (status, 400), (job_id, queue)
+        assert (await api.post("/jobs/change", many)).status == 400, (job_id, queue)
     assert [doc["queue"] for doc in await keyed.engine.get([mine, other])] == ["mail.jp", "other"]
     await keyed.engine.cancel([mine, other])
     for job_id, queue, status in ((mine, "other", 403), (other, "mail.de", 403), (mine, "mail.de", 200)):
