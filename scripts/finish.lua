@@ -20,7 +20,6 @@
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local continuation = require "jqlua.life.continuation"
-local attempts = require "jqlua.life.attempts"
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"
 local outcomes = require "jqlua.life.outcomes"
@@ -72,8 +71,9 @@ for n = 1, count do
   local outcome = parsed[n]
   if not raws[n + 1] and not check.is_id(outcome.id) then -- an existing job has a valid id
     check.refuse(check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id))
+  elseif outcome.jobs or outcome.resume then
+    check.refuse(continuation.check(outcome, n - 1))
   end
-  check.refuse((outcome.jobs or outcome.resume) and continuation.check(outcome, n - 1))
 end
 
 if queue_wanted then
@@ -81,10 +81,7 @@ if queue_wanted then
 end
 local answers = { nil, nil }
 for n = 1, count do
-  local outcome = parsed[n]
-  -- It may be named twice, and its continuation may name it as well.
-  answers[n] = outcome.is_plain and attempts.succeed_plain(outcome, wanted[n], raws[n + 1], count == 1 and not token)
-    or outcomes.apply(jobs.from_record(outcome.id, raws[n + 1]), outcome, blobs[n])
+  answers[n] = outcomes.apply(jobs.from_record(parsed[n].id, raws[n + 1]), parsed[n], blobs[n])
 end
 if plan then
   return picker.run(plan, answers)

@@ -235,8 +235,8 @@ function M.read(spec, path, i)
     return nil, problem
   end
   return {
-    flags, states.QUEUED, jobs.NOT_YET, 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms,
-    options and next(options) and cmsgpack.pack(options) or "", "", "", "", "", false,
+    flags, states.QUEUED, jobs.NOT_YET, 0, 0, 0, 0, "", "", "", false, name, queue, priority, max_retry, timeout_ms,
+    options and next(options) and cmsgpack.pack(options) or "", "",
     delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
     options and (options.unique or options.depends) and true or false, spec.priority or false,
     false,

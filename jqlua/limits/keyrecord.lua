@@ -203,9 +203,7 @@ end
 
 --- Buffers a key for the next flush.
 function M.save(key)
-  local writes = batch.writes
-  local n = #writes
-  writes[n + 1], writes[n + 2] = key[RECORD], encode(key)
+  batch.write(key[RECORD], encode(key))
   if key[IS_NEW] then
     call("ZADD", keys.KEYS_OF .. key[M.OF], 0, M.value_of(key))
     key[IS_NEW] = false

@@ -65,13 +65,11 @@ end
 
 --- Buffers those that changed for the next flush.
 function M.save_all()
-  local writes = batch.writes
   for _, limit in next, loaded.limits do
     if limit and limit[CHANGED] then
       limit[CHANGED] = false
-      local n = #writes
-      writes[n + 1], writes[n + 2] = limit[RECORD], struct.pack(FORMAT, limit[M.CONCURRENCY], limit[M.RATE],
-        limit[M.PERIOD_MS], limit[M.SMOOTH], limit[M.RUNNING])
+      batch.write(limit[RECORD], struct.pack(FORMAT, limit[M.CONCURRENCY], limit[M.RATE], limit[M.PERIOD_MS],
+        limit[M.SMOOTH], limit[M.RUNNING]))
     end
   end
 end
