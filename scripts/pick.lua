@@ -5,7 +5,7 @@
 -- @arg    count    integer? 1..1000 = 1  how many, at most
 -- @arg    order    priority|ordered|round_robin|shuffled?  between queues
 -- @arg    before   Before?               only what comes before that place
--- @arg    without  list<name>? 1..100    names of jobs that the worker does not take
+-- @arg    without  set<name>? 1..100    names of jobs that the worker does not take
 -- @arg    request  token?                the same token gives the same jobs again
 -- @arg    wait     Wait?                 where who waits is woken
 -- @reply  picked                        {next_ms, document, argument, document, argument, ...}

@@ -165,19 +165,13 @@ function M.cursor(value)
   end))
 end
 
---- Checks the fields cursor and count, and takes the cursor apart.
----@return string? problem
-function M.check_page(spec)
-  local cursor = spec.cursor
-  if cursor == nil
-    or type(cursor) == "string" and #cursor <= 600 and #cursor % 2 == 0 and not cursor:find("[^0-9a-f]") then
-    spec.cursor = cursor and cursor:gsub("..", function(digits)
-      return string.char(tonumber(digits, 16))
-    end)
-    return spec.count ~= nil and not check.is_integer(spec.count, 1, 1000)
-      and check.problem("count", "an integer from 1 to 1000", spec.count) or nil
-  end
-  return check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
+--- The value that a page's cursor stands for.
+---@return string
+function M.from_cursor(cursor)
+  check.refuse((#cursor % 2 ~= 0 or cursor:find("[^0-9a-f]")) and check.problem("cursor", check.CURSOR, cursor))
+  return (cursor:gsub("..", function(digits)
+    return string.char(tonumber(digits, 16))
+  end))
 end
 
 --- Ranges of keys whose value, or the first of several, is text or a number with this prefix.
