@@ -64,8 +64,11 @@ constraints.save(new)
 local limit = limitrecord.load(new.n)
 local is_changed = not limit or old.c ~= new.c or old.l ~= new.l
 if is_changed then
-  local running = limit and limit[limitrecord.RUNNING] or 0
-  limitrecord.set(new.n, new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s, running)
+  local running = limit and limit.running or 0
+  limitrecord.set(new.n, {
+    concurrency = new.c or 0, rate = new.l or 0, period_ms = new.p and math.ceil(new.p * 1000) or 0,
+    is_smooth = new.s or false, running = running,
+  })
   rollout.note(limit and rollout.LIMITED or rollout.ADDED, new.n)
 end
 if is_changed or not is_same then
