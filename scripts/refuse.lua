@@ -6,7 +6,7 @@
 -- @arg    jobs         list<Lease> 0..1000
 -- @arg    why          unknown|busy|unreachable
 -- @arg    retry_after  seconds? 0..3600 = 1  how long it gets nothing
--- @arg    message      text? 0..65536        for the jobs' history
+-- @arg    message      message?              for the jobs' history
 -- @reply  states
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain

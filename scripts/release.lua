@@ -5,7 +5,7 @@
 -- @arg    worker   worker
 -- @arg    jobs     list<Lease> 1..1000
 -- @arg    delay    seconds? 0..1e10     how long before they are ready
--- @arg    message  text? 0..65536       why, for their history; 200 bytes of it are kept
+-- @arg    message  message?             why, for their history; 200 bytes of it are kept
 -- @arg    hold     map<seconds>? 1..10  ids of constraints, and for how long the jobs' keys are closed
 -- @reply  states jobs
 -- @errors INVALID field, NOTFOUND hold.id

@@ -12,7 +12,11 @@ local NUMBERS = {
   integer = "an integer", number = "a number", seconds = "seconds", ms = "milliseconds", moment = "Unix seconds",
   moment_ms = "ms since 1970",
 }
-M.REFERENCE = "a job id, or the index of an earlier job of this call"
+local EXPECTED = {
+  flag = "true or false", message = "text", queue = check.QUEUE, job = check.ID, secret = check.SECRET,
+  cursor = check.CURSOR, actor = check.SHORT_NAME, map = "a map",
+  reference = "a job id, or the index of an earlier job of this call",
+}
 local MOST = 1e10 -- of what has no range of its own
 local LATEST_MS = 1e15
 local MOST_TOKEN = 200
@@ -49,6 +53,8 @@ local function is_valid(value, kind, least, most, field)
     return check.is_number(value, least or 0, most or MOST)
   elseif kind == "flag" then
     return type(value) == "boolean"
+  elseif kind == "message" then
+    return type(value) == "string"
   elseif kind == "queue" then
     return check.is_queue(value)
   elseif kind == "job" then
@@ -90,10 +96,7 @@ local function expected(kind, least, most, field)
   elseif kind == "text" or kind == "token" then
     return most and "text of " .. range(least or 0, most) .. " bytes" or "text"
   end
-  return kind == "flag" and "true or false" or kind == "queue" and check.QUEUE or kind == "job" and check.ID
-    or kind == "reference" and M.REFERENCE or kind == "secret" and check.SECRET
-    or kind == "cursor" and check.CURSOR or kind == "actor" and check.SHORT_NAME or kind == "map" and "a map"
-    or check.NAME
+  return EXPECTED[kind] or check.NAME
 end
 
 --- Refuses the call for a value. What may be part of a secret is not shown.

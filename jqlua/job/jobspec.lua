@@ -51,13 +51,13 @@ M.OPTIONS = {
 }
 -- end of fields
 
---- Checks the field `depends`, apart from its kind.
+--- Checks indexes in the field `depends`.
 ---@param path string in front of the field's name
 ---@param i number how many jobs of the call may be named by index
 function M.check_depends(value, path, i)
   for j, entry in ipairs(value) do
-    check.refuse(type(entry) == "number" and entry >= i
-      and check.problem(path .. "depends[" .. j - 1 .. "]", fields.REFERENCE, entry))
+    check.refuse(type(entry) == "number" and entry >= i and check.problem(path .. "depends[" .. j - 1 .. "]",
+      "a job id, or the index of an earlier job of this call", entry))
   end
 end
 

@@ -3,8 +3,8 @@
 -- In a script a key is a table {name, number: of its constraint, in_use: units taken, hold_ms: closed until then by a
 -- hold, opens_ms: closed until then for lack of room under the rate, used: cost of the starts in keys.STARTS or, if it
 -- is smooth, the moment of the next start, last_ms: the latest start, timer_ms: in keys.OPENING with this time or an
--- earlier one, places: where it holds or held lanes (module limits.parking), closed_ms: when it last had no room, if the
--- fields above do not say so, is_changed, is_new: it has no record}.
+-- earlier one, places: where it holds or held lanes (module limits.parking), closed_ms: when it last had no room, if
+-- nothing else says so, is_changed, is_new: it has no record}.
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
