@@ -433,7 +433,7 @@ class PlainOperations:
         name: str,
         paused: bool | None = ...,
         max_waiting: int | None = ...,
-        fair: Sequence[str] | None = ...,
+        fair: Spec | None = ...,
         set: Spec | None = ...,
         unset: Sequence[str] | None = ...,
     ) -> Document:
@@ -443,14 +443,14 @@ class PlainOperations:
         name: str,
         paused: bool | None = ...,
         max_waiting: int | None = ...,
-        fair: Sequence[str] | None = ...,
+        fair: Spec | None = ...,
         set: Spec | None = ...,
         unset: Sequence[str] | None = ...,
     ) -> Document:
         """Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own."""
     def queues(
         self,
-        names: str | Sequence[str] | None = ...,
+        names: Sequence[str] | None = ...,
         minutes: int | None = ...,
         held: int | None = ...,
         cursor: str | None = ...,
@@ -459,7 +459,7 @@ class PlainOperations:
         """Documents of queues, with settings and counts: those named, or a page in order of name."""
     async def aqueues(
         self,
-        names: str | Sequence[str] | None = ...,
+        names: Sequence[str] | None = ...,
         minutes: int | None = ...,
         held: int | None = ...,
         cursor: str | None = ...,

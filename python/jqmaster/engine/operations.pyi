@@ -247,14 +247,14 @@ class CallsByName(Calling):
         name: str,
         paused: bool | None = ...,
         max_waiting: int | None = ...,
-        fair: Sequence[str] | None = ...,
+        fair: Spec | None = ...,
         set: Spec | None = ...,
         unset: Sequence[str] | None = ...,
     ) -> Document:
         """Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own."""
     async def queues(
         self,
-        names: str | Sequence[str] | None = ...,
+        names: Sequence[str] | None = ...,
         minutes: int | None = ...,
         held: int | None = ...,
         cursor: str | None = ...,
