@@ -20,6 +20,12 @@ class PlainOperations:
     def __init__(self, link: Link) -> None: ...
     def call(self, operation: str, /, *arguments: Any, **named: Any) -> Any: ...
     async def acall(self, operation: str, /, *arguments: Any, **named: Any) -> Any: ...
+    def alerts(self, queue: str | None = ..., cursor: str | None = ...) -> Page:
+        """What is wrong now, the worst first: queues that wait longer than usual, or that nobody serves, hung and
+        dead workers, failures that are new or more than usual, limits whose paths lead nowhere."""
+    async def aalerts(self, queue: str | None = ..., cursor: str | None = ...) -> Page:
+        """What is wrong now, the worst first: queues that wait longer than usual, or that nobody serves, hung and
+        dead workers, failures that are new or more than usual, limits whose paths lead nowhere."""
     def assign(
         self,
         master: str,
