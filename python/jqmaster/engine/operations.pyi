@@ -35,6 +35,9 @@ class TickReply(NamedTuple):
     moved: int
 
 class CallsByName(Calling):
+    async def alerts(self, queue: str | None = ..., cursor: str | None = ...) -> Page:
+        """What is wrong now, the worst first: queues that wait longer than usual, or that nobody serves, hung and
+        dead workers, failures that are new or more than usual, limits whose paths lead nowhere."""
     async def assign(
         self,
         master: str,
