@@ -6,7 +6,7 @@
 -- @arg    jobs         list<Lease> 0..1000
 -- @arg    why          unknown|busy|unreachable
 -- @arg    retry_after  seconds? 0..3600 = 1  how long it gets nothing
--- @arg    message      text? 0..65536        for the jobs' history
+-- @arg    message      message?              for the jobs' history
 -- @reply  states
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
@@ -23,7 +23,9 @@ local workers = require "jqlua.pick.workers"
 
 local spec = arguments.spec("worker jobs why retry_after message")
 check.refuse(held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0))
-check.refuse(release.check_message(spec.message))
+if spec.message ~= nil and type(spec.message) ~= "string" then
+  return redis.error_reply(check.problem("message", "text", spec.message))
+end
 local why = spec.why
 local retry_after = spec.retry_after == nil and 1 or spec.retry_after
 if why ~= "unknown" and why ~= "busy" and why ~= "unreachable" then

@@ -5,7 +5,7 @@
 -- @arg    worker   worker
 -- @arg    jobs     list<Lease> 1..1000
 -- @arg    delay    seconds? 0..1e10     how long before they are ready
--- @arg    message  text? 0..65536       why, for their history; 200 bytes of it are kept
+-- @arg    message  message?             why, for their history; 200 bytes of it are kept
 -- @arg    hold     map<seconds>? 1..10  ids of constraints, and for how long the jobs' keys are closed
 -- @reply  states jobs
 -- @errors INVALID field, NOTFOUND hold.id
@@ -24,7 +24,9 @@ local transition = require "jqlua.life.transition"
 
 local spec = arguments.spec("worker jobs delay message hold")
 check.refuse(held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 1))
-check.refuse(release.check_message(spec.message))
+if spec.message ~= nil and type(spec.message) ~= "string" then
+  return redis.error_reply(check.problem("message", "text", spec.message))
+end
 if spec.delay ~= nil and not check.is_number(spec.delay, 0, 1e10) then
   return redis.error_reply(check.problem("delay", "seconds from 0 to 10^10", spec.delay))
 end

@@ -23,8 +23,10 @@ function M.map(blob)
   end
 end
 
-local function is_utf8(text)
-  local i, n = 1, #text
+---@param i integer where to begin
+---@return integer? at of the first byte that is not UTF-8
+local function first_odd(text, i)
+  local n = #text
   while i <= n do
     local a, b, c, d = text:byte(i, i + 3)
     if a < 0x80 then
@@ -38,10 +40,37 @@ local function is_utf8(text)
       and b < (a == 0xF4 and 0x90 or 0xC0) and c >= 0x80 and c < 0xC0 and d >= 0x80 and d < 0xC0 then
       i = i + 4
     else
-      return false
+      return i
     end
   end
-  return true
+end
+
+local function is_utf8(text)
+  return not first_odd(text, 1)
+end
+
+--- Text for people, such as an error's message: a report must not fail by its words. Bytes that are not UTF-8 become
+--- `?`, and what is longer than most bytes is cut between two characters.
+---@param text string
+---@param most integer
+function M.message(text, most)
+  if #text > most then
+    local size = most
+    -- A byte that continues a character begins with the bits 10. A character has three of them at most.
+    while size > most - 3 and string.find(text, "^[\128-\191]", size + 1) do
+      size = size - 1
+    end
+    text = text:sub(1, size)
+  end
+  local parts, from = {}, 1
+  local odd = first_odd(text, 1)
+  while odd do
+    parts[#parts + 1] = text:sub(from, odd - 1)
+    from = odd + 1
+    odd = first_odd(text, from)
+  end
+  parts[#parts + 1] = text:sub(from)
+  return table.concat(parts, "?")
 end
 
 --- Names of jobs, queues, workers: 1 to 255 bytes of UTF-8 without control characters.
@@ -56,6 +85,8 @@ function M.is_short_name(value)
   return M.is_name(value) and #value <= 100
 end
 M.SHORT_NAME = "text of 1 to 100 bytes, valid UTF-8, no control characters"
+
+M.MOST_MESSAGE = 65536
 
 --- Like a name, but of any length up to most, or empty.
 ---@param most number bytes

@@ -12,7 +12,6 @@ local wishes = require "jqlua.pick.wishes"
 local M = {}
 
 local FIELDS = "id token type reason should_retry retry_in message group finished_at move resume enqueue"
-local LONGEST_MESSAGE = 65536
 
 local function is_iso8601(text)
   if type(text) ~= "string" or #text > 40 then
@@ -123,7 +122,8 @@ local function check_more(outcome, field, value, path)
   elseif field == "retry_in" then
     return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
   elseif field == "message" then
-    return (type(value) ~= "string" or #value > LONGEST_MESSAGE) and "text of at most 65536 bytes"
+    outcome.message = type(value) == "string" and check.message(value, check.MOST_MESSAGE) or nil
+    return not outcome.message and "text"
   end
   return not check.is_name(value) and check.NAME
 end
