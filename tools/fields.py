@@ -36,7 +36,7 @@ def sentences(*texts: str) -> str:
 
 
 def described(field: Field) -> str:
-    more = "" if field.protocol.startswith("Section") else re.sub(r" \(section \d+\)", "", field.protocol)
+    more = "" if field.protocol.startswith("See") else re.sub(r" \(see .*\)\)", "", field.protocol)
     words = [f"`{word.name}`: {word.meaning}" for word in field.words]
     return sentences(KINDS[field.kind].unit, field.meaning, more, *words)
 
@@ -210,7 +210,6 @@ PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("openapi/schemas.yaml", "document", lambda: as_yaml(job())),
     ("openapi/schemas.yaml", "told", lambda: as_yaml(told())),
     ("openapi/worker.yaml", "told", lambda: as_yaml(told_worker())),
-    ("docs/protocol.md", "fields", lambda: f"\n{protocol_table()}\n"),
     ("docs/python.md", "options", lambda: f"\n{python_table()}\n"),
     ("jqlua/job/jobspec.lua", "names", code.lua_names),
     ("jqlua/job/jobspec.lua", "words", code.lua_words),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fields
 import openapi
 import stubs
 
@@ -96,8 +97,12 @@ def types() -> str:
     return "## Types\n\n" + "\n".join(["| type | |", "| --- | --- |", *rows]) + "\n"
 
 
+def new_job() -> str:
+    return f"## NewJob\n\nWhat a job can be told.\n\n{fields.protocol_table()}"
+
+
 def page() -> str:
-    parts = [HEAD, *(part for one in operations().values() for part in section(one)), types()]
+    parts = [HEAD, *(part for one in operations().values() for part in section(one)), new_job(), types()]
     return "\n".join(parts)
 
 

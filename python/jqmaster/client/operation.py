@@ -158,7 +158,7 @@ class OperationMethods(RunningMethods):
     async def aconstrain(self, constraint_id: str, match: Match, **limits: Unpack[Limits]) -> Document:
         """Limit the jobs that `match`, from now on, also those that are there; replaces a constraint of this
         id whole. `match`: a matcher, `{"name": "mail.*"}`, or a task, which stands for its name. `limits`:
-        `by`, `concurrency`, `rate`, `cost`, `order`, `expires_in` (docs/protocol.md, section 7). A program declares its
+        `by`, `concurrency`, `rate`, `cost`, `order`, `expires_in` (docs/limits.md). A program declares its
         limits with `limit`. Raises Invalid, Full; ValueError where `by` leads to no parameter of the task."""
         matcher, fields = matcher_of(match), limits_of(match, limits)
         return await (await self.aengine()).constrain(constraint_id, matcher, **fields)
@@ -184,7 +184,7 @@ class OperationMethods(RunningMethods):
     ) -> Document:
         """Have a URL told of the ends of the jobs that `match`, from now on; replaces a webhook of this id.
         `webhook`: `on`, of which ends (`["error"]`); `secrets`, one or two with which it is signed. `notify` is the
-        id of the secrets for jobs' own `notify` (docs/protocol.md, section 21). Raises Invalid, Full."""
+        id of the secrets for jobs' own `notify` (docs/webhooks.md). Raises Invalid, Full."""
         matcher = b"" if match is None else matcher_of(match)
         return await (await self.aengine()).subscribe(webhook_id, url, matcher, **known(webhook, Webhook))
 
@@ -228,7 +228,7 @@ class OperationMethods(RunningMethods):
     # -- the whole --------------------------------------------------------------------------------
 
     async def astats(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
-        """What happened in each `minute`, `hour` or `day`, oldest first (docs/protocol.md, section 17)."""
+        """What happened in each `minute`, `hour` or `day`, oldest first (docs/finding.md)."""
         return await (await self.aengine()).stats(by, **known(period, Period))
 
     async def aseries(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:

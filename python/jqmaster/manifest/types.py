@@ -35,7 +35,7 @@ _ANY: Mapping[str, Any] = MappingProxyType({})
 
 PLAIN: Mapping[str, Plain] = MappingProxyType({
     "text": Plain("str", _TEXT, "a", "valid UTF-8; a range is of its bytes"),
-    "message": Plain("str", _TEXT, "mailbox full", "text of any bytes: what is not UTF-8 becomes `?`, what is too long is cut"),
+    "message": Plain("str", _TEXT, "mailbox full", "text of any bytes: what is not UTF-8 becomes `?`, the rest is cut"),
     "name": Plain("str", _NAME, "a", "1 to 255 bytes of UTF-8 without control characters"),
     "queue": Plain("str", _NAME, "mail", "a queue's name; where queues are chosen, `*` stands for any text"),
     "worker": Plain("str", _NAME, "w0664a3b1c05c02", "the id of a registered worker, or the name of one that pulls"),

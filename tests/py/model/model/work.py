@@ -1,4 +1,4 @@
-"""What workers and readers ask about jobs: section 4 of docs/protocol.md."""
+"""What workers and readers ask about jobs: docs/protocol.md."""
 
 import re
 
@@ -34,8 +34,6 @@ class Work(Part):
     def __init__(self, model):
         super().__init__(model)
         self.requests = {}  # (operation, token) -> (until when it is remembered, the answer)
-
-    # ---- section 4 ----
 
     def pick(self, reply, worker, queues, count=1, order="priority", before=None, request=None, wait=None, without=()):
         self.model.workers.known_worker(worker)
