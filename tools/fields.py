@@ -133,14 +133,14 @@ def listed(chosen: Callable[[Field], bool]) -> str:
     return ", ".join(f"`{field.name}`" for field in FIELDS if chosen(field))
 
 
-def protocol_table() -> str:
-    rows = [f"| `{one.name}` | {protocol_type(one)} | {told_apart(one.meaning, one.protocol)} |" for one in FIELDS]
+def protocol_list() -> str:
+    rows = [f"- `{one.name}` ({protocol_type(one)}): {told_apart(one.meaning, one.protocol)}" for one in FIELDS]
     prose = (
         f"A job's document (`get`) does not show {listed(lambda one: not one.shown)}. "
         f"Its worker is told {listed(lambda one: one.told)}. `change` takes {listed(lambda one: one.changed)}."
     )
-    head = ["| field | type; default | meaning |", "| --- | --- | --- |"]
-    return "\n".join([*head, *rows, "", *textwrap.wrap(prose, 100), ""])
+    lines = (textwrap.fill(row, 100, subsequent_indent="  ", break_on_hyphens=False) for row in rows)
+    return "\n".join([*lines, "", *textwrap.wrap(prose, 100), ""])
 
 
 def python_table() -> str:
