@@ -144,9 +144,9 @@ end
 function M.new(spec)
   local delay_ms, run_at_ms, expires_in_ms = to_ms(spec.delay), to_ms(spec.run_at), to_ms(spec.expires_in)
   return {
-    spec.keep_result and jobs.KEEP_RESULT or 0, states.QUEUED, jobs.NOT_YET, 0, 0, 0, 0, spec.name,
+    spec.keep_result and jobs.KEEP_RESULT or 0, states.QUEUED, jobs.NOT_YET, 0, 0, 0, 0, "", "", "", false, spec.name,
     spec.queue or spec.name, spec.priority or 0, spec.max_retry or 10, to_ms(spec.timeout) or 30000,
-    options_of(spec), "", "", "", "", false, delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
+    options_of(spec), "", delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
     spec.unique and true or spec.depends and true or false, spec.priority or false, false,
   }
 end

@@ -79,7 +79,7 @@ local function create(schedule, at_ms, is_beside)
   end
   local options = jobs.copy_options(new)
   options.schedule, options.schedule_ms = schedule.s.id, at_ms
-  new[jobs.OPTIONS] = cmsgpack.pack(options)
+  jobs.set_options(new, options)
   local id, created = creation.create(new, schedule.a)
   if created == 1 then
     schedules.note_made(schedule, id, not is_beside and at_ms or nil)
