@@ -23,7 +23,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "cluster": 1360,
         "engine": 3740,
         "connection": 1980,
-        "bundle": 810,
+        "bundle": 820,
         "manifest": 970,
         "errors": 230,
     },
