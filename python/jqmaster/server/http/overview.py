@@ -12,8 +12,8 @@ from jqmaster.engine.search import MOST
 from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Argument
 from jqmaster.server import jsonform
+from jqmaster.server.http.asking import refuse_draining
 from jqmaster.server.http.events import ALIVE_EVERY_S, EVENT_STREAM, sent
-from jqmaster.server.http.jobs import refuse_draining
 from jqmaster.server.http.own import Own, own
 from jqmaster.server.http.translate import value_of
 from jqmaster.server.http_error import HttpError, from_engine, invalid
