@@ -25,12 +25,12 @@ local batch = require "jqlua.base.batch"
 local plans = require "jqlua.pick.plans"
 local wishes = require "jqlua.pick.wishes"
 local pools = require "jqlua.pick.pools"
-local sleepers = require "jqlua.pick.sleepers"
+local sleepers = require "jqlua.workers.sleepers"
 local starts = require "jqlua.life.starts"
 local pulse = require "jqlua.life.pulse"
-local sweep = require "jqlua.life.sweep"
+local sweep = require "jqlua.schedules.sweep"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local SWEEP_STEPS = 100
 

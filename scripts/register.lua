@@ -29,13 +29,13 @@ local arguments = require "jqlua.base.arguments"
 local fields = require "jqlua.base.fields"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
-local departure = require "jqlua.pick.departure"
-local unregistered = require "jqlua.pick.unregistered"
+local departure = require "jqlua.life.departure"
+local unregistered = require "jqlua.workers.unregistered"
 local heads = require "jqlua.queue.heads"
 local wishes = require "jqlua.pick.wishes"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 local url = spec.url

@@ -9,7 +9,7 @@ local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local starts = require "jqlua.life.starts"
 local queues = require "jqlua.queue.queues"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
