@@ -131,16 +131,6 @@ class OperationMethods(RunningMethods):
         """All queues, with the number of jobs in each state. `minutes`: with how they did in so many."""
         return await all_of(partial((await self.aengine()).queues, minutes=minutes))
 
-    async def aranking(
-        self, by: str = "oldest", *, turned: bool = False, text: str = "", minutes: int = 15, first: int = 0,
-        count: int = 50,
-    ) -> Document:  # fmt: skip
-        """`count` queues behind the `first` of those whose name contains `text`, the worst first, as `{queues, total,
-        looked, more, age_ms}`: by `oldest`, `cause`, `net`, `empties`, `wait`, `run`, `enqueued`, `ended`, `workers`,
-        a state or `name`; `turned`: the other way round."""
-        engine = await self.aengine()
-        return await engine.ranking(by, turned=turned, text=text, minutes=minutes, first=first, count=count)
-
     async def aqueue(self, name: str, **changes: Unpack[QueueChanges]) -> Document:
         """Change a queue (`paused`, `max_waiting`, `fair`, `set`, `unset`); its document afterwards, with the
         number of jobs in each state."""
@@ -266,7 +256,6 @@ class OperationMethods(RunningMethods):
     kick, change, kick_queue = plain(akick), plain(achange), plain(akick_queue)
     free, search = plain(afree), plain(asearch)
     failures, tags, events = plain(afailures), plain(atags), plain_each(aevents)
-    ranking = plain(aranking)
     queues, queue = plain(aqueues), plain(aqueue)
     constrain, constraints = plain(aconstrain), plain(aconstraints)
     hold = plain(ahold)

@@ -18,7 +18,6 @@ from jqmaster.engine import options
 from jqmaster.engine.engine import Engine as StraightEngine
 from jqmaster.engine.options import Seconds, Where
 from jqmaster.engine.replies import Document
-from jqmaster.engine.trends import Split
 from jqmaster.errors import NotFound
 
 FOLLOW_EVERY_S = 0.3
@@ -127,23 +126,7 @@ class RunningMethods(MadeMethods):
         from_ms = None if since is None else round(options.unix(since) * 1000)
         return (await (await self.aengine()).marks(from_ms=from_ms, count=1000)).documents
 
-    async def atrends(
-        self, split: Split = "outcome", *, since: datetime | float, until: datetime | float | None = None, top: int = 8
-    ) -> Document:
-        """What came to an end over time, by `outcome`, `queue` or `name`: `by, step_ms, begins, series, rest, …`, see
-        `Engine.trends`."""
-        to_ms = None if until is None else round(options.unix(until) * 1000)
-        engine = await self.aengine()
-        return await engine.trends(split, from_ms=round(options.unix(since) * 1000), to_ms=to_ms, top=top)
-
-    async def achanges(self, since: datetime | float, *, span: Seconds = 3600, top: int = 100) -> Document:
-        """What is different since a moment, such as a deploy: `rows` of `queue, name, change, of, before, after`, the
-        largest change first, see `Engine.changes`. `span`: how long before and after."""
-        engine = await self.aengine()
-        return await engine.changes(round(options.unix(since) * 1000), span_s=options.seconds(span), top=top)
-
     mark, marks = plain(amark), plain(amarks)
-    trends, changes = plain(atrends), plain(achanges)
     repeat, schedules = plain(arepeat), plain(aschedules)
     run_schedule = plain(arun_schedule)
     begin_bulk, stop_bulk = plain(abegin_bulk), plain(astop_bulk)

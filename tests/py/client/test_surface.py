@@ -293,11 +293,6 @@ async def test_marks(jq: JQ, call: Call) -> None:
     assert early["time_ms"] == mark["time_ms"] - 3_600_000
     assert await call("marks") == [mark, early]
     assert await call("marks", mark["time_ms"] / 1000) == [mark]
-    await put(jq)
-    now_s = mark["time_ms"] / 1000
-    told = await call("trends", "queue", since=now_s - 600)
-    assert (told["by"], told["series"], sum(told["rest"]), told["pairs"]) == ("minute", [], 0, 1)
-    assert (await call("changes", now_s, span=600))["rows"] == []  # nothing is behind it yet
     with pytest.raises(Invalid) as refused:
         await call("mark", "x" * 201)
     assert refused.value.path == "text"
