@@ -87,18 +87,17 @@ def _of_master(meters: Meters) -> Iterator[Metric]:
     text = "Requests answered by this master."
     yield _family(CounterMetricFamily, "http_requests", text, ("method", "path", "status"), requests)
     text = "Time to answer; long polls wait on purpose."
-    yield _histograms("http_request_seconds", text, ("method", "path"), _steps(meters.request_seconds))
+    yield _histograms("http_request_seconds", text, ("method", "path"), _steps(meters.request_seconds.items()))
     text = "Calls of scripts by this master."
     yield _family(CounterMetricFamily, "script_calls", text, ("script", "code"), meters.calls.items())
     text = "Time until a script's reply was there, the way to Redis included."
-    yield _histograms(
-        "script_seconds", text, ("script",), _steps({(name,): of for name, of in meters.call_seconds.items()})
-    )
+    scripts = (((script,), histogram) for script, histogram in meters.call_seconds.items())
+    yield _histograms("script_seconds", text, ("script",), _steps(scripts))
     deliveries = (((outcome,), count) for outcome, count in meters.deliveries.items())
     text = "Jobs this master offered to workers, by what came of it."
     yield _family(CounterMetricFamily, "deliveries", text, ("outcome",), deliveries)
     text = "Time until a worker answered an offer."
-    yield _histograms("delivery_seconds", text, (), _steps({(): meters.delivery_seconds}))
+    yield _histograms("delivery_seconds", text, (), _steps([((), meters.delivery_seconds)]))
     yield _gauge("breakers_open", "Workers that this master pushes nothing for a while.", len(meters.breakers))
 
 
@@ -197,8 +196,8 @@ def _gauge(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(f"jq_{name}", text, value)
 
 
-def _steps(histograms: Mapping[Values, Histogram]) -> Iterator[Steps]:
-    for values, histogram in histograms.items():
+def _steps(histograms: Iterable[tuple[Values, Histogram]]) -> Iterator[Steps]:
+    for values, histogram in histograms:
         ends = (*histogram.ends, float("inf"))
         yield values, list(zip(ends, accumulate(histogram.counts), strict=True)), histogram.sum
 

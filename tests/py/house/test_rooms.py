@@ -13,7 +13,8 @@ JQLUA = ROOT / "jqlua"
 PACKAGE = ROOT / "python/jqmaster"
 
 # Floor by floor, from high to low, and the rooms of a floor as well: a module imports from its own room and from lower
-# ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the lines that it may have.
+# ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
+# lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 3360, "demo": 540, "doctor": 330, "testing": 140},
     "for programs": {"client": 4580, "worker": 3420},
