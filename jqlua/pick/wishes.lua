@@ -7,7 +7,7 @@ local request = require "jqlua.life.request"
 
 local M = {}
 
-local FIELDS = "worker queues count order before without request wait"
+local FIELDS = "worker queues count order without request wait"
 local COUNT = "an integer from 1 to 1000"
 local MOST_WITHOUT = 100
 local WITHOUT = "a list of 1 to " .. MOST_WITHOUT .. " names of jobs"
@@ -122,9 +122,6 @@ local function parse_rare(wish, field, value, path, holder)
   elseif field == "request" then
     wish.request = value
     return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
-  elseif field == "before" then
-    wish.before = value
-    return not request.is_place(value) and check.problem(path .. field, request.PLACE, value)
   elseif field == "without" then
     return parse_without(wish, value, path .. field)
   elseif field == "wait" then
@@ -138,13 +135,13 @@ end
 ---@param spec table
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param holder string? the worker, if given elsewhere
----@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, before, without: a
+---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, without: a
 --- set of names, request, wait}, not to be changed
 ---@return string? problem
 function M.parse(spec, path, holder)
   local wish = {
-    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, before = false,
-    without = false, request = false, wait = false, path = path,
+    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, without = false,
+    request = false, wait = false, path = path,
   }
   for field, value in pairs(spec) do
     local problem
@@ -189,15 +186,14 @@ local known_with_token = {}
 ---@return table? wish
 ---@return string? problem
 ---@return string|false|nil token its request
----@return string? before if it differs from the wish's
 function M.read(blob)
-  local rest, token, before, wishes
+  local rest, token, wishes
   if memory.LASTS and blob then
-    rest, token, before = request.split(blob)
+    rest, token = request.split(blob)
     wishes = token and known_with_token or known
     local wish = wishes[rest]
     if wish then
-      return wish, nil, token or wish.request, before
+      return wish, nil, token or wish.request
     end
   end
   local spec = #ARGV == 1 and check.map(blob)
@@ -206,12 +202,9 @@ function M.read(blob)
   end
   local wish, problem = M.parse(spec, "")
   if wish and wishes and (not token or token == wish.request) then
-    if before then
-      wish.before = false
-    end
     memory.keep(wishes, rest, wish)
   end
-  return wish, problem, wish and wish.request, before
+  return wish, problem, wish and wish.request
 end
 
 return M

@@ -274,10 +274,6 @@ class PlainOperations:
         """Documents of jobs: all there is to know about each."""
     async def aget(self, ids: Sequence[str]) -> list[Document | None]:
         """Documents of jobs: all there is to know about each."""
-    def head(self, queues: str | Sequence[str]) -> tuple[int, str] | None:
-        """Tells where the best job stands that a pick of these queues could start."""
-    async def ahead(self, queues: str | Sequence[str]) -> tuple[int, str] | None:
-        """Tells where the best job stands that a pick of these queues could start."""
     @overload
     def heartbeat(
         self, worker: str, jobs: Sequence[Sequence[Any]], *, control: bool, arguments: Sequence[bytes] | None = ...
@@ -416,7 +412,6 @@ class PlainOperations:
         queues: str | Sequence[str],
         count: int | None = ...,
         order: Literal["priority", "ordered", "round_robin", "shuffled"] | None = ...,
-        before: Spec | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,
@@ -428,7 +423,6 @@ class PlainOperations:
         queues: str | Sequence[str],
         count: int | None = ...,
         order: Literal["priority", "ordered", "round_robin", "shuffled"] | None = ...,
-        before: Spec | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,

@@ -233,5 +233,4 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "picked": replies.picked,
     "assigned": replies.assigned,
     "result": replies.result,
-    "head": replies.head,
 }

@@ -165,8 +165,6 @@ class CallsByName(Calling):
         """Frees a unique key; its job goes on without one."""
     async def get(self, ids: Sequence[str]) -> list[Document | None]:
         """Documents of jobs: all there is to know about each."""
-    async def head(self, queues: str | Sequence[str]) -> tuple[int, str] | None:
-        """Tells where the best job stands that a pick of these queues could start."""
     @overload
     async def heartbeat(
         self, worker: str, jobs: Sequence[Sequence[Any]], *, control: bool, arguments: Sequence[bytes] | None = ...
@@ -239,7 +237,6 @@ class CallsByName(Calling):
         queues: str | Sequence[str],
         count: int | None = ...,
         order: Literal["priority", "ordered", "round_robin", "shuffled"] | None = ...,
-        before: Spec | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,

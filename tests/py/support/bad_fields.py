@@ -120,7 +120,6 @@ RESUME = {"depends": WRONG["depends"], "if_failed": WRONG["if_failed"], "checkpo
 PAGE = {"cursor": CURSOR, "count": integers(1, 1000)}
 PICK = of(
     "pick", "queues", "count", "order", "without", "request", wait=[5, True, "push", 1.5],
-    before=[5, "0", [], "0" * 21, "0" * 23, "A" * 22],
 )  # fmt: skip
 RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}
 OF_QUEUES = {
