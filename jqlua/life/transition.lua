@@ -182,8 +182,9 @@ function M.move(job, to, score, is_popped)
   if change[IS_COUNTED] and state[meta.COUNTED] and (from ~= states.RUNNING or job[jobs.HOW] ~= jobs.MOVED_ON) then
     statlog.left(job, from, to)
   end
+  local sets = queue[queues.KEYS]
   if not is_popped then
-    batch.remove(queues.key(queue, from), id)
+    batch.remove(sets[from] or queues.key(queue, from), id)
   end
   -- Only these may be referred to by more than their queue.
   if job[jobs.OPTIONS] ~= "" or flags >= jobs.HELD or flags % (2 * jobs.AWAITED) >= jobs.AWAITED
@@ -218,7 +219,7 @@ function M.move(job, to, score, is_popped)
   elseif to ~= states.BLOCKED then
     queues.note_due(queue, queues.DUE_WAITING, score)
   end
-  batch.add(queues.key(queue, to), score, id)
+  batch.add(sets[to] or queues.key(queue, to), score, id)
   return true
 end
 
