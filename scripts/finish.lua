@@ -87,7 +87,7 @@ for n = 1, count do
     or outcomes.apply(jobs.from_record(outcome.id, raws[n + 1]), outcome, blobs[n])
 end
 if plan then
-  return picker.run(plan, answers)
+  return picker.pick(plan, answers)
 end
 transition.commit()
 if workers.ID_SIZES[#call.worker] and workers.is_alive(call.worker) then

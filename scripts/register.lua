@@ -28,7 +28,7 @@ local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.pick.departure"
 local unregistered = require "jqlua.pick.unregistered"
-local heads = require "jqlua.queue.heads"
+local patterns = require "jqlua.pick.patterns"
 local wishes = require "jqlua.pick.wishes"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
@@ -107,7 +107,7 @@ end
 check.refuse(spec.secrets ~= nil and workers.check_secrets(spec.secrets) or check_about() or check_announced())
 local entries, problem
 entries, problem = wishes.parse_queues(spec.queues, "queues")
-check.refuse(problem or heads.check_patterns(entries, "queues"))
+check.refuse(problem or patterns.check(entries, "queues"))
 
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, s = spec.secrets and table.concat(spec.secrets, " "), a = spec.key,

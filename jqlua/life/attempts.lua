@@ -79,17 +79,25 @@ function M.start(job, holder, is_registered)
   return jobs.document(job)
 end
 
---- Starts a job that was popped from its queue's plain set. A job without rare fields is not decoded.
+--- Starts a job that was taken from where it waited. One without rare fields is not decoded.
 ---@param queue table
----@param key string of its record
----@param raw string
----@return string? document
-function M.start_popped(queue, id, key, raw, holder, is_registered)
-  local first = not is_registered and jobs.first_start(raw)
+---@param raw string|false its record; false: job is the job, of a lane, with its units
+---@param job? table
+---@return string? document nil if it expired, or if there is none
+---@return number attempt
+function M.start_taken(queue, id, raw, job, holder, is_registered)
+  raw = job and jobs.encode(job) or raw
+  local first = raw and not is_registered and jobs.first_start(raw)
   local state = meta.state
   if not first or state[meta.EVENTS] then
-    local job = jobs.decode(id, raw)
-    return M.start(job, holder, is_registered), job
+    job = job or raw and jobs.decode(id, raw)
+    if not job then
+      return nil, 0
+    end
+    return M.start(job, holder, is_registered), job[jobs.ATTEMPT]
+  end
+  if job then
+    job[jobs.STATE] = states.RUNNING
   end
   transition.run(queue, id, state[meta.NOW_MS] + first[3])
   local digits = meta.random()
@@ -100,8 +108,8 @@ function M.start_popped(queue, id, key, raw, holder, is_registered)
   end
   local writes = batch.writes
   local n, record, document = #writes, jobs.first_run(first, id, run, digits)
-  writes[n + 1], writes[n + 2] = key, record
-  return document
+  writes[n + 1], writes[n + 2] = keys.JOB .. id, record
+  return document, 1
 end
 
 --- Whether a token is that of the running attempt.
