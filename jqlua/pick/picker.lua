@@ -39,12 +39,14 @@ end
 ---@param source table functions of plan: fill gives out jobs, and returns whether there may be more; choose finds a
 --- place of what is left, or whether the search was cut short; wanted: the queues that a sleeper is woken for
 ---@param queue? table as of come_by
+---@return number? ms for how long its worker sleeps, if it was put to sleep
 function M.give(plan, source, queue)
   local state, reply, wait = meta.state, plan.reply, plan.wait
   local at = #reply + 1
   reply[at] = 0
   if plan.request and plans.recall(plan) then
-    return transition.commit()
+    transition.commit()
+    return nil
   end
   if wait and state[meta.SLEEPERS] > 0 then
     sleepers.awake(plan.who, wait.on)
@@ -71,7 +73,7 @@ function M.give(plan, source, queue)
   if wakes then
     sleepers.go_on(wait.on, is_ready)
   elseif wait and plan.count == 0 and reply[at] ~= 0 and not plan.is_quiet then
-    sleepers.sleep(plan.who, wait.on, wait.ms, source.wanted(plan), plan.without)
+    return sleepers.sleep(plan.who, wait.on, wait.ms, source.wanted(plan), plan.without)
   end
 end
 
@@ -129,7 +131,11 @@ function M.pick(plan, reply, raw)
   if wish.queue then
     queue = raw ~= nil and queues.decode(wish.queue, raw) or queues.load(wish.queue)
   end
-  M.give(plan, PICK, queue)
+  local at, ms = #reply + 1, M.give(plan, PICK, queue)
+  if plan.wait then
+    -- For how long to block: never 0, which would be for ever, and hardly at all where it was not put to sleep.
+    reply[at] = ms or plan.is_quiet and plan.count == 0 and math.max(1, math.floor(plan.wait.ms)) or 1
+  end
   return reply
 end
 

@@ -122,14 +122,14 @@ local function start(plan, queue, popped, raws, taken)
       -- Now: whether more is ready, and for which sleepers, depends on it.
       call("ZADD", queues.key(queue, states.QUEUED), popped[i + 1], id)
     else
-      local document, number = attempts.start_taken(queue, id, raws[i], taken and taken[(i + 1) / 2], plan.worker,
-        plan.is_registered)
+      local job = taken and taken[(i + 1) / 2] or jobs.from_record(id, raws[i])
+      local document = job and attempts.start(job, plan.worker, plan.is_registered)
       if not document then
         plan.expired = plan.expired + 1
       else
         append(plan, document, argument)
         if started then
-          started[#started + 1] = starts.entry(id, number)
+          started[#started + 1] = starts.entry(id, job[jobs.ATTEMPT])
         end
       end
     end

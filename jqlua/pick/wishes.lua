@@ -1,15 +1,16 @@
 -- Parses what a worker asks for in a pick, and checks what needs no reading.
+local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
+local ordering = require "jqlua.values.ordering"
 local request = require "jqlua.life.request"
 
 local M = {}
 
 local FIELDS = "worker queues count order without request wait"
 local COUNT = "an integer from 1 to 1000"
-local MOST_WITHOUT = 100
-local WITHOUT = "a list of 1 to " .. MOST_WITHOUT .. " names of jobs"
+local WITHOUT = { "list", 1, 100, of = "name", distinct = true }
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
 ---@param value any the field `queues`
@@ -84,14 +85,22 @@ function M.check_wait(wait, path)
   end
 end
 
---- Names of jobs that the worker does not take. Then even one queue is searched like several.
----@return string? problem
-local function parse_without(wish, names, path)
-  local problem = not check.is_list(names, 1, MOST_WITHOUT) and check.problem(path, WITHOUT, names)
-    or check.distinct(names, path, check.is_name, check.NAME)
-  if problem then
-    return problem
+--- The name of the channel of all, in any language, who want the same.
+local function channel_of(wanted, without)
+  local parts = {}
+  for i, names in ipairs({ wanted, without }) do
+    local sorted = { unpack(names) }
+    table.sort(sorted, function(a, b)
+      return ordering.compare("s" .. a, "s" .. b) < 0
+    end)
+    parts[i] = table.concat(sorted, "\n")
   end
+  return "q-" .. redis.sha1hex(table.concat(parts, "\n\n")):sub(1, 16)
+end
+
+--- Names of jobs that the worker does not take. Then even one queue is searched like several.
+local function parse_without(wish, names, path)
+  fields.check_value(names, WITHOUT, path, "without")
   wish.without = {}
   for _, name in ipairs(names) do
     wish.without[name] = true
@@ -109,7 +118,7 @@ local function parse_rare(wish, field, value, path, holder)
     wish.request = value
     return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
   elseif field == "without" then
-    return parse_without(wish, value, path .. field)
+    return parse_without(wish, value, path)
   elseif field == "wait" then
     wish.wait = value
     return M.check_wait(value, path .. field)
@@ -151,6 +160,10 @@ function M.parse(spec, path, holder)
     return nil, check.problem(path .. "worker", check.NAME, nil)
   elseif not wish.entries then
     return nil, check.problem(path .. "queues", M.QUEUES, nil)
+  end
+  local on = wish.wait and wish.wait.on
+  if on and on:sub(1, 2) == "q-" and on ~= channel_of(wish.wanted, spec.without) then
+    return nil, check.problem(path .. "wait.on", channel_of(wish.wanted, spec.without) .. " for these names", on)
   end
   if not wish.entries[2] and wish.entries[1].name and not wish.without then
     wish.queue = wish.entries[1].name

@@ -163,7 +163,7 @@ describe("a pick without names", function()
   end)
 
   it("refuses names that are none", function()
-    for what, without in pairs({ ["a list of 1 to 100 names of jobs"] = {}, ["1 to 255 bytes"] = { "" } }) do
+    for what, without in pairs({ ["a list of 1 to 100 names"] = {}, ["1 to 255 bytes"] = { "" } }) do
       local _, problem = pcall(taken, { without = without })
       assert.is_truthy(tostring(problem):find(what, 1, true))
     end
@@ -191,7 +191,7 @@ describe("a job that no worker knows", function()
     announce({ "new", "x" })
     assert.are.same({ "unknown job", "new", true }, seen(id))
     announce({ "x" }, "w2")
-    assert.are.same({ "no worker", "", false }, seen(id))
+    assert.are.same({ "slow", "", false }, seen(id))
     jq:pass(180) -- that one is gone
     announce({ "new" })
     assert.are.same({ "unknown job", "new", true }, seen(id))
