@@ -14,7 +14,7 @@
 -- @header Idempotency-Key = request  a token of 1 to 200 bytes
 -- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
 -- @header tracestate   see `traceparent`
--- @http   POST /jobs (jobs, request) | jobs -> {job_ids: list<job>, created: list<flag>} 201 200
+-- @http   POST /jobs (jobs, request) -> {job_ids: list<job>, created: list<flag>} 201 200
 -- @header Idempotency-Key = request  a token of 1 to 200 bytes
 -- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
 -- @header tracestate   see `traceparent`

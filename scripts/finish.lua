@@ -12,10 +12,11 @@
 --         NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
 -- @cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- @flags  drain, function
+-- @room   worker
 -- @role   worker
 -- @bound  any
 -- @over   finish
--- @http   POST /done (worker, outcomes!, pick) | outcomes[0] -> Finished 200 204
+-- @http   POST /done (worker, outcomes!, pick) -> Finished
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

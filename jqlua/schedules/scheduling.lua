@@ -73,7 +73,7 @@ end
 ---@return string? id nil if its queue has no room
 ---@return number? created 0 or 1
 local function create(schedule, at_ms, is_beside)
-  local new = jobspec.new(schedule.s.job)
+  local new = jobspec.new(schedule.s.job, true)
   if not creation.has_room(new) then
     return nil
   end
