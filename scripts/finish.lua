@@ -83,7 +83,7 @@ for n = 1, count do
   answers[n] = outcomes.apply(jobs.from_record(parsed[n].id, raws[n + 1]), parsed[n], blobs[n])
 end
 if plan then
-  return picker.run(plan, answers)
+  return picker.pick(plan, answers)
 end
 transition.commit()
 if workers.ID_SIZES[#call.worker] and workers.is_alive(call.worker) then

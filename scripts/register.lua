@@ -31,7 +31,7 @@ local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.life.departure"
 local unregistered = require "jqlua.workers.unregistered"
-local heads = require "jqlua.queue.heads"
+local patterns = require "jqlua.pick.patterns"
 local wishes = require "jqlua.pick.wishes"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
@@ -52,7 +52,7 @@ if spec.announce then
 end
 local entries, problem
 entries, problem = wishes.parse_queues(spec.queues, "queues")
-check.refuse(problem or heads.check_patterns(entries, "queues"))
+check.refuse(problem or patterns.check(entries, "queues"))
 
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, s = spec.secrets and table.concat(spec.secrets, " "), a = spec.key,
