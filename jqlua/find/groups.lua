@@ -5,6 +5,7 @@ local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
+local documents = require "jqlua.values.documents"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local msgpack = require "jqlua.values.msgpack"
@@ -77,9 +78,9 @@ local function each_value(blob, visit)
   end
 end
 
---- Names, queues and values of the newest jobs of a group.
----@param put fun(field: string, packed: string)
-local function put_sample(put, key, most)
+--- Adds names and queues of the newest jobs of a group.
+---@return string values that several have, packed
+local function add_sample(shown, key, most)
   local ids = call("ZRANGE", key, 0, most - 1, "REV")
   local wanted = {}
   for i, id in ipairs(ids) do
@@ -105,16 +106,14 @@ local function put_sample(put, key, most)
   for value, times in pairs(values) do
     values[value] = times > 1 and times or nil
   end
-  local shown = {}
-  for i, pair in ipairs(tally.most(values, MOST_TOLD)) do
+  local common = tally.most(values, MOST_TOLD)
+  for i, pair in ipairs(common) do
     local packed, times = pair[1], pair[2]
     local size = struct.unpack(">I2", packed)
-    shown[i] = "\147" .. pack(packed:sub(3, 2 + size)) .. constraintdoc.value_blob(packed:sub(3 + size)) .. pack(times)
+    common[i] = "\147" .. pack(packed:sub(3, 2 + size)) .. constraintdoc.value_blob(packed:sub(3 + size)) .. pack(times)
   end
-  put("looked", pack(looked))
-  put("names", pack(tally.most(names, MOST_TOLD)))
-  put("queues", pack(tally.most(queues, MOST_TOLD)))
-  put("values", string.char(0x90 + #shown) .. table.concat(shown))
+  shown.looked, shown.names, shown.queues = looked, tally.most(names, MOST_TOLD), tally.most(queues, MOST_TOLD)
+  return documents.list(common)
 end
 
 ---@param group string
@@ -128,23 +127,12 @@ function M.encode(group, spec)
   end
   local raw = call("GET", keys.EXTRA .. last[1])
   local first_ms, last_ms = tonumber(first[2]), tonumber(last[2])
-  local parts = {}
-  local function put(field, packed)
-    parts[#parts + 1] = pack(field) .. packed
-  end
-  put("group", pack(group))
-  put("count", pack(call("ZCARD", key)))
-  put("first_ms", pack(first_ms))
-  put("last_ms", pack(last_ms))
-  put("id", pack(last[1]))
-  put("message", pack(raw and cmsgpack.unpack(raw).m or ""))
-  if spec.steps then
-    put("counts", pack(counts_of(key, spec, first_ms, last_ms)))
-  end
-  if spec.sample then
-    put_sample(put, key, spec.sample)
-  end
-  return struct.pack(">BI2", 0xDE, #parts) .. table.concat(parts)
+  local shown = {
+    group = group, count = call("ZCARD", key), first_ms = first_ms, last_ms = last_ms, id = last[1],
+    message = raw and cmsgpack.unpack(raw).m or "",
+    counts = spec.steps and counts_of(key, spec, first_ms, last_ms) or nil,
+  }
+  return documents.pack(shown, { values = spec.sample and add_sample(shown, key, spec.sample) or nil })
 end
 
 return M

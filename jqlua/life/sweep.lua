@@ -15,7 +15,7 @@ local removal = require "jqlua.job.removal"
 local readers = require "jqlua.links.readers"
 local parking = require "jqlua.limits.parking"
 local queues = require "jqlua.queue.queues"
-local scheduling = require "jqlua.schedules.scheduling"
+local schedules = require "jqlua.schedules.schedules"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
 local pulse = require "jqlua.life.pulse"
@@ -277,7 +277,7 @@ local function step(kind, name, limit)
   elseif kind == due.UNIQUE then
     return unique.sweep(limit)
   elseif kind == due.SCHEDULE then
-    return scheduling.fire(name, limit)
+    return schedules.fire(name, limit)
   elseif kind == due.EXPIRY then
     return constraint_removal.sweep(name)
   end
