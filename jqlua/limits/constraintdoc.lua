@@ -2,7 +2,6 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
 local documents = require "jqlua.values.documents"
 local constraints = require "jqlua.limits.constraints"
 local msgpack = require "jqlua.values.msgpack"
@@ -145,23 +144,6 @@ local function usage_of(definition, limit, key, queues)
     hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil, more = held.is_more or nil,
     next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil,
   }
-end
-
---- A page's cursor: values are bytes, cursors are text.
----@return string
-function M.cursor(value)
-  return (value:gsub(".", function(character)
-    return string.format("%02x", character:byte())
-  end))
-end
-
---- The value that a page's cursor stands for.
----@return string
-function M.from_cursor(cursor)
-  check.refuse((#cursor % 2 ~= 0 or cursor:find("[^0-9a-f]")) and check.problem("cursor", check.CURSOR, cursor))
-  return (cursor:gsub("..", function(digits)
-    return string.char(tonumber(digits, 16))
-  end))
 end
 
 --- Ranges of keys whose value, or the first of several, is text or a number with this prefix.
