@@ -96,7 +96,7 @@ end
 
 local reply = { false, false }
 if count > 1 and meta.state[meta.VERSION] > 0 then
-  check.refuse(constraints.check_asked(new_jobs, "jobs"))
+  constraints.check_asked(new_jobs, "jobs")
 end
 if is_linked then
   check.refuse(creation.check(new_jobs, "jobs"))

@@ -7,7 +7,6 @@ local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local batch = require "jqlua.base.batch"
 local rollout = require "jqlua.limits.rollout"
-local constraint_removal = require "jqlua.limits.constraint_removal"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.limits.placement"
@@ -279,7 +278,7 @@ local function step(kind, name, limit)
   elseif kind == due.SCHEDULE then
     return schedules.fire(name, limit)
   elseif kind == due.EXPIRY then
-    return constraint_removal.sweep(name)
+    return rollout.expire(name)
   end
   return sweep_queue(kind, name, limit)
 end
