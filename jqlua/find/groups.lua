@@ -3,23 +3,17 @@
 local budget = require "jqlua.job.budget"
 local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
-local constraints = require "jqlua.limits.constraints"
-local constraintdoc = require "jqlua.limits.constraintdoc"
+local common_values = require "jqlua.find.common_values"
 local documents = require "jqlua.values.documents"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
-local msgpack = require "jqlua.values.msgpack"
 local tally = require "jqlua.find.tally"
 
 local M = {}
 
 local call = redis.call
-local pack = cmsgpack.pack
 
 local MOST_TOLD = 10
--- So many bytes of an argument are read, and so many of its values, none in nested maps or lists.
-local READ = 4096
-local MOST_VALUES = 20
 
 --- Checks fields that depend on one another.
 function M.check(spec)
@@ -48,36 +42,6 @@ local function counts_of(key, spec, first_ms, last_ms)
   return counts
 end
 
---- Visits values of an argument with their paths, in the form that names keys of constraints.
----@param visit fun(path: string, value: string)
-local function each_value(blob, visit)
-  if #blob < READ and not msgpack.is_whole(blob) then
-    return
-  end
-  local pos, count, is_map = msgpack.open(blob, 1)
-  local function tell(path, at)
-    local value = msgpack.canonical(blob, at)
-    if value and #value <= constraints.LONGEST_VALUE + 1 then
-      visit(path, value)
-    end
-  end
-  if not pos then
-    return tell("argument", 1)
-  end
-  for i = 0, math.min(count, MOST_VALUES) - 1 do
-    local name = is_map and msgpack.canonical(blob, pos) or "i" .. i
-    local at = is_map and msgpack.skip(blob, pos) or pos
-    pos = at and msgpack.skip(blob, at)
-    if not pos then
-      return -- the rest was not read
-    end
-    local text = name and name:match("^[si](.+)")
-    if text and #text <= constraints.LONGEST_VALUE then
-      tell("argument." .. text:gsub("[.\\]", "\\%0"), at)
-    end
-  end
-end
-
 --- Adds names and queues of the newest jobs of a group.
 ---@return string values that several have, packed
 local function add_sample(shown, key, most)
@@ -92,28 +56,16 @@ local function add_sample(shown, key, most)
     if job then
       tally.add(names, job[jobs.NAME])
       tally.add(queues, job[jobs.QUEUE])
-      local blob = call("GET", keys.ARGUMENT .. ids[i]) or ""
-      each_value(blob:sub(1, READ), function(path, value)
-        tally.add(values, struct.pack(">I2", #path) .. path .. value)
-      end)
-      budget.pay(2 * budget.LOOK + budget.of_bytes(raw) + 2 * budget.of_bytes(blob))
+      common_values.count(values, ids[i])
+      budget.pay(budget.LOOK + budget.of_bytes(raw))
     end
     looked = i
     if not budget.is_left() then
       break
     end
   end
-  for value, times in pairs(values) do
-    values[value] = times > 1 and times or nil
-  end
-  local common = tally.most(values, MOST_TOLD)
-  for i, pair in ipairs(common) do
-    local packed, times = pair[1], pair[2]
-    local size = struct.unpack(">I2", packed)
-    common[i] = "\147" .. pack(packed:sub(3, 2 + size)) .. constraintdoc.value_blob(packed:sub(3 + size)) .. pack(times)
-  end
   shown.looked, shown.names, shown.queues = looked, tally.most(names, MOST_TOLD), tally.most(queues, MOST_TOLD)
-  return documents.list(common)
+  return common_values.encode(values, MOST_TOLD)
 end
 
 ---@param group string

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 Change = Callable[[list[str]], list[str]]
 _BATCH = 1000
 _DONE = {"retry": "retried", "discard": "discarded", "cancel": "cancelled", "kick": "kicked"}
-_CONFLICTS = {
-    "retry": "neither failed, cancelled, skipped nor waiting for a retry; or its unique key is another's",
-    "discard": "it runs; cancel it first",
-    "cancel": "it runs, and the settings protect running jobs; --force",
-    "kick": "it does not run",
-}
 # What a filter without --status means, and what it may take.
 _STATES = {
     "retry": ("error", "cancelled", "retrying"),
@@ -48,7 +42,7 @@ def retry(
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
     client = connect()
-    return act(client, "retry", ids, which, partial(client.retry, queue=to))
+    return act(client, "retry", ids, which, partial(client.call, "retry", queue=to))
 
 
 def discard(*ids: Ids, which: Chosen | None = None) -> Coded:
@@ -57,7 +51,7 @@ def discard(*ids: Ids, which: Chosen | None = None) -> Coded:
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
     client = connect()
-    return act(client, "discard", ids, which, client.discard)
+    return act(client, "discard", ids, which, partial(client.call, "discard"))
 
 
 def cancel(
@@ -73,7 +67,7 @@ def cancel(
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
     client = connect()
-    change = partial(client.cancel, force=force, dependents=dependents)
+    change = partial(client.call, "cancel", force=force or None, dependents=dependents)
     if not ids and dependents == "refuse":
         raise Refused("--dependents refuse goes with ids, not with a filter", "INVALID")
     return act(client, "cancel", ids, which, change)
@@ -90,7 +84,7 @@ def kick(
     with a job until its next heartbeat: until then it may run twice.
     """
     client = connect()
-    return act(client, "kick", ids, which, partial(client.kick, delay=delay))
+    return act(client, "kick", ids, which, partial(client.call, "kick", delay=delay))
 
 
 def _read(ids: Sequence[str]) -> list[str]:
@@ -154,7 +148,9 @@ def _named(what: str, ids: list[str], change: Change) -> Coded:
     # What can be no id would have all of them refused.
     answers = dict.fromkeys(ids, "NOTFOUND")
     answers |= _changed(what, [job_id for job_id in answers if JOB_ID.fullmatch(job_id)], change)
-    refused = {"NOTFOUND": "no such job", "CONFLICT": _CONFLICTS[what]}
+    from jqmaster.engine.calling import contract_of
+
+    refused = {"NOTFOUND": "no such job", "CONFLICT": contract_of(what).conflict}
     for job_id, answer in answers.items():
         if answer in refused and not as_json():
             complain(f"{job_id}: {refused[answer]}", answer, as_json=False)

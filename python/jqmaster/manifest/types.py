@@ -67,7 +67,6 @@ OWN: Mapping[str, str] = MappingProxyType({
     "finished": "Finished",
     "assigned": "Assigned",
     "result": "Result",
-    "head": "tuple[int, str] | None",
     "records": "bytes",
     "events": "str",
     "yaml": "str",

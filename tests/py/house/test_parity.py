@@ -58,10 +58,10 @@ def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
     given: Any = timedelta(seconds=sent) if kind == "seconds" else tuple(sent) if kind == "names" else sent
     jq = JQ()
     for made in (
-        jq.call("a", None, **{name: given}),
+        jq.new_job("a", None, **{name: given}),
         jq.task("a").options(**{name: given}).job(),
         jq.job(name="a", **{name: given})(lambda: None).job(),
-        JQ(**{name: given}).call("a"),
+        JQ(**{name: given}).new_job("a"),
     ):
         assert made.spec()[name] == sent
 

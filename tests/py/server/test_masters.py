@@ -45,7 +45,7 @@ async def test_every_job_is_delivered_once(masters: Masters, own: Engine) -> Non
         made = []
         for master in masters * 3:
             jq = JQ(master.url)
-            made += [job.id for job in await jq.aenqueue_many(jq.call("mail", number) for number in range(40))]
+            made += [job.id for job in await jq.aenqueue_many(jq.new_job("mail", number) for number in range(40))]
         await eventually(lambda: _done(own, "mail", len(made)))
         delivered = Counter(job["id"] for stub in (one, two) for job in stub.jobs)
     assert delivered == Counter(made)
@@ -67,8 +67,8 @@ async def test_what_one_master_takes_another_delivers_and_a_third_hears_of(maste
         await first.stop()
         waiting = asyncio.create_task(waiter.handle(job.id).aresult(60))
         outcome = {"id": job.id, "token": delivered["token"], "type": "success", "result": 7}
-        outcome["worker"] = stub.id
-        assert (await reporter.send("POST", "/done", msgpack.packb(outcome)))[0] == 204
+        body = msgpack.packb({"outcomes": [outcome], "worker": stub.id})
+        assert (await reporter.send("POST", "/done", body))[0] == 200
         assert await waiting == 7
         await reporter.close()
 

@@ -111,7 +111,6 @@ TARGETS = [
     Target("notes", "heartbeat", {"progress": 1}, {"progress": PROGRESS, "message": NOT_TEXT}, [],
            lambda spec: [encode({"worker": "w", "jobs": [[RUNNING, HOLD, Raw(spec)]]})], "jobs[0][2]", True),
     Target("pick", "pick", {"worker": "w", "queues": "a"}, {"worker": NAMES, **PICK}, ["worker", "queues"]),
-    Target("head", "head", {"queues": "a"}, {"queues": PICK["queues"]}, ["queues"]),
     Target("heartbeat", "heartbeat", HELD, of("heartbeat", "worker", "jobs", control=BOOLEANS), ["worker", "jobs"]),
     Target("finish", "finish", {"worker": "w"}, {"worker": NAMES, "pick": MAPS}, ["worker"],
            lambda spec: [spec, encode(SUCCESS), BLOB]),
