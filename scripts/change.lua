@@ -6,6 +6,7 @@
 -- @argv   jobs...
 -- @reply  states jobs
 -- @errors INVALID jobs, INVALID jobs[i].field, FULL jobs[i].queue, FULL jobs[i].tags[j]
+-- @conflict it runs or has ended; of such only the tags can be changed
 -- @cost   for each job a few commands; under constraints, and in another queue, its place is looked for anew
 -- @flags  write
 -- @role   pusher, operator
@@ -28,10 +29,8 @@ if count % 1 ~= 0 or count < 1 or count > MOST_JOBS then
     .. #ARGV .. " arguments")
 end
 local changes, is_checked = {}, meta.state[meta.CROWDED] or meta.state[meta.VERSION] > 0
-local problem
 for i = 1, count do
-  changes[i], problem = change.parse(ARGV[2 * i - 1], i - 1, ARGV[2 * i] ~= "")
-  check.refuse(problem)
+  changes[i] = change.parse(ARGV[2 * i - 1], i - 1, ARGV[2 * i] ~= "")
   is_checked = is_checked or changes[i].queue
 end
 check.refuse(is_checked and change.check(changes))

@@ -12,10 +12,11 @@
 -- @errors INVALID field, NOTFOUND worker
 -- @cost   for each job one GETRANGE and its part of a ZADD
 -- @flags  drain, function
+-- @room   worker
 -- @role   worker
 -- @bound  any
 -- @over   heartbeat
--- @http   POST /worker/heartbeat (worker, jobs?) -> Beat
+-- @http   POST /worker/heartbeat (worker, jobs, arguments, control=true) -> Beat
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
@@ -30,15 +31,11 @@ local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
-local spec = arguments.spec("worker jobs control", true)
-check.refuse(held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs))
-if spec.control ~= nil and type(spec.control) ~= "boolean" then
-  return redis.error_reply(check.problem("control", "true or false", spec.control))
-end
+local spec = arguments.spec(HEAD, true)
+check.refuse(held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs))
 local is_registered = workers.is_id(spec.worker)
-if is_registered and not workers.is_registered(spec.worker) then
-  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
-end
+check.refuse(is_registered and not workers.is_registered(spec.worker)
+  and check.missing("worker", "registered worker", spec.worker))
 
 if pulse.is_due() then
   pulse.note()

@@ -5,6 +5,7 @@ local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
+local fields = require "jqlua.base.fields"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
@@ -16,69 +17,28 @@ local transition = require "jqlua.life.transition"
 
 local M = {}
 
-local FIELDS = "id queue priority delay run_at max_retry timeout tags"
+local FIELDS = {
+  id = { "job", required = true }, queue = jobspec.FIELDS.queue, priority = jobspec.FIELDS.priority,
+  delay = jobspec.FIELDS.delay, run_at = jobspec.FIELDS.run_at, max_retry = jobspec.FIELDS.max_retry,
+  timeout = jobspec.FIELDS.timeout,
+  tags = { "list", 0, jobspec.OPTIONS.tags[3], of = "name", distinct = true }, -- they may all be taken away
+}
 
----@return string? expected
----@return string? problem
-local function check_field(field, value, path)
-  if field == "id" then
-    return not check.is_id(value) and check.ID
-  elseif field == "queue" then
-    return moving.check_queue(value)
-  elseif field == "priority" then
-    return not check.is_integer(value, -2147483648, 2147483647) and "an integer from -2147483648 to 2147483647"
-  elseif field == "max_retry" then
-    return not check.is_integer(value, 0, 2147483647) and "an integer from 0 to 2147483647"
-  elseif field == "timeout" then
-    return not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
-  elseif field == "delay" then
-    return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
-  elseif field == "run_at" then
-    return not check.is_number(value, 0, 1e10) and "Unix seconds from 0 to 10^10"
-  end
-  return nil, jobspec.check_tags(value, path, 0)
-end
-
+--- Parses a change; refuses the call if it is wrong.
 ---@param blob string MessagePack map
 ---@param i number its index, for errors
 ---@param has_argument boolean
----@return table? change {id, queue?, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
----@return string? problem
+---@return table change {id, queue?, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
 function M.parse(blob, i, has_argument)
   local path = "jobs[" .. i .. "]"
   local change = check.map(blob)
-  if not change then
-    return nil, check.not_a_map(path, blob)
-  end
-  local problem = check.unknown_field(change, FIELDS, path)
-  if problem then
-    return nil, problem
-  end
-  local count = 0
-  for field, value in pairs(change) do
-    local expected
-    expected, problem = check_field(field, value, path .. "." .. field)
-    if expected then
-      problem = check.problem(path .. "." .. field, expected, value)
-    end
-    if problem then
-      return nil, problem
-    end
-    count = count + 1
-  end
-  if change.id == nil then
-    return nil, check.problem(path .. ".id", check.ID, nil)
-  elseif change.delay and change.run_at then
-    return nil, "INVALID " .. path .. ".delay: expected either delay or run_at, got both"
-  elseif count == 1 and not has_argument then
-    return nil, "INVALID " .. path .. ": expected something to change: one of "
-      .. FIELDS:gsub("^id ", ""):gsub(" ", ", ") .. ", or an argument"
-  end
+  check.refuse(not change and check.not_a_map(path, blob))
+  fields.check(change, FIELDS, path)
+  check.refuse(change.delay and change.run_at
+    and "INVALID " .. path .. ".delay: expected either delay or run_at, got both")
+  check.refuse(not has_argument and not next(change, next(change))
+    and "INVALID " .. path .. ": expected something to change, or an argument")
   return change
-end
-
-local function save_options(job, options)
-  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
 --- Sets when a waiting job may start.
@@ -93,7 +53,7 @@ local function set_time(job, due_ms)
   if job[jobs.ATTEMPT] == 0 or state == states.BLOCKED then
     -- A blocked job whose time has come waits only for other jobs.
     options.ready_ms = (due_ms > now or state ~= states.BLOCKED) and due_ms or nil
-    save_options(job, options)
+    jobs.set_options(job, options)
   end
   if state == states.BLOCKED then
     return
@@ -113,7 +73,7 @@ local function set_tags(job, new_tags)
   local options = jobs.copy_options(job)
   tags.replace(job, options.tags or {}, new_tags)
   options.tags = new_tags[1] and new_tags or nil
-  save_options(job, options)
+  jobs.set_options(job, options)
 end
 
 --- Changes a waiting job.
@@ -121,12 +81,10 @@ end
 ---@param argument? string
 local function change_waiting(job, changed, argument)
   if argument then
-    local writes = batch.writes
-    local n = #writes
-    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. job[jobs.ID], argument
+    batch.write(keys.ARGUMENT .. job[jobs.ID], argument)
   end
-  job[jobs.MAX_RETRY] = changed.max_retry or job[jobs.MAX_RETRY]
-  job[jobs.TIMEOUT_MS] = changed.timeout and math.ceil(changed.timeout * 1000) or job[jobs.TIMEOUT_MS]
+  jobs.put(job, jobs.MAX_RETRY, changed.max_retry or job[jobs.MAX_RETRY])
+  jobs.put(job, jobs.TIMEOUT_MS, changed.timeout and math.ceil(changed.timeout * 1000) or job[jobs.TIMEOUT_MS])
   if changed.tags then
     set_tags(job, changed.tags)
   end
@@ -137,7 +95,7 @@ local function change_waiting(job, changed, argument)
     placement.relocate(job, changed.priority or job[jobs.PRIORITY], argument)
     batch.flush() -- before it may be moved
   else
-    job[jobs.PRIORITY] = changed.priority or job[jobs.PRIORITY]
+    jobs.put(job, jobs.PRIORITY, changed.priority or job[jobs.PRIORITY])
     if argument then
       batch.flush() -- placement reads it
     end

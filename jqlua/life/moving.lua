@@ -4,10 +4,8 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
 local events = require "jqlua.statistics.events"
 local failure = require "jqlua.life.failure"
-local glob = require "jqlua.base.glob"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local lanes = require "jqlua.limits.lanes"
@@ -19,12 +17,6 @@ local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
 
 local M = {}
-
---- Checks a queue's name.
----@return string|false expected
-function M.check_queue(name)
-  return (not check.is_name(name) or glob.is_pattern(name)) and check.NAME .. ", no *"
-end
 
 --- Prepares a queue, which may be new, for a job; the caller adds the job to a set there.
 ---@return table queue
@@ -55,7 +47,7 @@ function M.leave(job, name)
   taking.leave(job, false)
   batch.remove(queues.key(queue, state), id)
   note(job)
-  job[jobs.QUEUE] = name
+  jobs.put(job, jobs.QUEUE, name)
   local new = M.admit(job)
   local expires_ms = job[jobs.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and jobs.options(job).expires_ms
   if expires_ms then
@@ -73,7 +65,7 @@ function M.move(job, name, priority)
   local state, id = job[jobs.STATE], job[jobs.ID]
   local score = redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), id)
   local queue = M.leave(job, name)
-  job[jobs.PRIORITY] = priority
+  jobs.put(job, jobs.PRIORITY, priority)
   if state == states.QUEUED or state == states.IN_LANE then
     transition.move(job, placement.place(job, queue), priority, true)
   else

@@ -1,11 +1,12 @@
 """Reads the head of a script: the comment that it begins with, line by line, each `@tag` with what belongs to it.
 
 ``@arg NAME TYPE[?] [LEAST..MOST] [= DEFAULT] meaning``, ``@argv`` what the script's arguments are where they are not
-the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@cost``, ``@flags``, ``@role ROLE, …
-[with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with
-``@param``, ``@query`` and ``@header`` for what else its request has. Within the parentheses ``a!`` must be there and
-``a?`` need not, ``a=b`` goes to the script in any case, and ``a:b`` where nothing is said. Behind ``|``, or alone,
-stands an argument that is the whole body.
+the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@conflict`` what that state of a job
+means, ``@cost``, ``@flags``, ``@once`` where a second call does or says something else, ``@room worker|any`` where
+workers may have room behind it, ``@role ROLE, … [with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD
+PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with ``@param``, ``@query`` and ``@header`` for what else its request has.
+Within the parentheses ``a!`` must be there and ``a?`` need not, ``a=b`` goes to the script in any case, and ``a:b``
+where nothing is said. Behind ``|``, or alone, stands an argument that is the whole body.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Error, 
 from jqmaster.manifest.types import Type, type_of
 
 _TAGS = frozenset(
-    ("arg", "argv", "reply", "errors", "cost", "flags", "role", "bound", "over", "http", "param", "query", "header")
-)
+    (
+        "arg", "argv", "reply", "errors", "conflict", "cost", "flags", "once", "room", "role", "bound", "over", "http",
+        "param", "query", "header",
+    )
+)  # fmt: skip
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e\d+)?"
 _ARGUMENT = re.compile(
     rf"(?P<name>[\w-]+)\s+(?P<type>\S+?)(?P<optional>\?)?(?:\s+(?P<least>{_NUMBER})?\.\.(?P<most>{_NUMBER})?(?!\S))?"
@@ -62,6 +66,35 @@ def read(name: str, comment: str) -> Operation:
     return operation
 
 
+def lua_fields(comment: str) -> str:
+    """The fields of the spec as a table of Lua (jqlua/base/fields.lua). Raises ValueError."""
+    tagged: dict[str, list[str]] = {}
+    for tag, value in _split(comment)[1]:
+        tagged.setdefault(tag, []).append(value)
+    behind = {position.strip("[]").removesuffix("...") for position in _positions(tagged)}
+    arguments = [_argument(value) for value in tagged.get("arg", [])]
+    return "{ " + ", ".join(_lua_field(one) for one in arguments if one.name not in behind) + " }"
+
+
+def _lua_field(argument: Argument) -> str:
+    type_ = type_of(argument.type)
+    inner = type_.of or type_
+    if inner is not type_ and inner.name == "queue":
+        return f'["{argument.name}"] = {{ "queues" }}'  # patterns, too: who reads it checks them
+    parts = [f'"{type_.kind if type_.of or type_.words else type_.name}"']
+    if argument.least is not None or argument.most is not None:
+        parts += ["nil" if limit is None else repr(limit) for limit in (argument.least, argument.most)]
+    if type_.of:
+        parts.append(f'of = "{"choice" if inner.words else inner.name}"')
+    if type_.distinct:
+        parts.append("distinct = true")
+    if inner.words:
+        parts.append(f'words = "{" ".join(inner.words)}"')
+    if not argument.optional:
+        parts.append("required = true")
+    return f'["{argument.name}"] = {{ {", ".join(parts)} }}'
+
+
 def check_paths(operations: Iterable[Operation]) -> None:
     """Raise HeadError when two operations have the same request."""
     known: dict[tuple[str, str], str] = {}
@@ -96,6 +129,9 @@ def _read(name: str, comment: str) -> Operation:
         restricted=restricted,
         is_free=_one(tagged, "bound", "") == "any",
         over=_one(tagged, "over", ""),
+        conflict=_one(tagged, "conflict", ""),
+        room=_one(tagged, "room", ""),
+        is_once="once" in tagged,
     )
     return replace(operation, routes=tuple(_routes(operation, tags)))
 
@@ -229,7 +265,7 @@ def _route(operation: Operation, value: str) -> Route:
     listed, _, rest = body.partition(" | ") if body.startswith("(") else ("()", "", body)
     arguments, required, fixed, defaults = [], [], {}, {}
     spared: set[str] = set()
-    for entry in filter(None, re.split(r",\s*", listed[1:-1])):
+    for entry in filter(None, re.split(r",\s+", listed[1:-1])):
         name, sign, said = re.fullmatch(r"([^=:!?]+)[!?]?([=:]?)(.*)", entry).groups()  # type: ignore[union-attr]
         if sign == "=":
             fixed[name] = _value(operation.argument(name).of, said)

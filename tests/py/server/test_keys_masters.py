@@ -62,8 +62,10 @@ async def test_a_key_is_good_and_no_longer_good_on_every_master(two: Two, own: E
     await all_answer(200, two, made["key"])
     via = HttpEngine([two[0].url], made["key"])
     other = await via.grant("bob", ["viewer"])
+    assert await status(two[0].url, key=other["key"]) == 200, "at once where it was made"
     await all_answer(200, two, other["key"])
     await via.revoke(other["id"])
+    assert await status(two[0].url, key=other["key"]) == 401
     await all_answer(401, two, other["key"])
     await via.close()
 
