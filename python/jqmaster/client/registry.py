@@ -163,8 +163,6 @@ class Registry(OperatingMethods, FlowMethods):
         something else. When it is taken out of the program, `unschedule` takes it out of the server. Raises TypeError
         or ValueError for a time, a zone or arguments that cannot be.
         """
-        from jqmaster.client import recurring  # which knows zones; few programs need it
-
         if task is None:
             return lambda it: self.schedule(it, **when)
         if not isinstance(task, Task):
@@ -173,7 +171,7 @@ class Registry(OperatingMethods, FlowMethods):
         if schedule_id in self.recurring:
             raise ValueError(f"there is a schedule {schedule_id!r} already; give this one another id")
         try:
-            recurring.check(task, when)
+            task.check_schedule(when)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"schedule {schedule_id}: {error}") from error.__cause__

@@ -223,6 +223,14 @@ class Task(Enqueuer[P, R]):
         else:
             self.prepare(args, kwargs, {})
 
+    def check_schedule(self, when: ScheduleOptions) -> None:
+        """Raise TypeError or ValueError for what cannot be. Of times, zones and rules the engine has the last word."""
+        own: dict[str, Any] = {**options.known(when, ScheduleOptions)}
+        args, kwargs = own.pop("args", ()), own.pop("kwargs", {})
+        self.checked(own.pop("options", {}))
+        options.check_arguments("schedule", own)
+        self.check_arguments(tuple(args), kwargs)
+
     def merged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> JobOptions:
         """All options of a call with these arguments."""
         merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
