@@ -316,7 +316,8 @@ class AsyncTask(Task[P, R], Generic[P, R, V]):
 
 
 class Decorator(Protocol):
-    """What `@jq.job(...)` gives."""
+    """What `jq.job` and `jq.job(...)` are. The first that fits is meant. The result of a function that says what
+    follows is the one that this holds."""
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -336,6 +337,8 @@ class Decorator(Protocol):
     def __call__(self, function: Callable[P, Move[R]], /) -> SyncTask[P, R, Move[R]]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R, R]: ...
+    @overload
+    def __call__(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
 
 
 class When(TypedDict, total=False):
