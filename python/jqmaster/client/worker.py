@@ -72,6 +72,8 @@ class Runner:
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {task.name}{task.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
+        if not self._jq.middlewares:
+            return await self._invoke(task, job, args, kwargs)
         call: Callable[[], Awaitable[Any]] = partial(self._invoke, task, job, args, kwargs)
         for middleware in reversed(self._jq.middlewares):
             call = partial(middleware, job, call)
@@ -129,7 +131,7 @@ class Runner:
             return await self._processes.run(function, job, args, kwargs, self._jq.target)
         else:
             result = await self.threads.run(function, *args, **kwargs)
-        return await returned(result)
+        return None if result is None else await returned(result)
 
     def _end(self) -> None:
         self.threads.stop()

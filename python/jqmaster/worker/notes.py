@@ -127,7 +127,7 @@ class Notebook:
 
     def open(self, job: Job) -> None:
         """Make this the notebook, and `job` the job, of the function that is called next."""
-        current_job.set(CurrentJob(*job))
+        current_job.set(CurrentJob._make(job))
         _notebook.set(self)
 
     @contextmanager

@@ -12,9 +12,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-
-import uvloop
 
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s, end
@@ -26,7 +23,7 @@ from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.patched import worker_problem
-from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
+from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
 from jqmaster.worker.watchdog import Watchdog, Watched
@@ -57,7 +54,6 @@ class WorkOptions:
     recreate: bool = False  # with redis_url: set a namespace up again that has vanished
     push: bool = False
     register: bool = False  # without push: be listed, and hear when asked to be quiet or to stop
-    synchronous: bool = False
     queues: Sequence[str] | None = None
     order: str = "priority"
     concurrency: int = 8
@@ -81,6 +77,8 @@ class WorkOptions:
                 'in a queue of its own unless it is told another: give them one, as by JQ(queue="default"); '
                 "or name queues or patterns, such as --queues 'mail.*,report.*'"
             )
+        if self.push and not self.advertise and self.host in _ANY_ADDRESS:
+            raise ValueError(f"{self.host} is no address to push to: say by which URL masters reach it (--advertise)")
 
 
 def run(options: WorkOptions, *, ends_process: bool = False) -> int:
@@ -90,7 +88,7 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
     if (problem := worker_problem()) is not None:
         logs.say(log, problem, is_error=True)
         return 1
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         stop = asyncio.Event()
         watch = Watchdog(runner.get_loop(), stop.set, options.drain_timeout_s)
         code = watch.run(_run(options, stop, watch))
@@ -105,6 +103,14 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
     return code
 
 
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # asyncio's own will do
+        return None
+    return uvloop.new_event_loop
+
+
 async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watchdog) -> int:
     watching = asyncio.create_task(_stop_after(options.until, stop)) if options.until is not None else None
     try:
@@ -113,8 +119,7 @@ async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watchdog) -> in
         logs.say(log, str(error), is_error=True)
         return 1
     finally:
-        if watching is not None:
-            watching.cancel()
+        await end([watching])
     return 0
 
 
@@ -124,33 +129,22 @@ async def _stop_after(until: Callable[[], Awaitable[object]], stop: asyncio.Even
 
 
 async def work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | None = None) -> None:
-    """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
-    async with options.around():
-        if options.beside:
-            await _work_together([options, *options.beside], stop, watch)
-        else:
-            await _work(options, stop, watch)
-
-
-async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event, watch: Watchdog | None) -> None:
+    """Work until `stop` is set, or one of several workers ends. Raises when one cannot listen, or is refused."""
     ends = asyncio.Event()
-    tasks = [asyncio.create_task(_work(options, ends, watch)) for options in several]
-    stopped = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
-        ends.set()
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(ended, BaseException):
-                raise ended
-    finally:
-        for task in (*tasks, stopped):
-            task.cancel()
-        await asyncio.wait(tasks)
+    async with options.around():
+        tasks = [asyncio.create_task(_work(each, ends, watch)) for each in (options, *options.beside)]
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+            ends.set()
+            for ended in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(ended, BaseException):
+                    raise ended
+        finally:
+            await end([*tasks, stopped])
 
 
 async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | None) -> None:
-    if options.push and not options.advertise and options.host in _ANY_ADDRESS:
-        raise ValueError(f"{options.host} is no address to push to: say by which URL masters reach it (--advertise)")
     queues = queues_for(options.functions, options.queues)
     source = _source(options, queues)
     worker = Worker(
@@ -164,10 +158,16 @@ async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | Non
     )
     if watch is not None:
         watch.workers.append(Watched(worker, source, partial(_source, options, queues)))
-    secrets = list(options.push_secrets) or [new_secret()]
-    host = _push_host(options, worker, secrets) if options.push else None
+    host: PushHost | None = None
     try:
-        if await _started(options, source, host, secrets, stop):
+        url, secrets = None, list(options.push_secrets)
+        if options.push:
+            with brought_by("worker", "a worker that jobs are pushed to"):
+                from jqmaster.worker.push import PushHost
+            secrets = secrets or [new_secret()]
+            host = PushHost(worker, secrets, host=options.host, port=options.port)
+            url = await host.start()
+        if await _started(options, source, url, secrets, stop):
             beside = [asyncio.create_task(work) for work in _beside(source, worker, options)]
             try:
                 await worker.run(stop)
@@ -180,19 +180,11 @@ async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | Non
             await host.stop()
 
 
-def _push_host(options: WorkOptions, worker: Worker, secrets: Sequence[str]) -> PushHost:
-    with brought_by("server", "a worker that jobs are pushed to"):
-        from jqmaster.worker.push import PushHost
-    hosts = [urlsplit(options.advertise).hostname or ""] if options.advertise else []
-    return PushHost(worker, secrets, host=options.host, port=options.port, synchronous=options.synchronous, hosts=hosts)
-
-
 async def _started(
-    options: WorkOptions, source: EngineSource, host: PushHost | None, secrets: list[str], stop: asyncio.Event
+    options: WorkOptions, source: EngineSource, listens: str | None, secrets: list[str], stop: asyncio.Event
 ) -> bool:
     """Register the worker if it is to be, and say that it is there. False when told to stop meanwhile."""
-    listens = None if host is None else await host.start()
-    url = options.advertise if listens is not None and options.advertise else listens
+    url = listens and (options.advertise or listens)
     if url is not None or options.register:
         register = partial(source.register, url, options.concurrency, secrets if url else None, **_about(options))
         if not await _registered(register, stop):
@@ -218,6 +210,8 @@ def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
             return RedisSource(options.redis_url, options.namespace, queues, **wish, **how)
         except ValueError as error:
             raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
+    from jqmaster.worker.http_source import HttpSource
+
     for url in options.masters:
         check_master(url)
     return HttpSource(options.masters, queues, key=key_of(options.key), **wish)
@@ -227,12 +221,8 @@ def _about(options: WorkOptions) -> About:
     from jqmaster import __version__
 
     names = sorted(options.functions)[:_MOST_NAMES]
-    return {
-        "host": socket.gethostname() or None,
-        "pid": os.getpid(),
-        "version": f"jqmaster {__version__}",
-        "knows": names,
-    }
+    version = f"jqmaster {__version__}"
+    return {"host": socket.gethostname() or None, "pid": os.getpid(), "version": version, "knows": names}
 
 
 async def _announce(source: EngineSource, worker: Worker, options: WorkOptions) -> None:
@@ -259,21 +249,18 @@ async def _registered(register: Callable[[], Awaitable[None]], stop: asyncio.Eve
         except Unavailable as error:
             if not failures:
                 logs.say(log, f"waiting for the other side: {error}", is_error=True)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(backoff_s(failures)):
                     await stop.wait()
-            except TimeoutError:
-                failures += 1
+            failures += 1
     return False
 
 
 def _note(also: Callable[[Outcome, str], None] | None, outcome: Outcome, state: str) -> None:
     """Log what is only known when a failure was reported: that there is no further attempt."""
     if state == "error":
-        job = outcome.job
-        log.error(
-            "job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, outcome.spec.get("message")
-        )
+        job, message = outcome.job, outcome.spec.get("message")
+        log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
     if also is not None:
         also(outcome, state)
 
@@ -284,7 +271,7 @@ def _named(source: EngineSource) -> str:
 
 
 async def _tell_end(worker: Worker, name: str, timeout_s: float) -> None:
-    await worker.draining.wait()
-    if worker.busy:
-        jobs = "1 job that runs" if worker.busy == 1 else f"{worker.busy} jobs that run"
+    await worker.slots.draining.wait()
+    if busy := len(worker.running):
+        jobs = "1 job that runs" if busy == 1 else f"{busy} jobs that run"
         logs.say(log, f"worker {name} stops; it waits up to {timeout_s:g} s for {jobs}")
