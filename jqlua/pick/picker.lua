@@ -1,7 +1,6 @@
 -- Picks jobs for a worker.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local heads = require "jqlua.queue.heads"
 local lane_pick = require "jqlua.limits.lane_pick"
 local batch = require "jqlua.base.batch"
 local jobs = require "jqlua.job.jobs"
@@ -37,13 +36,6 @@ end
 local function is_more_ready(plan)
   local head, is_more = several.best(plan[plans.WISH].entries, plan)
   return head ~= nil or is_more == true
-end
-
---- Whether nothing comes before the position that the pick asks for.
-local function is_later(plan)
-  local entries = plan[plans.WISH].entries
-  local head = heads.build_all(entries) and several.best(entries, plan)
-  return not head or heads.place(head.priority, head.id) >= plan[plans.BEFORE]
 end
 
 --- Prepares a pick with rare fields, before jobs are chosen.
@@ -144,8 +136,6 @@ function M.run(plan, reply, raw)
   local leaves = plan[plans.IS_QUIET] -- gets no job and does not sleep
   if leaves then
     is_more = false
-  elseif plan[plans.BEFORE] and is_later(plan) then
-    leaves, is_more = true, true
   elseif queue and queues.is_plain(queue) then
     is_more = take_plain(queue, plan, reply, place)
   elseif state[meta.VERSION] > 0 and lane_pick.is_behind() then

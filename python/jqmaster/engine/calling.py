@@ -228,5 +228,4 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "picked": replies.picked,
     "assigned": replies.assigned,
     "result": replies.result,
-    "head": replies.head,
 }

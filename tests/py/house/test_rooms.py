@@ -24,7 +24,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "engine": 3750,
         "connection": 1980,
         "bundle": 800,
-        "manifest": 930,
+        "manifest": 960,
         "errors": 230,
     },
 }

@@ -111,7 +111,6 @@ TARGETS = [
     Target("notes", "heartbeat", {"progress": 1}, {"progress": PROGRESS, "message": NOT_TEXT}, [],
            lambda spec: [encode({"worker": "w", "jobs": [[RUNNING, HOLD, Raw(spec)]]})], "jobs[0][2]", True),
     Target("pick", "pick", {"worker": "w", "queues": "a"}, {"worker": NAMES, **PICK}, ["worker", "queues"]),
-    Target("head", "head", {"queues": "a"}, {"queues": PICK["queues"]}, ["queues"]),
     Target("heartbeat", "heartbeat", HELD, of("heartbeat", "worker", "jobs", control=BOOLEANS), ["worker", "jobs"]),
     Target("finish", "finish", {"worker": "w"}, {"worker": NAMES, "pick": MAPS}, ["worker"],
            lambda spec: [spec, encode(SUCCESS), BLOB]),
@@ -179,7 +178,7 @@ TARGETS = [
     Target("discard where", "discard", {"where": {}}, of("discard", "where", "count", cursor=CURSORS)),
     Target("failures", "failures", {}, of("failures", "group", "sample", **PAGE)),
     Target("failures of a time", "failures", {"steps": 1, "from_ms": 1, "to_ms": 2}, {
-           "steps": integers(1, 100), "from_ms": integers(0, 10**15), "to_ms": integers(0, 10**15)},
+           "steps": integers(1, 100), "from_ms": numbers(0, 10**15), "to_ms": numbers(0, 10**15)},
            ["from_ms", "to_ms"]),
     Target("stats", "stats", {"by": "hour", "series": True}, of("stats", "by", "queue", "name", "from_ms", "to_ms",
            series=BOOLEANS, brief=BOOLEANS, **PAGE), ["by"]),

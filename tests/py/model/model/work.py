@@ -22,7 +22,6 @@ def in_path(name):
 class Work(Part):
     operations = (
         "pick",
-        "head",
         "release",
         "result",
         "get",
@@ -36,7 +35,7 @@ class Work(Part):
 
     # ---- section 4 ----
 
-    def pick(self, reply, worker, queues, count=1, order="priority", before=None, request=None, wait=None, without=()):
+    def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None, without=()):
         self.model.workers.known_worker(worker)
         accepted(reply)
         self.model.workers.sign_of_life(worker)
@@ -52,11 +51,6 @@ class Work(Part):
         expect(None not in taken and len(taken) <= count, "unknown jobs, or more than asked for", reply)
         if self.model.workers.is_quiet(worker):
             return same(reply[1:], [], "jobs for a worker that is to be quiet")
-        if before:
-            waiting = [job for job in self.waiting(queues) if job.name not in without]
-            is_later = all(f"{job.priority + 2**31:08x}{job.id[:14]}" >= before for job in waiting)
-            if is_later or (self.model.limits.constraints and reply == [0]):  # those that are earlier may be held
-                return same(reply, [0], "a pick of what comes before all there is")
         following = self.model.order.follow(taken, queues, order, worker, without)
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
             self.model.life.give_token(job, doc)
@@ -72,21 +66,6 @@ class Work(Part):
             self.model.sleepers.goes_to_sleep(worker, wait, queues, reply[0], without)
         if request:
             self.remember("pick", request, [(job.id, job.token) for job in taken])
-
-    def head(self, reply, queues):
-        """The job that a pick starts is no better than what is told; of a fair queue only its priority is known."""
-        waiting = self.waiting(queues)
-        if waiting and not self.model.limits.constraints:
-            is_fair = any(job.queue in self.model.order.fair for job in waiting)
-            least = (
-                (min(job.priority for job in waiting),) if is_fair else min((job.priority, job.id) for job in waiting)
-            )
-            expect(reply and tuple(reply[: len(least)]) <= least, "a better job than the head", reply, least)
-
-    def waiting(self, queues):
-        """The jobs that wait in queues that are not paused."""
-        waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
-        return [job for job in waiting if self.model.life.is_open(job, queues)]
 
     def picked_again(self, reply, answer):
         self.show_again(reply, self.started_again(answer))
