@@ -19,7 +19,7 @@ JOB_ID = {"$ref": "#/components/schemas/JobId"}
 
 
 class Kind(NamedTuple):
-    """`told`: what docs/protocol.md says; a description begins with the `unit`. `lua`: the field, as of
+    """`told`: what docs/operations.md says; a description begins with the `unit`. `lua`: the field, as of
     jqlua/base/fields.lua. `python`: what the library takes, `job` what a worker's `Job` has where that is
     another type. `control`: of the UI's form. `good`: some values, as they are sent."""
 

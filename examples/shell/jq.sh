@@ -114,10 +114,10 @@ JQ_STOP=                  # set by SIGTERM while `work` runs
 
 # Waits for a job of a queue and sets $id, $token, $attempt, $name and $argument (MessagePack, as above).
 next_job() { # next_job queue
+    channel=q-$(printf %s "$1" | sha1sum | cut -c1-16)
     while :; do
-        # A worker's own channel, since those that share one must name the same queues.
         picked=$(call pick "$(map worker "$(text "$JQ_WORKER")" queues "$(text "$1")" request "$(text "$(random)")" \
-            wait "$(map on "$(text "$JQ_WORKER")" ms "$(integer 30000)")")") || return 1
+            wait "$(map on "$(text "$channel")" ms "$(integer 30000)")")") || return 1
         next_ms=$(printf '%s\n' "$picked" | sed -n 's/^1) (integer) //p')
         document=$(printf '%s\n' "$picked" | sed -n 's/^2) "\(.*\)"$/\1/p')
         if [ -n "$document" ]; then
@@ -128,10 +128,8 @@ next_job() { # next_job queue
             argument=$(printf '%s\n' "$picked" | sed -n 's/^3) "\(.*\)"$/\1/p')
             return 0
         fi
-        [ "$next_ms" -eq 0 ] && continue
-        [ "$next_ms" -gt 0 ] && [ "$next_ms" -lt 30000 ] || next_ms=30000
         # In the background, since a signal interrupts only `wait`. However it ends, the next thing is to pick again.
-        redis BZPOPMIN "$JQ_NAMESPACE:wake:$JQ_WORKER" "$((next_ms / 1000)).$(printf %03d $((next_ms % 1000)))" \
+        redis BZPOPMIN "$JQ_NAMESPACE:wake:$channel" "$((next_ms / 1000)).$(printf %03d $((next_ms % 1000)))" \
             >/dev/null 2>&1 &
         wait $! || true
         [ -z "$JQ_STOP" ] || { kill $! 2>/dev/null || true; return 1; }

@@ -3,6 +3,7 @@ local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
+local ordering = require "jqlua.values.ordering"
 local request = require "jqlua.life.request"
 
 local M = {}
@@ -84,6 +85,19 @@ function M.check_wait(wait, path)
   end
 end
 
+--- The name of the channel of all, in any language, who want the same.
+local function channel_of(wanted, without)
+  local parts = {}
+  for i, names in ipairs({ wanted, without }) do
+    local sorted = { unpack(names) }
+    table.sort(sorted, function(a, b)
+      return ordering.compare("s" .. a, "s" .. b) < 0
+    end)
+    parts[i] = table.concat(sorted, "\n")
+  end
+  return "q-" .. redis.sha1hex(table.concat(parts, "\n\n")):sub(1, 16)
+end
+
 --- Names of jobs that the worker does not take. Then even one queue is searched like several.
 local function parse_without(wish, names, path)
   fields.check_value(names, WITHOUT, path, "without")
@@ -146,6 +160,10 @@ function M.parse(spec, path, holder)
     return nil, check.problem(path .. "worker", check.NAME, nil)
   elseif not wish.entries then
     return nil, check.problem(path .. "queues", M.QUEUES, nil)
+  end
+  local on = wish.wait and wish.wait.on
+  if on and on:sub(1, 2) == "q-" and on ~= channel_of(wish.wanted, spec.without) then
+    return nil, check.problem(path .. "wait.on", channel_of(wish.wanted, spec.without) .. " for these names", on)
   end
   if not wish.entries[2] and wish.entries[1].name and not wish.without then
     wish.queue = wish.entries[1].name

@@ -120,7 +120,7 @@ def _set(
 ) -> Replies:
     """Set a limit; it replaces one of this id whole, and says what that was.
 
-    MATCH: '{"name": "mail.*", "argument.size": {"lt": 1000}}' (docs/protocol.md, section 7, has all of it).
+    MATCH: '{"name": "mail.*", "argument.size": {"lt": 1000}}' (docs/limits.md has all of it).
     """
     fields = given(options)
     if "concurrency" not in fields and rate is None:

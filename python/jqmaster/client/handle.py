@@ -77,7 +77,7 @@ class Handle(Reference, Generic[R_co]):
         """What the function returned, once it has; waits at most `timeout` seconds.
 
         Raises TimeoutError; JobError; JobCancelled, JobSkipped; NoResult, with a `reason`, also when the result
-        was read before (section 9 of docs/protocol.md: `result_grace`); NotFound when nothing is known of the job any
+        was read before (docs/operating.md: `result_grace`); NotFound when nothing is known of the job any
         more; Unavailable when Redis or the master is away for long; RuntimeError where it would wait inside of a job,
         without `in_job`.
         """
@@ -116,7 +116,7 @@ class Handle(Reference, Generic[R_co]):
         return str((await self.adocument())["status"])
 
     async def adocument(self) -> Document:
-        """All there is to know now (docs/protocol.md, section 4, `get`), with `argument`, `result` and
+        """All there is to know now (docs/protocol.md, `get`), with `argument`, `result` and
         `error` as values. Raises NotFound."""
         return await document(await self.link.open(), self.link.serializer, self.id)
 
@@ -132,7 +132,7 @@ class Handle(Reference, Generic[R_co]):
 
     async def aevents(self, *, in_job: bool = False) -> AsyncIterator[Event]:
         """How it stands, then each of its transitions and its progress as they come, until it has ended. What is no
-        transition has `event` in its `data` (docs/protocol.md, section 15). Raises NotFound, Unavailable; RuntimeError
+        transition has `event` in its `data` (docs/finding.md). Raises NotFound, Unavailable; RuntimeError
         as `result`."""
         await self._check_wait(in_job)
         async for event in (await self.link.open()).events(self.id):
@@ -195,7 +195,7 @@ class Handle(Reference, Generic[R_co]):
         return self._found(state, "it is running")
 
     async def atrack(self, *, on: bool = True) -> str:
-        """Have each of its transitions published in Redis (docs/protocol.md, section 15), or no more; its
+        """Have each of its transitions published in Redis (docs/finding.md), or no more; its
         state. Raises NotFound."""
         [state] = await (await self.link.open()).engine.track([self.id], on=on)
         return self._found(state or "NOTFOUND", "")

@@ -1,4 +1,4 @@
-"""A namespace's manifest: which scripts and functions its versions have (docs/protocol.md, section 10).
+"""A namespace's manifest: which scripts and functions its versions have (docs/design.md).
 
 Sources are kept compressed, once for all namespaces of a Redis; Redis itself gets a script when it is first called.
 """

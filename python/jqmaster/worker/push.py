@@ -1,4 +1,4 @@
-"""A worker that jobs are pushed to: its own small HTTP API (protocol.md, section 8)."""
+"""A worker that jobs are pushed to: its own small HTTP API (docs/protocol.md)."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class EngineSource:
         return await self._engine.beat(self.worker, held, notes=notes)
 
     async def listen(self, on_message: Callable[[str], None]) -> None:
-        """Call `on_message` with what the worker is told at once (protocol.md, section 13), and with "" when something
+        """Call `on_message` with what the worker is told at once (docs/protocol.md), and with "" when something
         may have been missed. Where nothing can be heard, heartbeats tell all there is."""
 
     async def release(

@@ -1,8 +1,9 @@
-"""What workers and readers ask about jobs: section 4 of docs/protocol.md."""
+"""What workers and readers ask about jobs: docs/protocol.md."""
 
 import re
 
 from model.common import (
+    DEAR,
     ENDED,
     ErrorReply,
     Refused,
@@ -33,11 +34,11 @@ class Work(Part):
         super().__init__(model)
         self.requests = {}  # (operation, token) -> (until when it is remembered, the answer)
 
-    # ---- section 4 ----
-
     def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None, without=()):
         self.model.workers.known_worker(worker)
         accepted(reply)
+        if wait:
+            reply = self.without_block(reply, worker, wait)
         self.model.workers.sign_of_life(worker)
         self.model.workers.picks_without(worker, without)
         until_ms, answer = self.requests.get(("pick", request), (0, []))
@@ -61,11 +62,18 @@ class Work(Part):
         if len(taken) < count:
             self.model.order.check_nothing_left(reply[0], queues, due_before, without)
             openings = self.model.limits.openings(queues, lambda job: job.name not in without)
-        self.model.clock.check_next(reply[0], due_before, also=openings, given=len(reply) - 1)
+        self.model.clock.check_next(reply[0], due_before, also=openings, given=DEAR if wait else len(reply) - 1)
         if wait and not taken and reply[0] != 0:
             self.model.sleepers.goes_to_sleep(worker, wait, queues, reply[0], without)
         if request:
             self.remember("pick", request, [(job.id, job.token) for job in taken])
+
+    def without_block(self, reply, worker, wait):
+        """A reply as it were without `wait`. With it next_ms is for how long to block: 1 where it does not sleep."""
+        block_ms, *jobs = reply
+        expect(1 <= block_ms <= max(1, wait["ms"]) and (block_ms == 1 or not jobs), "for how long to block", reply)
+        is_up = block_ms == 1 and not (not jobs and self.model.is_asleep(worker, wait["on"]))
+        return [0 if is_up else block_ms, *jobs]
 
     def picked_again(self, reply, answer):
         self.show_again(reply, self.started_again(answer))
