@@ -26,10 +26,10 @@ from jqmaster.errors import brought_by
 from jqmaster.worker.ending import FollowUp, Move, Packed, returned
 from jqmaster.worker.failure import JobFailed, text_of
 from jqmaster.worker.notes import current_job, in_a_loop, notebook_of
-from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
 from jqmaster.worker.threads import Threads
 
 if TYPE_CHECKING:
+    from jqmaster.worker.process_pool import ProcessPool
     from jqmaster.worker.run import WorkOptions
 
 log = logging.getLogger("jqmaster.jobs")
@@ -49,7 +49,7 @@ class Runner:
         processes: int,
         *,
         in_place: bool = False,
-        renewal: Renewal = NEVER,
+        renewal: tuple[int | None, int | None] = (None, None),
         target: Target | None = None,
     ) -> None:
         self._target = target
@@ -127,7 +127,9 @@ class Runner:
                 return asyncio.run(returned(result))
         elif task.rules.process:
             if self._processes is None:
-                self._processes = ProcessPool(self._most_processes, self._renewal)
+                from jqmaster.worker.process_pool import ProcessPool  # multiprocessing takes memory
+
+                self._processes = ProcessPool(self._most_processes, *self._renewal)
             return await self._processes.run(function, job, args, kwargs, self._jq.target)
         else:
             result = await self.threads.run(function, *args, **kwargs)
@@ -159,7 +161,7 @@ class AppWorker:
         for task in self._jq.tasks.values():
             task.check_types()
         options = {**self._given}
-        renewal = Renewal(options.pop("process_jobs", None), options.pop("process_memory", None))
+        renewal = options.pop("process_jobs", None), options.pop("process_memory", None)
         apart = {kind: most for kind in APART if (most := options.pop(kind, None)) is not None}
         most = [apart.get(kind, options.get("concurrency", 8)) for kind in APART]
         named, key = options.get("namespace"), options.get("key")

@@ -140,7 +140,7 @@ def flat(values: Iterable[Any], path: str) -> list[Argument]:
     its value says in `enqueue` how many that are."""
     found: list[Argument] = []
     for index, value in enumerate(values):
-        if isinstance(value, (bytes, str, int)):  # noqa: UP038 (a union is looked through more slowly)
+        if isinstance(value, (bytes, str, int)):
             found.append(value)
             continue
         spec, *blobs = (value,) if isinstance(value, Mapping) else value
