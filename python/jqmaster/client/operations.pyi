@@ -22,6 +22,9 @@ class PlainOperations:
     def __init__(self, link: Link, twin: CallsByName) -> None: ...
     def grant(self, name: str, roles: Sequence[str], **bounds: Unpack[Bounds]) -> Document:
         """Creates a key of the HTTP API; nobody can ask again for the `key` in its document."""
+    def alerts(self, queue: str | None = ..., cursor: str | None = ...) -> Page:
+        """What is wrong now, the worst first: queues that wait longer than usual, or that nobody serves, hung and
+        dead workers, failures that are new or more than usual, limits whose paths lead nowhere."""
     def assign(
         self,
         master: str,
@@ -146,8 +149,6 @@ class PlainOperations:
         """Frees a unique key; its job goes on without one."""
     def get(self, ids: Sequence[str]) -> list[Document | None]:
         """Documents of jobs: all there is to know about each."""
-    async def aget(self, ids: Sequence[str]) -> list[Document | None]:
-        """Documents of jobs: all there is to know about each."""
     @overload
     def heartbeat(
         self, worker: str, jobs: Sequence[Sequence[Any]], *, control: bool, arguments: Sequence[bytes] | None = ...
@@ -225,17 +226,6 @@ class PlainOperations:
         wait: Spec | None = ...,
     ) -> Picked:
         """Gives a worker the next jobs and their leases."""
-    async def apick(
-        self,
-        worker: str,
-        queues: str | Sequence[str],
-        count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin", "shuffled"] | None = ...,
-        without: Sequence[str] | None = ...,
-        request: str | None = ...,
-        wait: Spec | None = ...,
-    ) -> Picked:
-        """Gives a worker the next jobs and their leases."""
     def queue(
         self,
         name: str,
@@ -246,26 +236,7 @@ class PlainOperations:
         unset: Sequence[str] | None = ...,
     ) -> Document:
         """Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own."""
-    async def aqueue(
-        self,
-        name: str,
-        paused: bool | None = ...,
-        max_waiting: int | None = ...,
-        fair: Spec | None = ...,
-        set: Spec | None = ...,
-        unset: Sequence[str] | None = ...,
-    ) -> Document:
-        """Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own."""
     def queues(
-        self,
-        names: Sequence[str] | None = ...,
-        minutes: int | None = ...,
-        held: int | None = ...,
-        cursor: str | None = ...,
-        count: int | None = ...,
-    ) -> Page:
-        """Documents of queues, with settings and counts: those named, or a page in order of name."""
-    async def aqueues(
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
