@@ -134,9 +134,7 @@ def _work(
 def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
     from jqmaster.engine.secret import key_of
     from jqmaster.worker import joblog
-
-    with brought_by("worker", "work"):
-        from jqmaster.worker.run import WorkOptions, run
+    from jqmaster.worker.run import WorkOptions, run
 
     where, options = current.get(), dict(vars(chosen))
     url = where.chosen()

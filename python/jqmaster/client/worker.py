@@ -22,15 +22,15 @@ from jqmaster.connection.wake import end
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.engine.secret import masters_of
-from jqmaster.errors import brought_by
 from jqmaster.worker.ending import FollowUp, Move, Packed, returned
 from jqmaster.worker.failure import JobFailed, text_of
 from jqmaster.worker.notes import current_job, in_a_loop, notebook_of
+from jqmaster.worker.run import WorkOptions, run, work
+from jqmaster.worker.sources import default_name
 from jqmaster.worker.threads import Threads
 
 if TYPE_CHECKING:
     from jqmaster.worker.process_pool import ProcessPool
-    from jqmaster.worker.run import WorkOptions
 
 log = logging.getLogger("jqmaster.jobs")
 
@@ -152,10 +152,6 @@ class AppWorker:
     def options(self) -> WorkOptions:
         """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, or one has an annotation that
         names what is not there; and as `masters_of`."""
-        with brought_by("worker", "a worker"):
-            from jqmaster.worker.run import WorkOptions
-            from jqmaster.worker.sources import default_name
-
         if not self._jq.tasks:
             raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
         for task in self._jq.tasks.values():
@@ -203,17 +199,11 @@ class AppWorker:
 
     def run(self) -> int:
         """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
-        options = self.options()
-        from jqmaster.worker.run import run
-
-        return run(options)
+        return run(self.options())
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
-        options = self.options()
-        from jqmaster.worker.run import work
-
-        await work(options, stop)
+        await work(self.options(), stop)
 
 
 def plain(result: Any, serializer: Serializer) -> Any:
