@@ -166,21 +166,17 @@ def trace_of(error: BaseException) -> str:
 
 def _failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None) -> Failure:
     known = error.__dict__.get(_KNOWN)
-    if isinstance(known, Failure):
-        return known if known.should_retry is not None else known._replace(should_retry=_again(error, retries))
-    trace = trace_of(error)
+    if isinstance(known, Failure) and known.should_retry is not None:
+        return known
     if isinstance(error, JobFailed):
         group = cut_group(error.group) or group_of(error)
-        return Failure(text_of(error), group, _is_true(error.retry), error.retry_in, packed(error.error), trace)
+        return Failure(text_of(error), group, bool(error.retry), error.retry_in, packed(error.error), trace_of(error))
+    should_retry = retries is None or retries(error)
+    if isinstance(known, Failure):
+        return known._replace(should_retry=should_retry)
+    trace = trace_of(error)
     value = {"type": _name(type(error)), "traceback": trace}
-    return Failure(summary(error), group_of(error), _again(error, retries), None, packed(value), trace)
-
-
-def _again(error: BaseException, retries: Callable[[BaseException], bool] | None) -> bool:
-    try:
-        return retries is None or retries(error)
-    except BaseException:  # `isinstance` runs what a class says
-        return True
+    return Failure(summary(error), group_of(error), should_retry, None, packed(value), trace)
 
 
 def _meant(error: BaseException) -> BaseException:
@@ -202,13 +198,6 @@ def _qualified(kind: type) -> str:
     """With its module, where that says anything."""
     module = "" if kind.__module__ in ("builtins", "__main__", "__mp_main__") else f"{text_of(kind.__module__)}."
     return f"{module}{text_of(kind.__qualname__)}"
-
-
-def _is_true(value: object) -> bool:
-    try:
-        return bool(value)
-    except BaseException:
-        return True
 
 
 def _representation(value: object) -> str:

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -168,12 +168,12 @@ async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | Non
             host = PushHost(worker, secrets, host=options.host, port=options.port)
             url = await host.start()
         if await _started(options, source, url, secrets, stop):
-            beside = [asyncio.create_task(work) for work in _beside(source, worker, options)]
+            announcing = asyncio.create_task(lasting("announcing", partial(_announce, source, worker, options)))
             try:
                 await worker.run(stop)
             finally:
-                await end(beside)
-            logs.say(log, f"worker {_named(source)} has stopped")
+                await end([announcing])
+            logs.say(log, f"worker {source.full_name} has stopped")
     finally:
         await source.stop()
         if host is not None:
@@ -190,15 +190,8 @@ async def _started(
         if not await _registered(register, stop):
             return False
     where = f"listens on {listens}" + (f" as {url}" if url != listens else "")
-    logs.say(log, f"worker {_named(source)} " + ("is ready" if listens is None else where))
+    logs.say(log, f"worker {source.full_name} " + ("is ready" if listens is None else where))
     return True
-
-
-def _beside(source: EngineSource, worker: Worker, options: WorkOptions) -> Iterator[Coroutine[Any, Any, None]]:
-    """What goes on while a worker works."""
-    yield _tell_end(worker, _named(source), options.drain_timeout_s)
-    if not source.is_registered:
-        yield lasting("announcing", partial(_announce, source, worker, options))
 
 
 def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
@@ -228,7 +221,7 @@ def _about(options: WorkOptions) -> About:
 async def _announce(source: EngineSource, worker: Worker, options: WorkOptions) -> None:
     """Have a worker listed that is not registered. It works as well without."""
     about = _about(options)
-    while True:
+    while not source.is_registered:
         try:
             running = [attempt.job.id for attempt in worker.running[:_MOST_NAMES]]
             await source.announce(options.concurrency, running, **about)
@@ -263,15 +256,3 @@ def _note(also: Callable[[Outcome, str], None] | None, outcome: Outcome, state: 
         log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
     if also is not None:
         also(outcome, state)
-
-
-def _named(source: EngineSource) -> str:
-    """Its name; and its id, if it is registered."""
-    return source.name if source.worker == source.name else f"{source.name} ({source.worker})"
-
-
-async def _tell_end(worker: Worker, name: str, timeout_s: float) -> None:
-    await worker.slots.draining.wait()
-    if busy := len(worker.running):
-        jobs = "1 job that runs" if busy == 1 else f"{busy} jobs that run"
-        logs.say(log, f"worker {name} stops; it waits up to {timeout_s:g} s for {jobs}")

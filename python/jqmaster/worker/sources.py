@@ -53,6 +53,11 @@ class EngineSource:
         self._registration: dict[str, Any] | None = None
         self._is_listed = False
 
+    @property
+    def full_name(self) -> str:
+        """Its name; and its id, if it is registered."""
+        return self.name if self.worker == self.name else f"{self.name} ({self.worker})"
+
     def stands_for(self, other: EngineSource) -> None:
         """Be the same worker, by connections of its own."""
         self.worker, self._is_listed = other.worker, other._is_listed
@@ -185,14 +190,14 @@ class RedisSource(EngineSource):
             self._renamed.clear()
             places = self._opened.channels(f"worker:{self.worker}")
             self._subscriptions = [subscriptions for subscriptions, _ in places]
-            listening = asyncio.ensure_future(_hear_all(places, on_message))
-            renamed = asyncio.ensure_future(self._renamed.wait())
+            tasks: list[asyncio.Task[Any]] = [asyncio.create_task(hear(*place, on_message)) for place in places]
+            tasks.append(asyncio.create_task(self._renamed.wait()))
             try:
-                await asyncio.wait((listening, renamed), return_when=asyncio.FIRST_COMPLETED)
-                if listening.done():
-                    listening.result()
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
             finally:
-                await end([listening, renamed])
+                await end(tasks)
 
     async def _register(self) -> None:
         await super()._register()
@@ -209,10 +214,6 @@ class RedisSource(EngineSource):
 
     async def _take_back(self, spec: Mapping[str, Any]) -> None:
         await self._waiting.take_back(spec)
-
-
-async def _hear_all(places: Sequence[tuple[Subscriptions, str]], on_message: Callable[[str], None]) -> None:
-    await asyncio.gather(*(hear(*place, on_message) for place in places))
 
 
 async def hear(subscriptions: Subscriptions, channel: str, on_message: Callable[[str], None]) -> None:

@@ -22,6 +22,7 @@ from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine import tracing
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, NotFound
+from jqmaster.server import logs
 from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Heartbeats
 from jqmaster.worker.ending import Ending, JobReleased, Outcome, Release, ResumeAfter
@@ -262,6 +263,10 @@ class Worker:
 
     async def _drain(self) -> None:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
+        if busy := len(self.running):
+            jobs = "1 job that runs" if busy == 1 else f"{busy} jobs that run"
+            name, wait_s = self._source.full_name, self._drain_timeout_s
+            logs.say(log, f"worker {name} stops; it waits up to {wait_s:g} s for {jobs}")
         try:
             async with asyncio.timeout(self._drain_timeout_s):
                 await self.slots.until(lambda: self.slots.is_idle)
