@@ -22,7 +22,6 @@ from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.patched import worker_problem
 from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
@@ -38,6 +37,10 @@ _ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
 _MOST_NAMES = 100  # of jobs, and ids, that the engine takes
 _MOST_QUEUES = 100  # that a pick can name
 _MOST_JOBS = 1000  # that a worker can have at a time
+_PATCHERS = {
+    "gevent": ("gevent.monkey", "is_module_patched", "threading"),
+    "eventlet": ("eventlet.patcher", "is_monkey_patched", "thread"),
+}
 
 
 @dataclass
@@ -85,8 +88,11 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
     """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the process
     at once. So does a function that still runs when its job was given back, as the job may begin elsewhere. With
     `ends_process` the process has nothing else to do, and ends in time whatever is left in it."""
-    if (problem := worker_problem()) is not None:
-        logs.say(log, problem, is_error=True)
+    if (library := _patched_by()) is not None:
+        problem = (
+            f"{library} has patched threads, in which a worker runs plain functions: they would never begin. Patch "
+        )
+        logs.say(log, f"{problem}in the web application alone, and not in modules that workers import", is_error=True)
         return 1
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         stop = asyncio.Event()
@@ -101,6 +107,14 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
     else:
         watch.over()
     return code
+
+
+def _patched_by() -> str | None:
+    """Which library has put greenlets, all in one thread, where others have threads."""
+    for library, (module, function, what) in _PATCHERS.items():
+        if module in sys.modules and getattr(sys.modules[module], function)(what):
+            return library
+    return None
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
