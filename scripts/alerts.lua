@@ -52,11 +52,10 @@ local function look(part, last)
   until #names < AT_ONCE
 end
 
-local spec = arguments.spec("queue cursor")
+local spec = arguments.spec(HEAD)
 local queue, cursor = spec.queue, spec.cursor or ""
 if queue ~= nil then
-  check.refuse(not check.is_name(queue) and check.problem("queue", check.NAME, queue)
-    or cursor ~= "" and "INVALID queue: expected either queue or cursor, got both")
+  check.refuse(cursor ~= "" and "INVALID queue: expected either queue or cursor, got both")
   queue_alerts.check(queue)
   return { "", unpack(alerts.encode()) }
 end

@@ -44,11 +44,11 @@ local function check_key(definition)
     values[i] = NOWHERE
   end
   local key = keyrecord.load(definition.n, constraints.join(values))
-  local held = key[keyrecord.PLACES][1] and constraintdoc.held_by(key, nil, MOST_LANES).jobs or 0
+  local held = key.places[1] and constraintdoc.held_by(key, nil, MOST_LANES).jobs or 0
   budget.pay(budget.STEP)
   if held > 0 then
     local by = type(definition.bg) == "table" and table.concat(definition.bg, ", ") or definition.bg
-    add_path(definition, "by", by, held + key[keyrecord.IN_USE], alerts.PROBLEM)
+    add_path(definition, "by", by, held + key.in_use, alerts.PROBLEM)
   end
   return held > 0
 end
@@ -139,14 +139,14 @@ end
 --- Whether a constraint without keys is closed for long.
 local function check_closed(definition)
   local key = keyrecord.load(definition.n, "")
-  local opens_ms = math.max(key[keyrecord.HOLD_MS], key[keyrecord.OPENS_MS])
+  local opens_ms = math.max(key.hold_ms, key.opens_ms)
   local left_ms = opens_ms - meta.state[meta.NOW_MS]
   local held = left_ms > LONG_MS and constraintdoc.held_by(key, nil, MOST_LANES).jobs or 0
   if held > 0 then
     alerts.add({
       kind = "closed", level = alerts.WARNING, constraint = definition.i,
       text = string.format("Limit %s is %s for another %s and holds %s", wording.name(definition.i),
-        key[keyrecord.HOLD_MS] == opens_ms and "on hold" or "closed", wording.span(left_ms),
+        key.hold_ms == opens_ms and "on hold" or "closed", wording.span(left_ms),
         wording.count(held, "job")),
       advice = "Release the hold, or raise the limit, if that is not meant.", values = { opens_ms = opens_ms },
     }, held)

@@ -1,6 +1,7 @@
 -- Documents of groups of failures: how many jobs and since when, how many in each part of a period, and of the newest
 -- jobs the names, queues, and values of arguments that several have.
 local budget = require "jqlua.job.budget"
+local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local common_values = require "jqlua.find.common_values"
 local jobs = require "jqlua.job.jobs"
@@ -12,32 +13,17 @@ local M = {}
 local call = redis.call
 local pack = cmsgpack.pack
 
-local MOST_STEPS = 100
-local MOST_SAMPLED = 100
 local MOST_TOLD = 10
-local LATEST_MS = 1e15
 
-local function is_moment(value)
-  return check.is_integer(value, 0, LATEST_MS)
-end
-
---- Checks the fields steps, from_ms, to_ms and sample.
----@return string? problem
+--- Checks fields that depend on one another.
 function M.check(spec)
+  if not spec.steps then
+    return fields.refuse(spec, "from_ms to_ms", "only valid with steps")
+  end
   for _, field in ipairs({ "from_ms", "to_ms" }) do
-    if spec[field] ~= nil and spec.steps == nil then
-      return "INVALID " .. field .. ": only valid with steps"
-    elseif spec.steps ~= nil and not is_moment(spec[field]) then
-      return check.problem(field, "ms since 1970, an integer from 0 to 10^15", spec[field])
-    end
+    check.refuse(not spec[field] and check.problem(field, "ms since 1970, with steps", nil))
   end
-  if spec.steps ~= nil and not check.is_integer(spec.steps, 1, MOST_STEPS) then
-    return check.problem("steps", "an integer from 1 to " .. MOST_STEPS, spec.steps)
-  elseif spec.steps ~= nil and spec.to_ms <= spec.from_ms then
-    return "INVALID to_ms: expected a moment after from_ms"
-  elseif spec.sample ~= nil and not check.is_integer(spec.sample, 1, MOST_SAMPLED) then
-    return check.problem("sample", "an integer from 1 to " .. MOST_SAMPLED, spec.sample)
-  end
+  check.refuse(spec.to_ms <= spec.from_ms and "INVALID to_ms: expected a moment after from_ms")
 end
 
 --- How many failed in each part of the time.

@@ -71,11 +71,11 @@ def figure(redis_url: str) -> Iterator[Named]:
     with MasterProcess("--redis", redis_url, "--namespace", "{metrics-named}") as master:
         jq = JQ(master.url)
         jq.constrain("one", {"name": "mail"}, concurrency=1, rate={"limit": 9, "period": 1})
-        jq.repeat("hourly", jq.call("report"), every=3600)
+        jq.repeat("hourly", jq.new_job("report"), every=3600)
         scrape(master.url)
         jq.enqueue("mail", max_retry=0)
         deadline = time.monotonic() + 60
-        jq.queue("mail", paused=True)
+        jq.operations.queue("mail", paused=True)
         while ("jq_alerts", "kind") not in (found := scrape(master.url)).values():
             assert time.monotonic() < deadline
             time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Queues and settings: sections 6 and 9 of docs/protocol.md."""
+"""Queues and settings."""
 
 from model.common import (
     DEFAULTS,
@@ -45,8 +45,6 @@ class Queues(Part):
     def setting(self, queue, name):
         own = self.own_settings.get(queue, {})
         return own.get(name, self.model.settings[name])
-
-    # ---- section 6 and 8 ----
 
     def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=()):
         if self.model.bounds.no_queue(name):

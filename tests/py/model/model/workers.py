@@ -1,4 +1,4 @@
-"""Registered workers, and what is pushed to them: section 8 of docs/protocol.md."""
+"""Registered workers, and what is pushed to them: docs/push.md."""
 
 import re
 from dataclasses import dataclass, field
