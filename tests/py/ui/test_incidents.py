@@ -66,7 +66,9 @@ def folder(redis_: RedisServer, server: Server, tmp_path_factory: pytest.TempPat
     """Where the worker runs; it looks there for what it is to do wrong."""
     folder = tmp_path_factory.mktemp("worker")
     (folder / "program.py").write_text(PROGRAM.format(url=redis_.url, namespace=NAMESPACE))
-    with Process("jqmaster.cli", "work", "program:jq", "--concurrency", "8", "--name", "w", ready="is ready", folder=folder):
+    with Process(
+        "jqmaster.cli", "work", "program:jq", "--concurrency", "8", "--name", "w", ready="is ready", folder=folder
+    ):
         yield folder
 
 

@@ -66,7 +66,7 @@ BY_HAND: dict[str, Handler] = {
 }
 """Handlers of requests that are more than one call of a script, or another one."""
 OWN = (
-    keys.who, keys.log_in, keys.log_out, events.all_events, events.job_events, overview.search,
+    keys.who, keys.log_in, keys.log_out, events.all_events, events.job_events,
     overview.get_overview, queues.alive,
     queues.health, metrics.metrics, queues.openapi, queues.worker_openapi,
 )  # fmt: skip
