@@ -80,6 +80,12 @@ function M.is_name(value)
 end
 M.NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 
+--- Names of queues that are no patterns.
+function M.is_queue(value)
+  return M.is_name(value) and not string.find(value, "*", 1, true)
+end
+M.QUEUE = M.NAME .. ", no *"
+
 --- Names of keys and of actors.
 function M.is_short_name(value)
   return M.is_name(value) and #value <= 100
@@ -253,27 +259,12 @@ function M.is_list(value, low, high)
   return count == n
 end
 
---- Checks that each entry of a list is valid, and none a duplicate.
----@param is_valid fun(entry: any): boolean
----@param expected string what a valid entry is
----@return string? problem
-function M.distinct(list, path, is_valid, expected)
-  local seen = {}
-  for i, entry in ipairs(list) do
-    if not is_valid(entry) then
-      return M.problem(path .. "[" .. i - 1 .. "]", expected, entry)
-    elseif seen[entry] then
-      return "INVALID " .. path .. "[" .. i - 1 .. "]: duplicate value " .. M.show(entry)
-    end
-    seen[entry] = true
-  end
-end
-
 ---@return boolean
 function M.is_id(value)
   return type(value) == "string" and (#value == 14 or #value == 16 and value:sub(15) ~= "00")
     and not string.find(value, "[^0-9a-f]")
 end
+M.CURSOR = "a cursor as the last reply gave it, or empty text"
 M.ID = "a job id of 14 or 16 hexadecimal digits"
 
 ---@return boolean
@@ -281,5 +272,17 @@ function M.is_token(value)
   return type(value) == "string" and #value <= 23 and string.find(value, "^[1-9]%d*%-[0-9a-f]*$") ~= nil
 end
 M.TOKEN = "the token that came with the job, <attempt>-<digits>"
+
+--- Whether a secret is valid by Standard Webhooks: 24 to 64 bytes.
+---@return boolean
+function M.is_secret(value)
+  local digits, padding = string.match(type(value) == "string" and value or "", "^whsec_([%w+/]+)(=*)$")
+  if not digits or (#digits + #padding) % 4 ~= 0 or #padding > 2 then
+    return false
+  end
+  local bytes = (#digits + #padding) / 4 * 3 - #padding
+  return bytes >= 24 and bytes <= 64
+end
+M.SECRET = "whsec_ and 24 to 64 bytes in base64"
 
 return M

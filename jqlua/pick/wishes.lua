@@ -1,4 +1,5 @@
 -- Parses what a worker asks for in a pick, and checks what needs no reading.
+local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
@@ -9,8 +10,7 @@ local M = {}
 
 local FIELDS = "worker queues count order without request wait"
 local COUNT = "an integer from 1 to 1000"
-local MOST_WITHOUT = 100
-local WITHOUT = "a list of 1 to " .. MOST_WITHOUT .. " names of jobs"
+local WITHOUT = { "list", 1, 100, of = "name", distinct = true }
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
 ---@param value any the field `queues`
@@ -99,13 +99,8 @@ local function channel_of(wanted, without)
 end
 
 --- Names of jobs that the worker does not take. Then even one queue is searched like several.
----@return string? problem
 local function parse_without(wish, names, path)
-  local problem = not check.is_list(names, 1, MOST_WITHOUT) and check.problem(path, WITHOUT, names)
-    or check.distinct(names, path, check.is_name, check.NAME)
-  if problem then
-    return problem
-  end
+  fields.check_value(names, WITHOUT, path, "without")
   wish.without = {}
   for _, name in ipairs(names) do
     wish.without[name] = true
@@ -123,7 +118,7 @@ local function parse_rare(wish, field, value, path, holder)
     wish.request = value
     return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
   elseif field == "without" then
-    return parse_without(wish, value, path .. field)
+    return parse_without(wish, value, path)
   elseif field == "wait" then
     wish.wait = value
     return M.check_wait(value, path .. field)

@@ -35,6 +35,9 @@ class TickReply(NamedTuple):
     moved: int
 
 class CallsByName(Calling):
+    async def alerts(self, queue: str | None = ..., cursor: str | None = ...) -> Page:
+        """What is wrong now, the worst first: queues that wait longer than usual, or that nobody serves, hung and
+        dead workers, failures that are new or more than usual, limits whose paths lead nowhere."""
     async def assign(
         self,
         master: str,
@@ -247,14 +250,14 @@ class CallsByName(Calling):
         name: str,
         paused: bool | None = ...,
         max_waiting: int | None = ...,
-        fair: Sequence[str] | None = ...,
+        fair: Spec | None = ...,
         set: Spec | None = ...,
         unset: Sequence[str] | None = ...,
     ) -> Document:
         """Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own."""
     async def queues(
         self,
-        names: str | Sequence[str] | None = ...,
+        names: Sequence[str] | None = ...,
         minutes: int | None = ...,
         held: int | None = ...,
         cursor: str | None = ...,

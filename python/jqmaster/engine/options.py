@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
@@ -202,10 +201,16 @@ def known(given: Given, kind: type, what: str = "option") -> Given:
     does not have."""
     for name in sorted(given.keys() - kind.__annotations__.keys()):
         names = sorted(kind.__annotations__)
-        close = difflib.get_close_matches(name, names, 1)
-        meant = f", did you mean {close[0]}?" if close else ""
-        raise TypeError(f"no such {what}: {name}{meant}; there are: {', '.join(names)}")
+        raise TypeError(f"no such {what}: {name}{meant(name, names)}; there are: {', '.join(names)}")
     return given
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """`, did you mean …?`, or nothing."""
+    import difflib  # only who is wrong needs it, and its memory
+
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f", did you mean {close[0]}?" if close else ""
 
 
 def check(options: JobOptions, of: str = "") -> JobOptions:

@@ -74,6 +74,11 @@ def busy(what: str) -> HttpError:
     return HttpError(503, "BUSY", f"this server has {what}; another may have room")
 
 
+def draining() -> HttpError:
+    """503: this master is about to stop; another one, or this one restarted, will do."""
+    return HttpError(503, "DRAINING", "this server is stopping; try again, it or another will answer")
+
+
 def internal() -> HttpError:
     """500, for what can only be a fault of ours."""
     return HttpError(500, "INTERNAL", "a fault of this server; its log has the details")

@@ -76,6 +76,7 @@ class Keyring:
         self._seal = secrets.token_bytes(SEAL_BYTES)  # until that of all masters is known
         self._says_seal = True
         self._keys: dict[str, _Key] = {}
+        self._looking = asyncio.Lock()  # one after the other: what was read last holds
         self._used: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -86,7 +87,7 @@ class Keyring:
 
     async def start(self) -> None:
         """Read the keys, and go on doing so. Raises JQError when they cannot be read now."""
-        await self._look()
+        await self.look()
         self._tasks = [
             asyncio.create_task(self._follow(), name="keys"),
             asyncio.create_task(self._touch_now_and_then(), name="uses of keys"),
@@ -133,9 +134,21 @@ class Keyring:
         """Who has a key that a worker was registered with; None when it is not good any more. One that is not known
         may be new: it is looked for. Raises JQError."""
         if key_id not in self._keys:
-            await self._look()
+            await self.look()
         key = self._good(key_id)
         return key.identity if key else None
+
+    async def look(self) -> None:
+        """Read the keys as they are from now on. Raises JQError."""
+        async with self._looking:
+            cursor: str | None = None
+            documents: list[Document] = []
+            while cursor != "":
+                page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
+                cursor, documents = page.cursor, documents + page.documents
+            if documents:
+                await self._look_for_seal()
+            self._take(documents)
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -155,22 +168,12 @@ class Keyring:
         failures = 0
         while True:
             try:
-                return await self._look()
+                return await self.look()
             except (JQError, redis.exceptions.RedisError, OSError) as error:
                 if not failures:
                     log.warning("cannot read the keys, the last known ones hold: %s", error)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
-
-    async def _look(self) -> None:
-        cursor: str | None = None
-        documents: list[Document] = []
-        while cursor != "":
-            page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
-            cursor, documents = page.cursor, documents + page.documents
-        if documents:
-            await self._look_for_seal()
-        self._take(documents)
 
     async def _look_for_seal(self) -> None:
         try:

@@ -37,6 +37,7 @@ from jqmaster.server.events import EventFeed
 from jqmaster.server.figures import MOST_QUEUES
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import create_app
+from jqmaster.server.http.entrance import RequestBounds
 from jqmaster.server.info import Color, ServerInfo, hosts_of
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.master import Master
@@ -126,6 +127,7 @@ class Server:
         self._events: EventFeed
         self._keyring: Keyring | None = None
         self._shutdown = asyncio.Event()
+        self._bounds = RequestBounds()
         self._http: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
         self._config: hypercorn.config.Config
@@ -295,7 +297,7 @@ class Server:
         if self.options.tls_cert is not None:
             config.certfile, config.keyfile = self._tls_files()
             config.alpn_protocols = ["http/1.1"]
-        app: Any = create_app(self.master, hosts=self.options.hosts())
+        app: Any = create_app(self.master, hosts=self.options.hosts(), bounds=self._bounds)
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
         self._http = asyncio.create_task(serving, name="http server")
 
@@ -304,6 +306,7 @@ class Server:
         if self._http is None:
             return
         self._config.graceful_timeout = timeout_s
+        self._bounds.hurry(timeout_s / 2)
         await asyncio.wait({self._http}, timeout=timeout_s + 1)
         if not self._http.done():
             await end((self._http,), 1.0)

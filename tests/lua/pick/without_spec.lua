@@ -163,7 +163,7 @@ describe("a pick without names", function()
   end)
 
   it("refuses names that are none", function()
-    for what, without in pairs({ ["a list of 1 to 100 names of jobs"] = {}, ["1 to 255 bytes"] = { "" } }) do
+    for what, without in pairs({ ["a list of 1 to 100 names"] = {}, ["1 to 255 bytes"] = { "" } }) do
       local _, problem = pcall(taken, { without = without })
       assert.is_truthy(tostring(problem):find(what, 1, true))
     end

@@ -200,7 +200,7 @@ def test_processes_under_their_users(form: str, tmp_path: Path) -> None:
             handles = [jq.enqueue("echo", number, keep_result=True) for number in range(20)]
             assert [handle.result(timeout=60) for handle in handles] == list(range(20))
             with pytest.raises(Forbidden, match="NOPERM"):
-                jq.retry(handles[0].id)
+                jq.operations.retry([handles[0].id])
             jq.close()
             viewer = JQ(url_of(server, "viewer"), form=form)
             assert [one["name"] for one in viewer.queues()] == ["echo"]

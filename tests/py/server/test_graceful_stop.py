@@ -101,9 +101,14 @@ async def test_the_stop_is_bounded_whatever_hangs(redis_url: str, namespace: str
             await stub.delivered()
             # A client that sends half a request and waits is no reason to stay either.
             with socket.create_connection(("127.0.0.1", master.port)) as half:
-                half.sendall(b"POST /job HTTP/1.1\r\ncontent-length: 100\r\n\r\nabc")
-                master.signal()
-                assert await asyncio.to_thread(master.ends) == 0
+                half.sendall(b"POST /job HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\nabc")
+                with socket.create_connection(("127.0.0.1", master.port)) as refused:
+                    refused.sendall(b"POST /job HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999\r\n\r\nabc")
+                    assert refused.recv(12) == b"HTTP/1.1 413"
+                    master.signal()
+                    assert await asyncio.to_thread(master.ends) == 0
+                assert half.recv(12) == b"HTTP/1.1 503"
+        assert "Traceback" not in master.text
 
 
 async def test_a_second_signal_stops_at_once(folder: Path) -> None:
@@ -164,7 +169,7 @@ async def test_an_own_redis_stops_with_its_master_and_keeps_the_jobs(folder: Pat
         assert await asyncio.to_thread(master.ends) == 0
     assert ends(pid)
     with MasterProcess("--data-dir", str(folder)) as master:
-        assert (await JQ(master.url).aget(job.id))["argument"] == {"to": "me"}
+        assert (await JQ(master.url).handle(job.id).adocument())["argument"] == {"to": "me"}
         master.signal()
         assert await asyncio.to_thread(master.ends) == 0
 

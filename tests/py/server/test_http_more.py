@@ -37,7 +37,8 @@ async def test_jobs_follow_an_outcome(api: Api) -> None:
     assert [await state(api, one) for one in (part, join)] == ["queued", "blocked"]
     assert (await api.get(f"/job/{part}")).value["argument"] == b"\x00"
     # Repeated, nothing follows.
-    assert (await api.done(job, enqueue=follow)).status == 204
+    answer = await api.done(job, enqueue=follow)
+    assert (answer.status, answer.value) == (200, {"states": ["done"], "job_ids": [[]]})
     assert len((await api.get("/jobs?name=part")).value["jobs"]) == 1
 
 

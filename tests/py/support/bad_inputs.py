@@ -178,7 +178,7 @@ TARGETS = [
     Target("discard where", "discard", {"where": {}}, of("discard", "where", "count", cursor=CURSORS)),
     Target("failures", "failures", {}, of("failures", "group", "sample", **PAGE)),
     Target("failures of a time", "failures", {"steps": 1, "from_ms": 1, "to_ms": 2}, {
-           "steps": integers(1, 100), "from_ms": integers(0, 10**15), "to_ms": integers(0, 10**15)},
+           "steps": integers(1, 100), "from_ms": numbers(0, 10**15), "to_ms": numbers(0, 10**15)},
            ["from_ms", "to_ms"]),
     Target("stats", "stats", {"by": "hour", "series": True}, of("stats", "by", "queue", "name", "from_ms", "to_ms",
            series=BOOLEANS, brief=BOOLEANS, **PAGE), ["by"]),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from jqmaster.engine.calling import contract_of
 from jqmaster.engine.durable import Durable
+from jqmaster.errors import JQError
 from jqmaster.server.http import within
 from jqmaster.server.master import Master
 from jqmaster.server.message import Identity
@@ -26,6 +28,9 @@ async def ask(master: Master, who: Identity, operation: str, *arguments: bytes, 
     if operation == "worker":
         # Of a worker that was quiet long polls got nothing, and nobody knows that they wait.
         master.waiting.look_again(within.unpacked(arguments[0])["worker"])
+    if operation in ("grant", "revoke") and master.keyring is not None:
+        with contextlib.suppress(JQError):  # it is looked again, and what was asked for is done
+            await master.keyring.look()
     if operation == "bulk" and master.bulks is not None:
         master.bulks.poke()
     return reply

@@ -14,10 +14,10 @@ from jqmaster.engine import packform
 from jqmaster.manifest.contract import Operation
 from jqmaster.server import logs
 from jqmaster.server.http.asking import ask, let_in
-from jqmaster.server.http.jobs import draining, refuse_draining, until_draining
+from jqmaster.server.http.jobs import refuse_draining, until_draining
 from jqmaster.server.http.within import unpacked
 from jqmaster.server.http.work import NOTHING, poke
-from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.http_error import HttpError, draining, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
 from jqmaster.server.reader import check as check_body

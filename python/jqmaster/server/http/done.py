@@ -10,9 +10,9 @@ import msgpack
 from jqmaster.engine import packform
 from jqmaster.server import logs
 from jqmaster.server.http.asking import ask
-from jqmaster.server.http.jobs import draining, enqueued
+from jqmaster.server.http.jobs import enqueued
 from jqmaster.server.http.work import NOTHING, attempt_of, jobs_of, picked_ids, poke, states, worker_of
-from jqmaster.server.http_error import STATUS, HttpError, invalid
+from jqmaster.server.http_error import STATUS, HttpError, draining, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, follow_of, refuse_unknown, unknown_field
 from jqmaster.server.reader import Reader, pack_spec
@@ -57,10 +57,11 @@ async def done(master: Master, request: Request) -> Reply:
     [answer] = await ask(master, request.who, "finish", pack_spec({"worker": worker}), *outcome)
     poke(master, worker)
     request.told = lambda: _told(worker, [outcome], [answer])
-    if has_followers and isinstance(answer, list):
-        return Reply(200, packform.pack(_answers([answer])))
-    # Nothing follows an outcome that is repeated: it gets its state alone.
-    return _single_answer((answer[0] if isinstance(answer, list) else answer).decode("ascii"))
+    state = answer if isinstance(answer, bytes) else answer[0]
+    if has_followers and not state.isupper():
+        # Nothing follows an outcome that is repeated, whose state comes alone.
+        return Reply(200, packform.pack({"job_ids": [[]], **_answers([answer])}))
+    return _single_answer(state.decode("ascii"))
 
 
 def _outcome(body: dict[str, Any], prefix: str, kinds: list[str]) -> list[bytes]:

@@ -8,22 +8,26 @@ Then there are two ways to the same handlers. Quart costs about as much per requ
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from jqmaster.server import origin
 from jqmaster.server.http import routes
 from jqmaster.server.http.access import admit, is_closed
 from jqmaster.server.http.routes import ROUTE, STREAM, WHO, Asgi, Receive, Response, Route, Scope, Send, respond
-from jqmaster.server.http_error import HttpError, busy
+from jqmaster.server.http_error import HttpError, busy, draining
 from jqmaster.server.master import Master
 from jqmaster.server.message import ANYBODY
 
 MAX_CONTENT_LENGTH = 16 * 1024 * 1024
 # So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.
 SMALL = 16 * 1024
+REST_S = 2.0
+"""How long what is left of a refused request is read: a connection that is closed while more comes takes its answer
+from the client (RFC 9112, 9.6)."""
 _PICKS = ("/pick", "/call/pick")
 _ORIGIN = re.compile(r"\A\w+://[^/]*")
 
@@ -37,6 +41,26 @@ class RequestBounds:
     most_bytes: int = 128 * 1024 * 1024
     body_s: float = 60.0
     bytes: int = 0
+    coming: set[asyncio.Timeout] = field(default_factory=set)
+    is_stopping: bool = False
+
+    @contextlib.asynccontextmanager
+    async def limit(self, most_s: float | None = None) -> AsyncIterator[None]:
+        """For a request's body to come. Raises TimeoutError."""
+        limit = asyncio.timeout(self.body_s if most_s is None else min(most_s, self.body_s))
+        self.coming.add(limit)
+        try:
+            async with limit:
+                yield
+        finally:
+            self.coming.discard(limit)
+
+    def hurry(self, within_s: float) -> None:
+        """The server stops: what is not here by then is refused."""
+        self.is_stopping = True
+        self.body_s = within_s
+        for limit in self.coming:
+            limit.reschedule(asyncio.get_running_loop().time() + within_s)
 
 
 class Entrance:
@@ -99,8 +123,27 @@ class Entrance:
             message = await body.read(scope["headers"], receive, longest)
             return None if message["type"] == "http.disconnect" else message
         except HttpError as error:
-            await routes.refuse(self._master, scope, send, error, refused_at)
+            response = routes.refusal(self._master, scope, error, refused_at)
+            if routes.has_body(scope["headers"]):
+                await self._send_and_close(response, receive, send)
+            else:
+                await routes.send_response(send, response)
             return None
+
+    async def _send_and_close(self, response: Response, receive: Receive, send: Send) -> None:
+        """Answer a request whose body has not been read to its end."""
+        response.headers.append((b"connection", b"close"))
+        # It goes on reading to the very end: the server waits for room for what comes, also while this sends.
+        rest = asyncio.create_task(_read_rest(receive))
+        try:
+            await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+            await send({"type": "http.response.body", "body": response.body, "more_body": True})
+            with contextlib.suppress(TimeoutError):
+                async with self._bounds.limit(0 if self._bounds.is_stopping else REST_S):
+                    await asyncio.wait((rest,))
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            rest.cancel()
 
     def _refuse_foreign(self, route: Route | None, scope: Scope) -> None:
         """Raise 403 for what a page of another site makes a browser send, unless it changes nothing."""
@@ -126,6 +169,11 @@ class Entrance:
             gone.cancel()
 
 
+async def _read_rest(receive: Receive) -> None:
+    while (await receive()).get("more_body"):
+        pass
+
+
 def may_change(method: str, route: Route | None) -> bool:
     """Whether a request is more than a look."""
     return origin.may_change(method) or (route is not None and not route.reads)
@@ -147,9 +195,11 @@ class _RequestBody:
             if name == b"content-length" and value.isdigit() and int(value) > longest:
                 raise _too_large(longest)
         try:
-            async with asyncio.timeout(self._bounds.body_s):
+            async with self._bounds.limit():
                 return await self._read(receive, longest)
         except TimeoutError:
+            if self._bounds.is_stopping:
+                raise draining() from None
             message = f"the request's body did not arrive within {self._bounds.body_s:g} s"
             raise HttpError(408, "TIMEOUT", message) from None
 

@@ -12,7 +12,7 @@ from jqmaster.errors import JQError
 from jqmaster.server import logs
 from jqmaster.server.http.asking import ask, let_in
 from jqmaster.server.http.translate import no_such_job, translation
-from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.http_error import HttpError, draining, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import ARGUMENT, Reply, Request, read_job, refuse_unknown
 from jqmaster.server.reader import Reader, pack_spec
@@ -173,11 +173,6 @@ async def until_draining(master: Master, work: asyncio.Future[Any]) -> Any:
     finally:
         drain.cancel()
         work.cancel()
-
-
-def draining() -> HttpError:
-    """503: this master is about to stop; another one, or this one restarted, will do."""
-    return HttpError(503, "DRAINING", "this server is stopping; try again, it or another will answer")
 
 
 def refuse_draining(master: Master) -> None:

@@ -295,14 +295,6 @@ def error_type(accept: bytes | None, sent: str | None) -> str:
         return sent or JSON
 
 
-async def refuse(
-    master: Master, scope: Mapping[str, Any], send: Send, error: HttpError, route: Route | None = None
-) -> None:
-    """Answer a request that came to no handler."""
-    response = refusal(master, scope, error, route)
-    await send_response(send, response)
-
-
 def refusal(master: Master, scope: Mapping[str, Any], error: HttpError, route: Route | None = None) -> Response:
     """The response for an error met before the request was read, counted and logged."""
     known = dict(scope["headers"])

@@ -8,6 +8,7 @@ A decision about what the page leaves open is written into the page, and then fo
 """
 
 from model.access import Access
+from model.alerts import Alerts
 from model.arrival import Arrival
 from model.bounds import Bounds
 from model.bulks import Bulks
@@ -75,6 +76,7 @@ class Model:
         self.webhooks = Webhooks(self)
         self.bounds = Bounds(self)
         self.bulks = Bulks(self)
+        self.alerts = Alerts(self)
         self.parts = [part for part in vars(self).values() if isinstance(part, Part)]
 
     def operation(self, name):
