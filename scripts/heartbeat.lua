@@ -12,10 +12,11 @@
 -- @errors INVALID field, NOTFOUND worker
 -- @cost   for each job one GETRANGE and its part of a ZADD
 -- @flags  drain, function
+-- @room   worker
 -- @role   worker
 -- @bound  any
 -- @over   heartbeat
--- @http   POST /worker/heartbeat (worker, jobs?) -> Beat
+-- @http   POST /worker/heartbeat (worker, jobs, arguments, control=true) -> Beat
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

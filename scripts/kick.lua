@@ -11,7 +11,10 @@
 -- @reply  states jobs
 -- @reply  {kicked: integer, more: flag} with queue, worker
 -- @errors INVALID field, NOTFOUND queue, NOTFOUND worker
+-- @conflict it does not run
 -- @flags  drain
+-- @room   any
+-- @once
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/kick (ids!, delay)

@@ -4,6 +4,7 @@
 -- @reply  {released: integer}           how many jobs
 -- @errors INVALID worker, NOTFOUND worker
 -- @flags  drain
+-- @room   any
 -- @role   worker
 -- @bound  any
 -- @over   all

@@ -6,6 +6,7 @@
 -- @reply  nothing
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
+-- @room   any
 -- @role   operator
 -- @over   all
 -- @http   POST /worker/{worker}/quiet (request=quiet)

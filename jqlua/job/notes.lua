@@ -65,9 +65,7 @@ end
 --- Stores notes of a running job; the caller saves its record.
 function M.write(job, notes)
   if notes.argument then
-    local writes = batch.writes
-    local n = #writes
-    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. job[jobs.ID], ARGV[notes.argument + 2]
+    batch.write(keys.ARGUMENT .. job[jobs.ID], ARGV[notes.argument + 2])
   end
   if notes.progress or notes.message then
     local extra = failure.extra(job)

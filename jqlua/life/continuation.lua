@@ -119,9 +119,9 @@ function M.move(job, outcome, argument)
   taking.leave(job, false)
   batch.remove(queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING), job[jobs.ID])
   job[jobs.ENDED_MS] = now
-  job[jobs.NAME] = move.name or job[jobs.NAME]
-  job[jobs.QUEUE] = move.queue or job[jobs.NAME]
-  job[jobs.PRIORITY] = move.priority or job[jobs.PRIORITY]
+  jobs.put(job, jobs.NAME, move.name or job[jobs.NAME])
+  jobs.put(job, jobs.QUEUE, move.queue or job[jobs.NAME])
+  jobs.put(job, jobs.PRIORITY, move.priority or job[jobs.PRIORITY])
   local queue = moving.admit(job)
   redis.call("SET", keys.ARGUMENT .. job[jobs.ID], argument)
   if move.delay and move.delay > 0 then
@@ -166,7 +166,7 @@ local function set_dependencies(job, depends, if_failed, ready_ms)
   readers.enter(id, depends)
   readers.leave(id, gone)
   options.depends, options.if_failed, options.ready_ms = depends, if_failed, ready_ms
-  job[jobs.OPTIONS] = cmsgpack.pack(options)
+  jobs.set_options(job, options)
 end
 
 --- Ends the running attempt; the job runs again when other jobs have ended, which may be enqueued here.

@@ -19,7 +19,8 @@ local call = redis.call
 M.MOST_ENDS = 20
 local LONGEST_NOTE = 200
 
---- The rarely needed fields: {r reason, m message, g group, f finished_at as given, p progress, t its message,
+--- The rarely needed fields: {r reason, m message, g group, f and s finished_at as given, s with
+--- the success that ended the job, p progress, t its message,
 --- h how the last attempts ended (see note_attempt), n how many before them were dropped, l lapses that were counted
 --- apart from failures, b the attempt of the last of them, k {constraint, until_ms} what held its first start}.
 function M.extra(job)

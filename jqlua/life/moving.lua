@@ -47,7 +47,7 @@ function M.leave(job, name)
   taking.leave(job, false)
   batch.remove(queues.key(queue, state), id)
   note(job)
-  job[jobs.QUEUE] = name
+  jobs.put(job, jobs.QUEUE, name)
   local new = M.admit(job)
   local expires_ms = job[jobs.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and jobs.options(job).expires_ms
   if expires_ms then
@@ -65,7 +65,7 @@ function M.move(job, name, priority)
   local state, id = job[jobs.STATE], job[jobs.ID]
   local score = redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), id)
   local queue = M.leave(job, name)
-  job[jobs.PRIORITY] = priority
+  jobs.put(job, jobs.PRIORITY, priority)
   if state == states.QUEUED or state == states.IN_LANE then
     transition.move(job, placement.place(job, queue), priority, true)
   else

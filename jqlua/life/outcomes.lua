@@ -134,9 +134,7 @@ function M.parse(blob, i)
     return nil, check.not_a_map("outcomes[" .. i .. "]", blob)
   end
   local expected
-  local fields = 0
   for field, value in pairs(outcome) do
-    fields = fields + 1
     if field == "id" then
       expected = not (type(value) == "string" and (#value == 14 or #value == 16)) and check.ID
     elseif field == "token" then
@@ -165,7 +163,6 @@ function M.parse(blob, i)
   elseif not outcome.type then
     return nil, check.problem("outcomes[" .. i .. "].type", '"success" or "failure"', nil)
   end
-  outcome.is_plain = fields == 3 and outcome.type == "success"
   return outcome
 end
 

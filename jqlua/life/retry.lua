@@ -50,7 +50,7 @@ local function renew_times(job)
     options.expires_ms = nil
   end
   options.ready_ms = now
-  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  jobs.set_options(job, options)
 end
 
 --- Queues the job as if it had not failed yet. Attempts keep counting; the last failure stays known.

@@ -71,7 +71,7 @@ function M.note(job, spec)
   local all = resulting(options, spec)
   options.depends = all[1] and all or nil
   options.if_failed = spec.if_failed or options.if_failed
-  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  jobs.set_options(job, options)
   readers.leave(job[jobs.ID], spec.remove or {})
   readers.enter(job[jobs.ID], spec.add or {})
 end

@@ -55,8 +55,7 @@ end
 
 --- Appends a started job to the reply. Counts expired ones, which are work, too.
 ---@param document? string
----@param number number of the attempt
-local function append(plan, reply, document, argument, id, number)
+local function append(plan, reply, document, argument, job)
   if not document then
     plan[M.EXPIRED] = plan[M.EXPIRED] + 1
     return
@@ -66,7 +65,7 @@ local function append(plan, reply, document, argument, id, number)
   plan[M.BYTES] = plan[M.BYTES] + #(argument or "")
   local started = plan[M.STARTED]
   if started then
-    started[#started + 1] = starts.entry(id, number)
+    started[#started + 1] = starts.entry(job[jobs.ID], job[jobs.ATTEMPT])
   end
 end
 
@@ -107,11 +106,8 @@ function M.start_all(queue, popped, plan, reply)
       -- Now: whether more is ready, and for which sleepers, depends on it.
       call("ZADD", queues.key(queue, states.QUEUED), popped[i + 1], id)
     else
-      local document, job
-      if raw then
-        document, job = attempts.start_popped(queue, id, wanted[i], raw, wish.worker, is_registered)
-      end
-      append(plan, reply, document, records[i + 1], id, job and job[jobs.ATTEMPT] or 1)
+      local job = jobs.from_record(id, raw)
+      append(plan, reply, job and attempts.start(job, wish.worker, is_registered), records[i + 1], job)
     end
   end
   if popped[3] then
@@ -139,15 +135,7 @@ function M.start_lane(head, most, plan, reply)
   local arguments = started[1] and read_arguments(head, started)
   local wish, is_registered = plan[M.WISH], plan[M.IS_REGISTERED]
   for i, job in ipairs(started) do
-    local document
-    if job[jobs.OPTIONS] ~= "" or jobs.has(job, jobs.STARTED) then
-      document = attempts.start(job, wish.worker, is_registered)
-    else
-      local id = job[jobs.ID]
-      document = attempts.start_popped(head.queue, id, keys.JOB .. id, jobs.encode(job), wish.worker, is_registered)
-      job[jobs.STATE] = states.RUNNING
-    end
-    append(plan, reply, document, arguments[i], job[jobs.ID], math.max(1, job[jobs.ATTEMPT]))
+    append(plan, reply, attempts.start(job, wish.worker, is_registered), arguments[i], job)
   end
   grow(plan, reply)
 end

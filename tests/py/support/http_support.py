@@ -216,7 +216,7 @@ class Api:
 
     async def done(self, job: dict[str, Any], worker: str = "puller", **outcome: Any) -> Answer:
         body = {"id": job["id"], "token": job["token"], "type": "success", **outcome}
-        return await self.post("/done", body, worker_id=worker)
+        return await self.post("/done", {"outcomes": [body]}, worker_id=worker)
 
 
 async def asgi(
@@ -287,7 +287,6 @@ async def master(engine: Engine) -> AsyncIterator[Master]:
     events = EventFeed(engine, engine.redis)
     master = Master(engine, waiting, ended, Pokes(), events)
     yield master
-    await master.overview.stop()
     await waiting.stop()
     await ended.stop()
     await events.stop()

@@ -12,7 +12,7 @@ import { html, Link } from './view.js';
 export const WAITING = ['queued', 'scheduled', 'blocked', 'retrying'];
 
 /** Rates are of so many minutes. */
-export const MINUTES = 15;
+export const MINUTES = 5;
 
 /** By how many jobs a minute it grows; null where nothing is counted. */
 export function netOf({ recent }) {
@@ -57,7 +57,7 @@ const CAUSES = {
   paused: ['paused', 'paused', 'It is paused'],
   'no worker': ['no worker', 'problem', 'No worker is registered for it, waits for its jobs or runs one'],
   'unknown job': ['unknown job', 'problem', 'No worker that serves it knows its oldest job'],
-  slow: ['too slow', 'warning', 'It is served, and its oldest job waits for more than ten seconds'],
+  slow: ['too slow', 'warning', 'It is served, and its oldest job waits for longer than late_after'],
 };
 
 /** Why its oldest ready job waits. */
@@ -125,7 +125,7 @@ export async function forget(queue) {
 
 /** Settings of its own; an empty field: as the namespace has it. */
 export async function ownSettings(queue) {
-  const { settings } = await api.get('/config', { describe: true });
+  const settings = await api.get('/config', { describe: true });
   const usable = settings.filter((one) => one.queues);
   const own = queue.settings || {};
   return form({
