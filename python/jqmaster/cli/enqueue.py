@@ -75,7 +75,7 @@ def enqueue(
         return
     yield {"id": enqueued.id, "created": enqueued.created}, enqueued.id
     if not enqueued.created and not as_json():
-        print("(duplicate: a job with its unique key is there already)", file=sys.stderr)
+        print("(duplicate: a job with this unique key exists)", file=sys.stderr)
 
 
 def _enqueue_lines(client: Client, argument: str | None, spec: dict[str, Any]) -> Replies:
