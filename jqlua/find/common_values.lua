@@ -4,7 +4,7 @@ local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local msgpack = require "jqlua.values.msgpack"
-local tally = require "jqlua.find.tally"
+local tally = require "jqlua.base.tally"
 
 local M = {}
 
