@@ -84,11 +84,12 @@ end
 ---@param raw string
 ---@return table job
 function M.decode(id, raw)
-  if raw:byte() % 4 < M.STARTED then
+  local head = raw:byte()
+  if head % 4 < M.STARTED then
     local bytes = raw:sub(TAIL_OF_NEVER_STARTED)
     local tail = tails[bytes] or decode_tail(bytes)
     return {
-      raw:byte(), raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", id, tail, unpack(tail, 1, UNITS_OF_TAIL),
+      head, raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", id, tail, unpack(tail, 1, UNITS_OF_TAIL),
     }
   end
   local flags, state, how, attempt, failures, started_ms, ended_ms, random, worker, after = struct.unpack(STARTED, raw)

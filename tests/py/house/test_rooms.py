@@ -48,6 +48,7 @@ def test_a_room_of_lua_knows_of_nothing_above_it() -> None:
         for module, path in paths.items()
         for other in re.findall(r'require "jqlua\.([\w.]+)"', path.read_text())
     }
+    assert reaching_themselves(required) == []
     height = {module: LUA_ROOMS.index(room(module)) for module in paths}
     assert {(module, other) for module, other in required if height[module] < height[other]} == set()
 
