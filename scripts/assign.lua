@@ -17,9 +17,9 @@ local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
 local pools = require "jqlua.pick.pools"
-local sleepers = require "jqlua.pick.sleepers"
+local sleepers = require "jqlua.workers.sleepers"
 local wishes = require "jqlua.pick.wishes"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 if spec.wait ~= nil then

@@ -22,15 +22,16 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local continuation = require "jqlua.life.continuation"
 local keys = require "jqlua.base.keys"
+local finish_call = require "jqlua.pick.finish_call"
 local jobs = require "jqlua.job.jobs"
 local outcomes = require "jqlua.life.outcomes"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local MOST_OUTCOMES = 1000
-local call, problem, token = outcomes.read_call(ARGV[1])
+local call, problem, token = finish_call.read(ARGV[1])
 check.refuse(not call and problem)
 local most = (#ARGV - 1) / 2
 if most % 1 ~= 0 or most > MOST_OUTCOMES or (most == 0 and not call.wish) then

@@ -5,11 +5,11 @@ local patterns = require "jqlua.pick.patterns"
 local places = require "jqlua.pick.places"
 local plans = require "jqlua.pick.plans"
 local pulse = require "jqlua.life.pulse"
-local sleepers = require "jqlua.pick.sleepers"
+local sleepers = require "jqlua.workers.sleepers"
 local starts = require "jqlua.life.starts"
-local sweep = require "jqlua.life.sweep"
+local sweep = require "jqlua.schedules.sweep"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 

@@ -11,7 +11,7 @@ local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
 local starts = require "jqlua.life.starts"
 local states = require "jqlua.job.states"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 

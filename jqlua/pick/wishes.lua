@@ -5,7 +5,7 @@ local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
 local ordering = require "jqlua.values.ordering"
 local request = require "jqlua.life.request"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 

@@ -8,7 +8,7 @@ local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
 local settings = require "jqlua.settings.settings"
-local sleepers = require "jqlua.pick.sleepers"
+local sleepers = require "jqlua.workers.sleepers"
 
 local M = {}
 
