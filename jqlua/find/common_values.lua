@@ -5,7 +5,7 @@ local constraintdoc = require "jqlua.limits.constraintdoc"
 local documents = require "jqlua.values.documents"
 local keys = require "jqlua.base.keys"
 local msgpack = require "jqlua.values.msgpack"
-local tally = require "jqlua.find.tally"
+local tally = require "jqlua.base.tally"
 
 local M = {}
 

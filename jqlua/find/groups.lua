@@ -7,7 +7,7 @@ local common_values = require "jqlua.find.common_values"
 local documents = require "jqlua.values.documents"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
-local tally = require "jqlua.find.tally"
+local tally = require "jqlua.base.tally"
 
 local M = {}
 

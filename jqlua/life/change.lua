@@ -9,10 +9,10 @@ local fields = require "jqlua.base.fields"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local moving = require "jqlua.life.moving"
 local queues = require "jqlua.queue.queues"
-local tags = require "jqlua.job.tags"
+local tags = require "jqlua.links.tags"
 local transition = require "jqlua.life.transition"
 
 local M = {}

@@ -6,14 +6,14 @@ local admission = require "jqlua.life.admission"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
-local history = require "jqlua.job.history"
+local history = require "jqlua.life.history"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local moving = require "jqlua.life.moving"
 local readers = require "jqlua.links.readers"
 local queues = require "jqlua.queue.queues"
-local unique = require "jqlua.job.unique"
+local unique = require "jqlua.links.unique"
 
 local M = {}
 

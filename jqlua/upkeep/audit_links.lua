@@ -1,6 +1,6 @@
 -- Audit of what leads to jobs: indexes of tags and of failures, unique keys, dependencies.
 local keys = require "jqlua.base.keys"
-local failure_groups = require "jqlua.job.failure_groups"
+local failure_groups = require "jqlua.links.failure_groups"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
