@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgpack
@@ -108,6 +108,30 @@ async def test_answers_are_read_however_they_come(answer: bytes, is_plain: bool)
                 await asked
         else:
             assert await asked == expected
+        await engine.close()
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_a_connection_is_used_again(is_plain: bool) -> None:
+    """One at a time need one, unless the master has closed it meanwhile."""
+    accepted: list[asyncio.StreamWriter] = []
+
+    async def give(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
+        with suppress(asyncio.IncompleteReadError, OSError):
+            while True:
+                await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(1)  # no arguments
+                writer.write(OK + b"content-length: 2\r\n\r\n\x91\x01")
+
+    async with await asyncio.start_server(give, "127.0.0.1", 0) as stub:
+        engine = HttpEngine([f"http://127.0.0.1:{stub.sockets[0].getsockname()[1]}"])
+        for connections in (1, 1, 1, 2, 2):
+            if connections > len(accepted) > 0:
+                accepted[-1].close()
+                await asyncio.sleep(0.1)
+            await (asyncio.to_thread(plainly.run, engine.raw("tags")) if is_plain else engine.raw("tags"))
+            assert len(accepted) == connections
         await engine.close()
 
 
