@@ -1,8 +1,8 @@
 -- Changes what a job waits for.
 --
 -- @arg    id         job                the job, which has not started
--- @arg    add        set<job>? 0..100  jobs that it waits for from now on
--- @arg    remove     set<job>? 0..100  jobs that it waits for no longer
+-- @arg    add        set<job>? 0..100  jobs to wait for
+-- @arg    remove     set<job>? 0..100  jobs to wait for no longer
 -- @arg    if_failed  wait|fail|run|only?  what becomes of it when one of them fails or is cancelled
 -- @reply  state
 -- @errors INVALID field, NOTFOUND id, NOTFOUND add[i], CONFLICT id, CONFLICT add[i]
@@ -12,8 +12,8 @@
 -- @over   job
 -- @http   POST /job/{id}/depends
 local arguments = require "jqlua.base.arguments"
-local dependency = require "jqlua.links.dependency"
-local dependents = require "jqlua.links.dependents"
+local dependency = require "jqlua.life.dependency"
+local dependents = require "jqlua.life.dependents"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"

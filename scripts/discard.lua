@@ -3,7 +3,7 @@
 -- The reply has for each job the state it had, NOTFOUND, or CONFLICT: it runs.
 --
 -- @arg    ids     list<job>? 1..1000    the jobs; or
--- @arg    where   Where?                all that fit, a step with each call
+-- @arg    where   Where?                all that match, a step with each call
 -- @arg    cursor  cursor?               with where: of the step before
 -- @arg    count   integer? 1..1000 = 100  with where: how many to remove, at most
 -- @arg    actor   actor?
@@ -22,7 +22,7 @@
 -- @http   DELETE /queue/{where.queue}/jobs (where.status:queued,scheduled,blocked,retrying, cursor, count)
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local removal = require "jqlua.job.removal"
+local removal = require "jqlua.life.removal"
 local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"

@@ -22,16 +22,17 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local continuation = require "jqlua.life.continuation"
 local keys = require "jqlua.base.keys"
+local finish_call = require "jqlua.pick.finish_call"
 local jobs = require "jqlua.job.jobs"
 local outcomes = require "jqlua.life.outcomes"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
 local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local MOST_OUTCOMES = 1000
-local call, problem, token = outcomes.read_call(ARGV[1])
+local call, problem, token = finish_call.read(ARGV[1])
 check.refuse(not call and problem)
 local most = (#ARGV - 1) / 2
 if most % 1 ~= 0 or most > MOST_OUTCOMES or (most == 0 and not call.wish) then
@@ -82,7 +83,7 @@ for n = 1, count do
   answers[n] = outcomes.apply(jobs.from_record(parsed[n].id, raws[n + 1]), parsed[n], blobs[n])
 end
 if plan then
-  return picker.run(plan, answers)
+  return picker.pick(plan, answers)
 end
 transition.commit()
 if workers.ID_SIZES[#call.worker] and workers.is_alive(call.worker) then

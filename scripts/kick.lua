@@ -3,8 +3,8 @@
 -- The workers are told. Of ids the reply has for each queued or scheduled, NOTFOUND, or CONFLICT: it does not run.
 --
 -- @arg    ids     list<job>? 1..1000      the jobs; or
--- @arg    queue   queue?                  all that run of a queue; or
--- @arg    worker  worker?                 all that a worker runs
+-- @arg    queue   queue?                  the running jobs of a queue; or
+-- @arg    worker  worker?                 the jobs of a worker
 -- @arg    count   integer? 1..1000 = 100  how many of a queue or a worker, at most
 -- @arg    delay   seconds? 0..1e10        how long before they are ready
 -- @arg    actor   actor?
@@ -29,10 +29,10 @@ local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local keys = require "jqlua.base.keys"
-local unregistered = require "jqlua.pick.unregistered"
+local unregistered = require "jqlua.workers.unregistered"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 local ways = (spec.ids and 1 or 0) + (spec.queue and 1 or 0) + (spec.worker and 1 or 0)

@@ -1,8 +1,8 @@
 -- Documents of queues, with settings and counts: those named, or a page in order of name.
 --
 -- @arg    names    list<name>? 1..1000  those named; or
--- @arg    minutes  integer? 1..180       with how each did in so many minutes
--- @arg    held     integer? 1..1000      with what holds so many of the first jobs that wait under constraints
+-- @arg    minutes  integer? 1..180       with figures of this many minutes
+-- @arg    held     integer? 1..1000      with what holds this many of the first jobs under constraints
 -- @arg    cursor   cursor?
 -- @arg    count    integer? 1..1000 = 100
 -- @reply  page<Queue> queues
@@ -17,7 +17,7 @@ local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 local queues = require "jqlua.queue.queues"
-local queuedoc = require "jqlua.queue.queuedoc"
+local queuedoc = require "jqlua.find.queuedoc"
 
 local spec = arguments.spec(HEAD)
 

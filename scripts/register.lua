@@ -12,7 +12,7 @@
 -- @arg    knows     list<name>? 0..100   names of jobs
 -- @arg    refused   list<name>? 0..100   names of jobs that it does not take
 -- @arg    id        worker?              of a worker that is registered in another partition already
--- @arg    announce  flag?                not registered: a worker that picks as `name` is listed from now on
+-- @arg    announce  flag?                do not register, but list a worker that picks as `name`
 -- @arg    running   list<job>? 0..100    with announce: the jobs that it runs
 -- @reply  {worker_id: worker}           with announce its name
 -- @errors INVALID field, FULL queues
@@ -29,13 +29,13 @@ local arguments = require "jqlua.base.arguments"
 local fields = require "jqlua.base.fields"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
-local departure = require "jqlua.pick.departure"
-local unregistered = require "jqlua.pick.unregistered"
-local heads = require "jqlua.queue.heads"
+local departure = require "jqlua.life.departure"
+local unregistered = require "jqlua.workers.unregistered"
+local patterns = require "jqlua.pick.patterns"
 local wishes = require "jqlua.pick.wishes"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 local url = spec.url
@@ -52,7 +52,7 @@ if spec.announce then
 end
 local entries, problem
 entries, problem = wishes.parse_queues(spec.queues, "queues")
-check.refuse(problem or heads.check_patterns(entries, "queues"))
+check.refuse(problem or patterns.check(entries, "queues"))
 
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, s = spec.secrets and table.concat(spec.secrets, " "), a = spec.key,

@@ -47,7 +47,7 @@ M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then must be placed again
 M.PENDING = 10 -- 1: changes of constraints are not carried out yet; stored with CROWDED, as the second flag
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
-M.TAGGED = 12 -- tags of jobs changed (module job.tags)
+M.TAGGED = 12 -- tags of jobs changed (module links.tags)
 M.SECRET = 13
 M.SECONDS = 14 -- the moment, as texts
 M.MICROS = 15
@@ -141,9 +141,7 @@ function M.new_secret()
   local info = redis.pcall("INFO", "server") -- run_id is random; optional, since the user may lack the right
   info = type(info) == "string" and info or ""
   local digest = redis.sha1hex(seconds .. "." .. micros .. " " .. KEYS[1] .. info)
-  return (digest:sub(1, 16):gsub("..", function(digits)
-    return string.char(tonumber(digits, 16))
-  end))
+  return check.from_hex(digest:sub(1, 16))
 end
 
 ---@kept

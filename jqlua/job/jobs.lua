@@ -100,6 +100,14 @@ function M.decode(id, raw)
   }
 end
 
+---@param options string packed
+---@return table job that never ran, without an id
+function M.new(flags, state, name, queue, priority, max_retry, timeout_ms, options)
+  return {
+    flags, state, M.NOT_YET, 0, 0, 0, 0, "", "", "", false, name, queue, priority, max_retry, timeout_ms, options, "",
+  }
+end
+
 ---@param raw string
 ---@return boolean whether a record has a section of units
 function M.is_laned(raw)

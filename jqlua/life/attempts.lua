@@ -6,9 +6,10 @@ local batch = require "jqlua.base.batch"
 local settings = require "jqlua.settings.settings"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
+local extras = require "jqlua.job.extras"
 local failure = require "jqlua.life.failure"
 
 local M = {}
@@ -142,9 +143,9 @@ function M.succeed(job, result, finished_at)
   end
   if kept then
     if finished_at then
-      local extra = failure.extra(job)
+      local extra = extras.read(job)
       extra.s = finished_at
-      failure.save_extra(job, extra)
+      extras.save(job, extra)
     end
     jobs.save(job)
   end
@@ -156,9 +157,9 @@ end
 ---@return string state
 function M.release(job, delay_s, message)
   job[jobs.HOW] = jobs.GIVEN_BACK
-  local extra = failure.extra(job)
-  failure.note_attempt(extra, job, nil, nil, message)
-  failure.save_extra(job, extra)
+  local extra = extras.read(job)
+  extras.note_attempt(extra, job, nil, nil, message)
+  extras.save(job, extra)
   if delay_s > 0 then
     transition.move(job, states.SCHEDULED, meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))
   else

@@ -5,7 +5,7 @@ local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
 local change = require "jqlua.life.change"
 local enqueueing = require "jqlua.life.enqueueing"
-local dependents = require "jqlua.links.dependents"
+local dependents = require "jqlua.life.dependents"
 local events = require "jqlua.statistics.events"
 local jobs = require "jqlua.job.jobs"
 local readers = require "jqlua.links.readers"
@@ -14,7 +14,7 @@ local jobspec = require "jqlua.job.jobspec"
 local queues = require "jqlua.queue.queues"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
-local unique = require "jqlua.job.unique"
+local unique = require "jqlua.links.unique"
 
 local M = {}
 

@@ -8,10 +8,10 @@ local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
 local lanes = require "jqlua.limits.lanes"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
-local unique = require "jqlua.job.unique"
+local unique = require "jqlua.links.unique"
 
 local M = {}
 

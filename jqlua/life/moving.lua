@@ -5,14 +5,14 @@ local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local events = require "jqlua.statistics.events"
-local failure = require "jqlua.life.failure"
+local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local lanes = require "jqlua.limits.lanes"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local statlog = require "jqlua.statistics.statlog"
-local tags = require "jqlua.job.tags"
+local tags = require "jqlua.links.tags"
 local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
 
@@ -32,7 +32,7 @@ local function note(job)
   if meta.state[meta.COUNTED] then
     statlog.moved(job)
   end
-  failure.note_move(job)
+  extras.note_move(job)
   budget.pay(budget.STEP)
 end
 

@@ -47,10 +47,9 @@ end
 local function new_job(target)
   local queue, now = queues.load(queues.WEBHOOKS), meta.state[meta.NOW_MS]
   local id = serial.next()
-  local job = {
-    0, states.SCHEDULED, jobs.NOT_YET, 0, 0, 0, 0, "", "", id, false, queues.WEBHOOKS, queues.WEBHOOKS, 0, MAX_RETRY,
-    LEASE_MS, cmsgpack.pack({ webhook = target }), "",
-  }
+  local job = jobs.new(0, states.SCHEDULED, queues.WEBHOOKS, queues.WEBHOOKS, 0, MAX_RETRY, LEASE_MS,
+    cmsgpack.pack({ webhook = target }))
+  job[jobs.ID] = id
   jobs.create(id, jobs.encode(job))
   batch.write(keys.ARGUMENT .. id, NIL)
   queues.note_due(queue, queues.DUE_WAITING, now)

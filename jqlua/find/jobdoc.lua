@@ -5,7 +5,7 @@ local queues = require "jqlua.queue.queues"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local readers = require "jqlua.links.readers"
-local failure = require "jqlua.life.failure"
+local extras = require "jqlua.job.extras"
 
 local M = {}
 
@@ -97,7 +97,7 @@ function M.encode(job, argument, preview)
   end
   local has_outcome = argument and jobs.has(job, jobs.HAS_OUTCOME)
   if jobs.has(job, jobs.HAS_EXTRA) then
-    put_extra(put, state, failure.extra(job))
+    put_extra(put, state, extras.read(job))
   end
   if has_outcome and state ~= states.KEPT then
     splice("error", redis.call("GET", keys.OUTCOME .. job[jobs.ID]))

@@ -2,27 +2,26 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
-local dependents = require "jqlua.links.dependents"
+local dependents = require "jqlua.life.dependents"
 local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local batch = require "jqlua.base.batch"
 local rollout = require "jqlua.limits.rollout"
-local constraint_removal = require "jqlua.limits.constraint_removal"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local placement = require "jqlua.limits.placement"
-local removal = require "jqlua.job.removal"
+local placement = require "jqlua.life.placement"
+local removal = require "jqlua.life.removal"
 local readers = require "jqlua.links.readers"
 local parking = require "jqlua.limits.parking"
 local queues = require "jqlua.queue.queues"
-local scheduling = require "jqlua.schedules.scheduling"
+local schedules = require "jqlua.schedules.schedules"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
 local pulse = require "jqlua.life.pulse"
-local departure = require "jqlua.pick.departure"
-local unregistered = require "jqlua.pick.unregistered"
-local unique = require "jqlua.job.unique"
-local workers = require "jqlua.pick.workers"
+local departure = require "jqlua.life.departure"
+local unregistered = require "jqlua.workers.unregistered"
+local unique = require "jqlua.links.unique"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
@@ -277,9 +276,9 @@ local function step(kind, name, limit)
   elseif kind == due.UNIQUE then
     return unique.sweep(limit)
   elseif kind == due.SCHEDULE then
-    return scheduling.fire(name, limit)
+    return schedules.fire(name, limit)
   elseif kind == due.EXPIRY then
-    return constraint_removal.sweep(name)
+    return rollout.expire(name)
   end
   return sweep_queue(kind, name, limit)
 end

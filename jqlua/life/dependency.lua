@@ -1,7 +1,7 @@
 -- Parses and checks changes of a job's dependencies.
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
-local dependents = require "jqlua.links.dependents"
+local dependents = require "jqlua.life.dependents"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"

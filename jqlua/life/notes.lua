@@ -3,7 +3,7 @@ local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local events = require "jqlua.statistics.events"
-local failure = require "jqlua.life.failure"
+local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 
 local M = {}
@@ -68,10 +68,10 @@ function M.write(job, notes)
     batch.write(keys.ARGUMENT .. job[jobs.ID], ARGV[notes.argument + 2])
   end
   if notes.progress or notes.message then
-    local extra = failure.extra(job)
+    local extra = extras.read(job)
     extra.p = notes.progress or extra.p
     extra.t = notes.message or extra.t
-    failure.save_extra(job, extra)
+    extras.save(job, extra)
     jobs.save(job)
     if jobs.options(job).track then -- for all jobs there would be too many events
       events.report(job, "progress", { progress = extra.p, message = extra.t })
