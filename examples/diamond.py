@@ -36,15 +36,15 @@ async def main(url: str) -> None:
     functions = {"fetch": fetch, "total": total, "largest": largest, "report": report}
     worker = asyncio.create_task(work(WorkOptions(functions, masters=[url]), stop))
     # All or none. `depends` takes calls of the same list; ids of other jobs will do as well.
-    numbers = jq.call("fetch", 10)
-    halves = [jq.call(name, depends=[numbers]) for name in ("total", "largest")]
-    whole = jq.call("report", "total {}, largest {}", depends=halves)
+    numbers = jq.new_job("fetch", 10)
+    halves = [jq.new_job(name, depends=[numbers]) for name in ("total", "largest")]
+    whole = jq.new_job("report", "total {}, largest {}", depends=halves)
     *_, last = await jq.aenqueue_many([numbers, *halves, whole])
     print(await last)
 
     # One of them fails for good: who waits for it fails, too (or runs, or goes on waiting: `if_failed`).
-    numbers = jq.call("fetch", "ten", max_retry=0)
-    failing, waiting = await jq.aenqueue_many([numbers, jq.call("report", depends=[numbers], if_failed="fail")])
+    numbers = jq.new_job("fetch", "ten", max_retry=0)
+    failing, waiting = await jq.aenqueue_many([numbers, jq.new_job("report", depends=[numbers], if_failed="fail")])
     try:
         await waiting
     except JobError as error:

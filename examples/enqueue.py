@@ -13,7 +13,7 @@ job = jq.enqueue("add", [1, 2, 3])
 print("add:", job.join(), job.result())
 
 # Many at once: all or none, and far cheaper than one by one.
-jobs = jq.enqueue_many(jq.call("resize", {"width": width}, priority=-1) for width in (400, 800))
+jobs = jq.enqueue_many(jq.new_job("resize", {"width": width}, priority=-1) for width in (400, 800))
 print("resize:", jq.gather(jobs))
 
 job = jq.enqueue("call-partner", {"down_for": 2}, retry_base=0.1)

@@ -32,11 +32,11 @@ async def main(url: str) -> None:
     worker = asyncio.create_task(work(WorkOptions({"charge": charge}, masters=[url]), stop))
     customers = ("ada", "bob", "nobody", "eve")
     jobs = await jq.aenqueue_many(
-        jq.call("charge", {"customer": customer}, max_retry=1, retry_base=0.01) for customer in customers
+        jq.new_job("charge", {"customer": customer}, max_retry=1, retry_base=0.01) for customer in customers
     )
     for job in jobs:
         await job.ajoin()
-    for group in await jq.afailures():
+    async for group in jq.aeach("failures"):
         name = group["group"].rpartition(".")[2]
         print(f"{name}: {group['count']}, the last: {group['message']}")
 

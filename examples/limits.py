@@ -36,22 +36,22 @@ async def main(url: str) -> None:
     await jq.aconstrain(LIMIT, {"name": MAIL}, by="argument.customer", concurrency=2)
 
     # Acme's mail server is down for a minute. Its mails wait, and nobody else's wait for them.
-    await jq.ahold(LIMIT, 60, by="acme")
-    acme = await jq.aenqueue_many(jq.call(MAIL, {"customer": "acme"}) for _ in range(20))
+    await jq.aoperations.hold(LIMIT, 60, by="acme")
+    acme = await jq.aenqueue_many(jq.new_job(MAIL, {"customer": "acme"}) for _ in range(20))
     bob = await jq.aenqueue(MAIL, {"customer": "bob"})
     print("bob:", await bob.ajoin())
     for held in (await acme[-1].aexplain())["constraints"]:
         print("acme: held by", held["id"], "of", held["by"])
-    for key in await jq.ausage(LIMIT):
+    async for key in jq.aeach("usage", LIMIT):
         if key["held"]:
             print(f"{key['by']}: {key['running']} running, {key['held']} held")
 
     # It is back.
-    await jq.ahold(LIMIT, 0, by="acme")
+    await jq.aoperations.hold(LIMIT, 0, by="acme")
     for job in acme:
         await job.ajoin()
     print("most at a time:", most["acme"], "of acme,", most["bob"], "of bob")
-    await jq.aunconstrain(LIMIT)
+    await jq.aoperations.unconstrain(LIMIT)
     stop.set()
     await worker
 

@@ -62,4 +62,4 @@ if __name__ == "__main__":
 
     jq.burst()
     print("with the keys:", jq.handle(handle.id).result(timeout=10))
-    print("without:", type(JQ(url).get(handle.id)["argument"]).__name__)
+    print("without:", type(JQ(url).handle(handle.id).document()["argument"]).__name__)

@@ -67,7 +67,8 @@ if __name__ == "__main__":
             return len(text.split())
 
         handle = count.enqueue("word " * 100_000)
-        print("in Redis:", JQ(url).get(handle.id)["argument"].code, "in files:", len(list(Path(folder).iterdir())))
+        kept = JQ(url).handle(handle.id).document()["argument"]
+        print("in Redis:", kept.code, "in files:", len(list(Path(folder).iterdir())))
         jq.burst()
         print("words:", handle.result(timeout=10))
         store.sweep(age_s=30 * 86400)

@@ -4,7 +4,7 @@
 -- @arg    limit    integer? 1..1000 = 100  how many, at most
 -- @arg    request  token?              the same token gives the same jobs again
 -- @arg    wait     Wait?               where the server is woken when there is nothing
--- @arg    without  list<worker>? 0..1000   workers that get nothing for now
+-- @arg    without  set<worker>? 0..200    workers that get nothing for now
 -- @reply  assigned                     {next_ms, worker, url, secrets, key, document, argument, worker, ...}
 -- @errors INVALID field
 -- @cost   for each job a look at the head of each pool that has room
@@ -25,7 +25,6 @@ local batch = require "jqlua.base.batch"
 local plans = require "jqlua.pick.plans"
 local wishes = require "jqlua.pick.wishes"
 local pools = require "jqlua.pick.pools"
-local request = require "jqlua.life.request"
 local sleepers = require "jqlua.pick.sleepers"
 local starts = require "jqlua.life.starts"
 local pulse = require "jqlua.life.pulse"
@@ -64,35 +63,16 @@ local function wanted_by(open_pools)
   return wanted
 end
 
-local spec = arguments.spec("master limit request wait without")
-local limit = spec.limit == nil and 100 or spec.limit
-if not check.is_name(spec.master) then
-  return redis.error_reply(check.problem("master", check.NAME, spec.master))
-elseif not check.is_integer(limit, 1, 1000) then
-  return redis.error_reply(check.problem("limit", "an integer from 1 to 1000", limit))
+local spec = arguments.spec(HEAD)
+local limit = spec.limit or 100
+if spec.wait ~= nil then
+  check.refuse(wishes.check_wait(spec.wait, "wait"))
+  check.refuse(spec.wait.on ~= workers.CHANNEL
+    and check.problem("wait.on", '"' .. workers.CHANNEL .. '", the channel of masters', spec.wait.on))
 end
-if spec.request ~= nil and not request.is_token(spec.request) then
-  return redis.error_reply(check.problem("request", request.TOKEN, spec.request))
-end
-local problem = spec.wait ~= nil and wishes.check_wait(spec.wait, "wait")
-if problem then
-  return redis.error_reply(problem)
-elseif spec.wait and spec.wait.on ~= workers.CHANNEL then
-  local expected = '"' .. workers.CHANNEL .. '", the channel of masters'
-  return redis.error_reply(check.problem("wait.on", expected, spec.wait.on))
-end
-
-local without
-if spec.without ~= nil then
-  if not check.is_list(spec.without, 0, pools.MOST_WITHOUT) then
-    local expected = "a list of at most " .. pools.MOST_WITHOUT .. " workers"
-    return redis.error_reply(check.problem("without", expected, spec.without))
-  end
-  check.refuse(check.distinct(spec.without, "without", check.is_name, check.NAME))
-  without = {}
-  for _, id in ipairs(spec.without) do
-    without[id] = true
-  end
+local without = {}
+for _, id in ipairs(spec.without or {}) do
+  without[id] = true
 end
 
 local reply, entries, bytes = { 0 }, { nil }, 0

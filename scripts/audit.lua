@@ -16,14 +16,10 @@ local audit = require "jqlua.upkeep.audit"
 -- All keys of one SCAN must be checked.
 local AT_ONCE = 10
 
-local spec = arguments.spec("cursor count")
-local cursor = spec.cursor == nil and "0" or spec.cursor
-local count = spec.count == nil and 100 or spec.count
-if type(cursor) ~= "string" or not cursor:find("^%d+$") or #cursor > 20 then
-  return redis.error_reply(check.problem("cursor", "a cursor as the last reply gave it", cursor))
-elseif not check.is_integer(count, 1, 1000) then
-  return redis.error_reply(check.problem("count", "an integer from 1 to 1000", count))
-end
+local spec = arguments.spec(HEAD)
+local cursor = spec.cursor or "0"
+local count = spec.count or 100
+check.refuse((not cursor:find("^%d+$") or #cursor > 20) and check.problem("cursor", check.CURSOR, cursor))
 -- SCAN's pattern: a namespace may have special characters.
 local pattern = KEYS[1]:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
 local reply = { cursor }

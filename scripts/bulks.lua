@@ -7,13 +7,9 @@
 -- @over   first
 -- @http   GET /bulks
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local bulks = require "jqlua.upkeep.bulks"
 
-local spec = arguments.spec("")
-if next(spec) ~= nil then -- an empty name, which a list of none has
-  return redis.error_reply(check.unknown("", "", ""))
-end
+arguments.spec(HEAD)
 local reply = {}
 for i, bulk in ipairs(bulks.all()) do
   reply[i] = bulks.document(bulk)

@@ -24,7 +24,6 @@
 -- @over   jobs
 -- @http   POST /jobs/cancel
 -- @http   DELETE /job/{ids[0]} (force, dependents)
-local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
@@ -35,12 +34,7 @@ local settings = require "jqlua.settings.settings"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, selected = selection.spec("force dependents atomic")
-for _, field in ipairs({ "force", "atomic" }) do
-  if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
-    return redis.error_reply(check.problem(field, "true or false", spec[field]))
-  end
-end
+local spec, selected = selection.spec(HEAD)
 local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
 
 --- Why not all of these can be cancelled. Jobs that are cancelled already do not count: the call may be repeated.
@@ -59,14 +53,12 @@ local function refusal(ids)
   end
 end
 
-local problem = arguments.check_choice("dependents", spec.dependents, "leave cancel refuse")
-if spec.atomic and not problem then
-  problem = spec.where and "INVALID atomic: only valid with ids" or refusal(spec.ids)
+if spec.atomic then
+  check.refuse(spec.where and "INVALID atomic: only valid with ids" or refusal(spec.ids))
 end
-if spec.dependents == "refuse" and not problem then
-  problem = spec.where and "INVALID dependents: expected leave or cancel with where" or links.refusal(spec.ids)
+if spec.dependents == "refuse" then
+  check.refuse(spec.where and "INVALID dependents: expected leave or cancel with where" or links.refusal(spec.ids))
 end
-check.refuse(problem)
 links.tree[1] = spec.dependents == "cancel"
 
 local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(job)

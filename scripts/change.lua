@@ -29,10 +29,8 @@ if count % 1 ~= 0 or count < 1 or count > MOST_JOBS then
     .. #ARGV .. " arguments")
 end
 local changes, is_checked = {}, meta.state[meta.CROWDED] or meta.state[meta.VERSION] > 0
-local problem
 for i = 1, count do
-  changes[i], problem = change.parse(ARGV[2 * i - 1], i - 1, ARGV[2 * i] ~= "")
-  check.refuse(problem)
+  changes[i] = change.parse(ARGV[2 * i - 1], i - 1, ARGV[2 * i] ~= "")
   is_checked = is_checked or changes[i].queue
 end
 check.refuse(is_checked and change.check(changes))

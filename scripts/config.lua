@@ -1,7 +1,7 @@
 -- Shows and changes a namespace's settings.
 --
 -- @arg    set       ConfigChange?        new values, all of them or none
--- @arg    unset     list<text>?        settings that have their defaults again
+-- @arg    unset     list<text>? 0..100  settings that have their defaults again
 -- @arg    describe  flag?              what there is to set, instead of the values
 -- @arg    actor     actor?
 -- @reply  Config
@@ -18,27 +18,15 @@ local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local bounds = require "jqlua.settings.bounds"
-local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec = arguments.operators("set unset describe")
-if spec.describe ~= nil and type(spec.describe) ~= "boolean" then
-  return redis.error_reply(check.problem("describe", "true or false", spec.describe))
-end
+local spec = arguments.spec(HEAD)
 local values = settingspec.current()
-local changed, dropped = {}, {}
-local problem
-if spec.set ~= nil then
-  changed, problem = settingspec.parse(spec.set, false)
-end
-if not problem and spec.unset ~= nil then
-  dropped, problem = settingspec.parse_unset(spec.unset, spec.set, false)
-end
-check.refuse(problem)
+local changed, dropped = settingspec.parse(spec, false)
 if spec.set ~= nil or spec.unset ~= nil then
   for place, value in pairs(changed) do
     values[place] = value

@@ -19,6 +19,7 @@
 -- @role   operator
 -- @over   constrain
 -- @http   PUT /constraint/{id}
+local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local admission = require "jqlua.life.admission"
@@ -32,17 +33,16 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-meta.open()
-local new, spec = constraintspec.parse()
+check.refuse(#ARGV ~= 2 and "INVALID arguments: expected a spec and a matcher, got " .. #ARGV)
+local spec = arguments.spec(HEAD, true)
+local new = constraintspec.parse(spec)
 local old = constraints.load(new.i)
 if old and new.d and old.d == new.d then
   return constraintdoc.encode(old) -- declared as before: later changes stay
 end
 new.d = new.d or old and old.d
-if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraints.MOST then
-  return redis.error_reply("FULL id: cannot create " .. check.show(new.i) .. ": there are " .. constraints.MOST
-    .. " constraints, the limit")
-end
+check.refuse(not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraints.MOST
+  and "FULL id: cannot create " .. check.show(new.i) .. ": there are " .. constraints.MOST .. " constraints, the limit")
 check.refuse(not old and new.b and admission.check_keys(new, "id"))
 
 local state = meta.state
@@ -64,8 +64,11 @@ constraints.save(new)
 local limit = limitrecord.load(new.n)
 local is_changed = not limit or old.c ~= new.c or old.l ~= new.l
 if is_changed then
-  local running = limit and limit[limitrecord.RUNNING] or 0
-  limitrecord.set(new.n, new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s, running)
+  local running = limit and limit.running or 0
+  limitrecord.set(new.n, {
+    concurrency = new.c or 0, rate = new.l or 0, period_ms = new.p and math.ceil(new.p * 1000) or 0,
+    is_smooth = new.s or false, running = running,
+  })
   rollout.note(limit and rollout.LIMITED or rollout.ADDED, new.n)
 end
 if is_changed or not is_same then

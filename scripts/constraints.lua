@@ -12,23 +12,16 @@
 -- @http   GET /constraints (busiest, cursor, count)
 -- @http   GET /constraint/{ids[0]} (busiest)
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local MOST_BUSIEST = 100
-
-local spec = arguments.spec("ids busiest cursor count")
-local busiest = spec.busiest
-if busiest ~= nil and not check.is_integer(busiest, 0, MOST_BUSIEST) then
-  return redis.error_reply(check.problem("busiest", "an integer from 0 to " .. MOST_BUSIEST, busiest))
-end
-local is_only = type(spec.ids) == "table" and #spec.ids == 1
+local spec = arguments.spec(HEAD)
+local is_only = spec.ids and #spec.ids == 1
 local function document(id)
   local definition = constraints.load(id)
-  return definition and constraintdoc.encode(definition, busiest, is_only)
+  return definition and constraintdoc.encode(definition, spec.busiest, is_only)
 end
 
-return page.listing(keys.CONSTRAINT_IDS, spec, document, { named = "ids", what = "ids" })
+return page.listing(keys.CONSTRAINT_IDS, spec, document, { named = "ids" })

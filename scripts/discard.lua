@@ -27,7 +27,7 @@ local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, selected = selection.spec()
+local spec, selected = selection.spec(HEAD)
 local unwanted, seen = {}, {}
 local reply, changed = selection.each(selected, "qwsbtkdecn", function(job)
   if seen[job] then

@@ -2,7 +2,7 @@
 --
 -- What is written meanwhile may be missing, or be there as it was.
 --
--- @arg    cursor  cursor?               as the last reply gave it; empty at the end
+-- @arg    cursor  cursor? 0..1e9        as the last reply gave it; empty at the end
 -- @arg    count   integer? 1..1000 = 100  how many keys, about
 -- @reply  page<record> records
 -- @errors INVALID field
@@ -16,13 +16,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local exporting = require "jqlua.upkeep.exporting"
 
-local spec = arguments.spec("cursor count")
-local cursor = spec.cursor == nil and "" or spec.cursor
-local count = spec.count == nil and 100 or spec.count
-local at = type(cursor) == "string" and exporting.position(cursor)
-if not at then
-  return redis.error_reply(check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor))
-elseif not check.is_integer(count, 1, 1000) then
-  return redis.error_reply(check.problem("count", "an integer from 1 to 1000", count))
-end
-return exporting.page(at, count)
+local spec = arguments.spec(HEAD)
+local at = exporting.position(spec.cursor or "")
+check.refuse(not at and check.problem("cursor", check.CURSOR, spec.cursor))
+return exporting.page(at, spec.count or 100)

@@ -14,24 +14,12 @@
 -- @over   name
 -- @http   GET /failures
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local groups = require "jqlua.find.groups"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local spec = arguments.spec("group steps from_ms to_ms sample cursor count")
-local group = spec.group
-local problem
-if group ~= nil and not check.is_name(group) then
-  problem = check.problem("group", check.NAME, group)
-elseif group ~= nil and (spec.cursor ~= nil or spec.count ~= nil) then
-  problem = "INVALID group: expected either group, or cursor and count, got both"
-end
-check.refuse(problem or page.check(spec) or groups.check(spec))
-local function document(name)
-  return groups.encode(name, spec)
-end
-if group then
-  return { "", document(group) }
-end
-return page.documents(keys.FAILED_GROUPS, spec, document)
+local spec = arguments.spec(HEAD)
+groups.check(spec)
+return page.listing(keys.FAILED_GROUPS, spec, function(group)
+  return groups.encode(group, spec)
+end, { named = "group" })

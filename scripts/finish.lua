@@ -32,7 +32,7 @@ local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
 local MOST_OUTCOMES = 1000
-local call, problem, token, before = outcomes.read_call(ARGV[1])
+local call, problem, token = outcomes.read_call(ARGV[1])
 check.refuse(not call and problem)
 local count = (#ARGV - 1) / 2
 if count % 1 ~= 0 or count > MOST_OUTCOMES or (count == 0 and not call.wish) then
@@ -66,7 +66,7 @@ end
 local raws, plan
 raws = meta.open(unpack(wanted))
 if call.wish then
-  plan, problem = plans.new(call.wish, token, before)
+  plan, problem = plans.new(call.wish, token)
   check.refuse(problem)
 end
 for n = 1, count do

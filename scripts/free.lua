@@ -14,8 +14,7 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 local unique = require "jqlua.job.unique"
 
-local spec = arguments.operators("unique")
-check.refuse(not check.is_name(spec.unique) and check.problem("unique", check.NAME, spec.unique))
+local spec = arguments.spec(HEAD)
 local id = unique.free(spec.unique)
 check.refuse(not id and check.missing("unique", "unique key", spec.unique))
 trail.note("free", spec.unique, spec)

@@ -2,9 +2,9 @@
 --
 -- @arg    id      text                  eight digits, of the caller's making
 -- @arg    digest  text                  the SHA-256 of its secret, in hex
--- @arg    name    text 1..100           whose it is; the trail has it
--- @arg    roles   list<viewer|pusher|worker|operator|admin> 1..5
--- @arg    queues  list<name>? 1..100    queues and patterns that it is bound to
+-- @arg    name    actor                 whose it is; the trail has it
+-- @arg    roles   set<viewer|pusher|worker|operator|admin> 1..5
+-- @arg    queues  set<name>? 1..100     queues and patterns that it is bound to
 -- @arg    ttl     seconds? 1..1e10      when it expires
 -- @arg    rate    number? 0.001..1e6    requests a second, of each server; more are refused (429)
 -- @arg    actor   actor?
@@ -21,14 +21,13 @@ local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local trail = require "jqlua.access.trail"
 
-local spec = arguments.operators("id digest name roles queues ttl rate")
+local spec = arguments.spec(HEAD)
 check.refuse(apikeys.check(spec))
 local api_key = apikeys.load(spec.id)
-if api_key and api_key.d ~= spec.digest then
-  return redis.error_reply("CONFLICT id: another key has the id " .. check.show(spec.id))
-elseif not api_key and redis.call("HLEN", keys.API_KEYS) >= apikeys.MOST then
-  return redis.error_reply("FULL id: there are " .. apikeys.MOST .. " keys, the limit: revoke those not in use")
-elseif not api_key then
+check.refuse(api_key and api_key.d ~= spec.digest and "CONFLICT id: another key has the id " .. check.show(spec.id))
+if not api_key then
+  check.refuse(redis.call("HLEN", keys.API_KEYS) >= apikeys.MOST
+    and "FULL id: there are " .. apikeys.MOST .. " keys, the limit: revoke those not in use")
   api_key = apikeys.put(spec)
   trail.note("grant", spec.id, spec)
 end

@@ -31,15 +31,11 @@ local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
-local spec = arguments.spec("worker jobs control", true)
-check.refuse(held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs))
-if spec.control ~= nil and type(spec.control) ~= "boolean" then
-  return redis.error_reply(check.problem("control", "true or false", spec.control))
-end
+local spec = arguments.spec(HEAD, true)
+check.refuse(held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs))
 local is_registered = workers.is_id(spec.worker)
-if is_registered and not workers.is_registered(spec.worker) then
-  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
-end
+check.refuse(is_registered and not workers.is_registered(spec.worker)
+  and check.missing("worker", "registered worker", spec.worker))
 
 if pulse.is_due() then
   pulse.note()

@@ -21,15 +21,10 @@ local parking = require "jqlua.limits.parking"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec = arguments.operators("id by seconds")
-local problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
-  or not check.is_number(spec.seconds, 0, holding.LONGEST_S) and check.problem("seconds", holding.SECONDS, spec.seconds)
-check.refuse(problem)
+local spec = arguments.spec(HEAD)
 local definition = constraints.load(spec.id)
 check.refuse(not definition and check.missing("id", "constraint", spec.id))
-local value
-value, problem = holding.value(definition)
-check.refuse(problem)
+local value = holding.value(definition)
 check.refuse(definition.b and spec.seconds > 0 and admission.check_keys(definition, "by", value))
 local until_ms = meta.state[meta.NOW_MS] + math.ceil(spec.seconds * 1000)
 parking.hold(keyrecord.load(definition.n, value), until_ms)

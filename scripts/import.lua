@@ -18,25 +18,16 @@ local meta = require "jqlua.base.meta"
 
 local MOST_RECORDS = 1000
 
-local problem = meta.name_problem()
-if problem then
-  return redis.error_reply(problem)
-elseif #ARGV < 1 or #ARGV > MOST_RECORDS then
-  return redis.error_reply("INVALID records: expected 1 to " .. MOST_RECORDS .. " records, got " .. #ARGV)
-end
-local records
-records, problem = importing.read(ARGV)
-check.refuse(not records and problem)
+check.refuse(meta.name_problem())
+check.refuse((#ARGV < 1 or #ARGV > MOST_RECORDS)
+  and "INVALID records: expected 1 to " .. MOST_RECORDS .. " records, got " .. #ARGV)
+local records = importing.read(ARGV)
 local digests = {}
 for i, blob in ipairs(ARGV) do
   digests[i] = redis.sha1hex(blob)
 end
 local digest = redis.sha1hex(table.concat(digests))
-local is_repeated
-problem, is_repeated = importing.check(records, digest)
-if problem then
-  return redis.error_reply(problem)
-elseif not is_repeated then
+if not importing.is_repeated(records, digest) then
   importing.write(records, digest)
 end
 return importing.count(records)

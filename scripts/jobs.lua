@@ -22,13 +22,10 @@
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
-local check = require "jqlua.base.check"
 local jobdoc = require "jqlua.job.jobdoc"
 local find = require "jqlua.find.find"
 local jobs = require "jqlua.job.jobs"
 local filter = require "jqlua.find.filter"
-
-local MOST_PREVIEWED = 65536
 
 --- The argument, for a brief document, unless it is longer than argument_max.
 local function preview_of(job, most)
@@ -37,21 +34,9 @@ local function preview_of(job, most)
   return argument and #argument <= most and argument or nil
 end
 
-local spec = arguments.spec("where newest recent brief argument_max looked cursor count")
-local where, at, problem
-where, problem = filter.parse(spec.where)
-if where then
-  at, problem = find.parse(spec, where)
-end
-for _, field in ipairs({ "newest", "recent", "brief", "looked" }) do
-  if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
-    problem = problem or check.problem(field, "true or false", spec[field])
-  end
-end
-if spec.argument_max ~= nil and not check.is_integer(spec.argument_max, 0, MOST_PREVIEWED) then
-  problem = problem or check.problem("argument_max", "an integer from 0 to " .. MOST_PREVIEWED, spec.argument_max)
-end
-check.refuse(problem)
+local spec = arguments.spec(HEAD)
+local where = filter.parse(spec.where)
+local at = find.parse(spec, where)
 local reply = { "", spec.looked and 0 or nil }
 local cursor, looked = find.page(where, at, {
   count = spec.count or 100, is_reversed = spec.newest or spec.recent, is_recent = spec.recent,

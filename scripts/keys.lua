@@ -12,14 +12,10 @@
 -- @http   GET /keys (cursor, count)
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local spec = arguments.spec("cursor count digests")
-if spec.digests ~= nil and type(spec.digests) ~= "boolean" then
-  return redis.error_reply(check.problem("digests", "true or false", spec.digests))
-end
+local spec = arguments.spec(HEAD)
 return page.listing(keys.API_KEY_IDS, spec, function(id)
   local api_key = apikeys.load(id)
   return api_key and apikeys.document(id, api_key, spec.digests)

@@ -25,7 +25,6 @@ local arguments = require "jqlua.base.arguments"
 local attempts = require "jqlua.life.attempts"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
-local glob = require "jqlua.base.glob"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
@@ -35,26 +34,10 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
-local MOST = 1000
-
-local spec = arguments.operators("ids queue worker count delay")
-local problem
-local ways = (spec.ids ~= nil and 1 or 0) + (spec.queue ~= nil and 1 or 0) + (spec.worker ~= nil and 1 or 0)
-if ways ~= 1 then
-  return redis.error_reply("INVALID ids: expected either ids, queue or worker")
-elseif spec.ids ~= nil then
-  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only valid with queue or worker"
-elseif spec.worker ~= nil and not check.is_name(spec.worker) then
-  problem = check.problem("worker", check.NAME, spec.worker)
-elseif spec.queue ~= nil and (not check.is_name(spec.queue) or glob.is_pattern(spec.queue)) then
-  problem = check.problem("queue", check.NAME .. ", no *", spec.queue)
-elseif spec.count ~= nil and not check.is_integer(spec.count, 1, MOST) then
-  problem = check.problem("count", "an integer from 1 to " .. MOST, spec.count)
-end
-if spec.delay ~= nil and not check.is_number(spec.delay, 0, 1e10) then
-  problem = problem or check.problem("delay", "seconds from 0 to 10^10", spec.delay)
-end
-check.refuse(problem)
+local spec = arguments.spec(HEAD)
+local ways = (spec.ids and 1 or 0) + (spec.queue and 1 or 0) + (spec.worker and 1 or 0)
+check.refuse(ways ~= 1 and "INVALID ids: expected either ids, queue or worker")
+check.refuse(spec.ids and spec.count and "INVALID count: only valid with queue or worker")
 
 local kicked = 0
 
@@ -67,9 +50,7 @@ end
 --- The ids of a queue's running jobs: one more than requested if there are more.
 local function of_queue(name, count)
   local queue = queues.load(name)
-  if queue[queues.IS_NEW] then
-    return nil, check.missing("queue", "queue", name)
-  end
+  check.refuse(queue[queues.IS_NEW] and check.missing("queue", "queue", name))
   return redis.call("ZRANGE", queues.key(queue, states.RUNNING), 0, count)
 end
 
@@ -79,9 +60,7 @@ local function of_worker(name, count)
     return redis.call("ZRANGE", keys.HELD .. name, 0, count)
   end
   local other = unregistered.load(name)
-  if not other then
-    return nil, check.missing("worker", "worker", name)
-  end
+  check.refuse(not other and check.missing("worker", "worker", name))
   local ids = {}
   for i, pair in ipairs(unregistered.running(other)) do
     ids[i] = i <= count + 1 and pair[1] or nil
@@ -97,13 +76,7 @@ if spec.ids then
   end
 else
   local count = spec.count or 100
-  local running, missing
-  if spec.worker then
-    running, missing = of_worker(spec.worker, count)
-  else
-    running, missing = of_queue(spec.queue, count)
-  end
-  check.refuse(not running and missing)
+  local running = spec.worker and of_worker(spec.worker, count) or of_queue(spec.queue, count)
   local seen = 0
   while seen < math.min(count, #running) and budget.is_left() do
     seen = seen + 1

@@ -17,8 +17,8 @@ local marks = require "jqlua.statistics.marks"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec = arguments.operators("text time_ms")
-check.refuse(marks.check(spec))
+local spec = arguments.spec(HEAD)
+check.refuse(not check.is_name(spec.text) and check.problem("text", check.NAME, spec.text))
 local document, is_new = marks.set(spec)
 if is_new then
   trail.note("mark", spec.text, spec)

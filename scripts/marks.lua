@@ -13,7 +13,4 @@
 local arguments = require "jqlua.base.arguments"
 local marks = require "jqlua.statistics.marks"
 
-local spec = arguments.spec("from_ms to_ms cursor count")
-local reply, problem
-reply, problem = marks.page(spec)
-return reply or redis.error_reply(problem)
+return marks.page(arguments.spec(HEAD))

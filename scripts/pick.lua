@@ -4,8 +4,7 @@
 -- @arg    queues   list<queue> 1..100    names and patterns, in order; a text is a list of one
 -- @arg    count    integer? 1..1000 = 1  how many, at most
 -- @arg    order    priority|ordered|round_robin|shuffled?  between queues
--- @arg    before   Before?               only what comes before that place
--- @arg    without  list<name>? 1..100    names of jobs that the worker does not take
+-- @arg    without  set<name>? 1..100     names of jobs that the worker does not take
 -- @arg    request  token?                the same token gives the same jobs again
 -- @arg    wait     Wait?                 where who waits is woken
 -- @reply  picked                        {next_ms, document, argument, document, argument, ...}
@@ -26,7 +25,7 @@ local plans = require "jqlua.pick.plans"
 local wishes = require "jqlua.pick.wishes"
 local queues = require "jqlua.queue.queues"
 
-local wish, problem, token, before = wishes.read(ARGV[1])
+local wish, problem, token = wishes.read(ARGV[1])
 check.refuse(not wish and problem)
 local raws
 if wish.queue then
@@ -35,6 +34,6 @@ else
   raws = meta.open()
 end
 local plan
-plan, problem = plans.new(wish, token, before)
+plan, problem = plans.new(wish, token)
 check.refuse(problem)
 return picker.run(plan, { nil, nil, nil }, raws[2])

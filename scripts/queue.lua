@@ -4,10 +4,10 @@
 --
 -- @arg    name         queue
 -- @arg    paused       flag?            a paused queue takes jobs and starts none
--- @arg    max_waiting  integer? 0..     how many may wait; 0: no limit
--- @arg    fair         list<text>? 0..3 paths into the argument: their values take turns
+-- @arg    max_waiting  integer? 0..4294967295  how many may wait; 0: no limit
+-- @arg    fair         Fair?           levels: the values of a path take turns
 -- @arg    set          OwnSettings?     settings of its own
--- @arg    unset        list<text>?      settings that are the namespace's again
+-- @arg    unset        list<text>? 0..100  settings that are the namespace's again
 -- @arg    actor        actor?
 -- @reply  Queue
 -- @errors INVALID field, FULL name
@@ -23,7 +23,6 @@ local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local fairness = require "jqlua.queue.fairness"
-local glob = require "jqlua.base.glob"
 local queues = require "jqlua.queue.queues"
 local placement = require "jqlua.limits.placement"
 local queuedoc = require "jqlua.queue.queuedoc"
@@ -32,26 +31,9 @@ local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec = arguments.operators("name paused max_waiting fair set unset")
-if not check.is_name(spec.name) or glob.is_pattern(spec.name) then
-  return redis.error_reply(check.problem("name", check.NAME .. ", no *", spec.name))
-elseif spec.paused ~= nil and type(spec.paused) ~= "boolean" then
-  return redis.error_reply(check.problem("paused", "true or false", spec.paused))
-elseif spec.max_waiting ~= nil and not check.is_integer(spec.max_waiting, 0, 4294967295) then
-  return redis.error_reply(check.problem("max_waiting", "an integer from 0 (no limit) to 4294967295", spec.max_waiting))
-end
-
-local levels, problem
-levels, problem = fairness.parse(spec.fair)
-check.refuse(problem)
-local own_set, own_unset
-if spec.set ~= nil then
-  own_set, problem = settingspec.parse(spec.set, true)
-end
-if not problem and spec.unset ~= nil then
-  own_unset, problem = settingspec.parse_unset(spec.unset, spec.set, true)
-end
-check.refuse(problem)
+local spec = arguments.spec(HEAD)
+local levels = fairness.parse(spec.fair)
+local own_set, own_unset = settingspec.parse(spec, true)
 
 local queue = queues.load(spec.name)
 check.refuse(queue[queues.IS_NEW] and admission.check_queues(spec.name, 1, "name"))
@@ -77,12 +59,12 @@ end
 if levels then
   fairness.set(queue, levels)
 end
-if own_set or own_unset then
+if spec.set or spec.unset then
   local values = settings.own(queue)
-  for place, value in pairs(own_set or {}) do
+  for place, value in pairs(own_set) do
     values[place] = value
   end
-  for _, place in ipairs(own_unset or {}) do
+  for _, place in ipairs(own_unset) do
     values[place] = nil
   end
   settings.save_own(queue, values)

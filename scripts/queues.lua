@@ -1,6 +1,6 @@
 -- Documents of queues, with settings and counts: those named, or a page in order of name.
 --
--- @arg    names    list<queue>? 1..1000  those named; or
+-- @arg    names    list<name>? 1..1000  those named; or
 -- @arg    minutes  integer? 1..180       with how each did in so many minutes
 -- @arg    held     integer? 1..1000      with what holds so many of the first jobs that wait under constraints
 -- @arg    cursor   cursor?
@@ -14,15 +14,12 @@
 -- @http   GET /queue/{names[0]} (minutes, held)
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 local queues = require "jqlua.queue.queues"
 local queuedoc = require "jqlua.queue.queuedoc"
 
-local MOST = { minutes = 180, held = 1000 }
-
-local spec = arguments.spec("names cursor count minutes held")
+local spec = arguments.spec(HEAD)
 
 ---@return string? map nil if unknown
 local function document(name)
@@ -30,12 +27,4 @@ local function document(name)
   return not queue[queues.IS_NEW] and queuedoc.encode_status(queue, spec.minutes, spec.held) or nil
 end
 
-for _, field in ipairs({ "minutes", "held" }) do
-  local most = MOST[field]
-  if spec[field] ~= nil and not check.is_integer(spec[field], 1, most) then
-    return redis.error_reply(check.problem(field, "an integer from 1 to " .. most, spec[field]))
-  end
-end
-return page.listing(keys.QUEUE_NAMES, spec, document, {
-  named = "names", what = "names of queues", price = budget.RECORD,
-})
+return page.listing(keys.QUEUE_NAMES, spec, document, { named = "names", price = budget.RECORD })

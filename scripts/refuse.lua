@@ -6,7 +6,7 @@
 -- @arg    jobs         list<Lease> 0..1000
 -- @arg    why          unknown|busy|unreachable
 -- @arg    retry_after  seconds? 0..3600 = 1  how long it gets nothing
--- @arg    message      text? 0..65536        for the jobs' history
+-- @arg    message      message?              for the jobs' history
 -- @reply  states
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
@@ -21,16 +21,9 @@ local held_jobs = require "jqlua.life.held_jobs"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
-local spec = arguments.spec("worker jobs why retry_after message")
-check.refuse(held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 0))
-check.refuse(release.check_message(spec.message))
-local why = spec.why
-local retry_after = spec.retry_after == nil and 1 or spec.retry_after
-if why ~= "unknown" and why ~= "busy" and why ~= "unreachable" then
-  return redis.error_reply(check.problem("why", "unknown, busy or unreachable", why))
-elseif not check.is_number(retry_after, 0, 3600) then
-  return redis.error_reply(check.problem("retry_after", "seconds from 0 to 3600", spec.retry_after))
-end
+local spec = arguments.spec(HEAD)
+check.refuse(held_jobs.check(spec.jobs, 0))
+local why, retry_after = spec.why, spec.retry_after or 1
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 check.refuse(not record and check.missing("worker", "registered worker", spec.worker))
 

@@ -26,6 +26,7 @@
 --         running) 201
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
+local fields = require "jqlua.base.fields"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.pick.departure"
@@ -36,77 +37,19 @@ local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
-local MOST_JOBS = 1000
-local MOST_NAMES = 100
-local MOST_PID = 2 ^ 32 - 1
-local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
-
-local spec = arguments.spec(
-  "name queues url max_jobs secrets key host pid version knows refused id announce running")
+local spec = arguments.spec(HEAD)
 local url = spec.url
-
---- Checks what the worker says of itself.
-local function check_about()
-  for _, field in ipairs({ "host", "version" }) do
-    if spec[field] ~= nil and not check.is_name(spec[field]) then
-      return check.problem(field, check.NAME, spec[field])
-    end
-  end
-  if spec.pid ~= nil and not check.is_integer(spec.pid, 0, MOST_PID) then
-    return check.problem("pid", "an integer from 0 to 4294967295", spec.pid)
-  end
-  for _, field in ipairs({ "knows", "refused" }) do
-    local names = spec[field]
-    if names ~= nil and not check.is_list(names, 0, MOST_NAMES) then
-      return check.problem(field, "a list of at most " .. MOST_NAMES .. " names of jobs", names)
-    end
-    for i, name in ipairs(names or {}) do
-      if not check.is_name(name) then
-        return check.problem(field .. "[" .. i - 1 .. "]", check.NAME, name)
-      end
-    end
-  end
+check.refuse(url and url:find("?", 1, true)
+  and check.problem("url", check.URL .. ", and without ?", workers.shown_url(url)))
+check.refuse(spec.key and not apikeys.is_id(spec.key) and check.problem("key", apikeys.ID, spec.key))
+check.refuse(spec.id and not workers.is_id(spec.id)
+  and check.problem("id", "the id of a worker that is registered in another partition", spec.id))
+check.refuse(not spec.announce and spec.running and "INVALID running: only a worker that announces itself has it")
+if spec.announce then
+  fields.refuse(spec, "url secrets key id", "a worker that announces itself has none")
+  check.refuse(workers.is_id(spec.name)
+    and check.problem("name", "a name that is no id of a registered worker", spec.name))
 end
-
-local function check_announced()
-  if spec.announce ~= nil and type(spec.announce) ~= "boolean" then
-    return check.problem("announce", "true or false", spec.announce)
-  elseif not spec.announce then
-    return spec.running ~= nil and "INVALID running: only a worker that announces itself has it" or nil
-  end
-  for _, field in ipairs({ "url", "secrets", "key", "id" }) do
-    if spec[field] ~= nil then
-      return "INVALID " .. field .. ": a worker that announces itself has none"
-    end
-  end
-  if workers.is_id(spec.name) then
-    return check.problem("name", "a name that is no id of a registered worker", spec.name)
-  elseif spec.running == nil then
-    return nil
-  elseif not check.is_list(spec.running, 0, MOST_NAMES) then
-    return check.problem("running", "a list of at most " .. MOST_NAMES .. " job ids", spec.running)
-  end
-  for i, id in ipairs(spec.running) do
-    if not check.is_id(id) then
-      return check.problem("running[" .. i - 1 .. "]", check.ID, id)
-    end
-  end
-end
-
-if not check.is_name(spec.name) then
-  return redis.error_reply(check.problem("name", check.NAME, spec.name))
-elseif url ~= nil and (not check.is_url(url) or url:find("?", 1, true)) then
-  local shown = type(url) == "string" and workers.shown_url(url) or url
-  return redis.error_reply(check.problem("url", URL, shown))
-elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS) then
-  return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
-elseif spec.key ~= nil and not apikeys.is_id(spec.key) then
-  return redis.error_reply(check.problem("key", apikeys.ID, spec.key))
-end
-if spec.id ~= nil and not workers.is_id(spec.id) then
-  return redis.error_reply(check.problem("id", "the id of a worker that is registered in another partition", spec.id))
-end
-check.refuse(spec.secrets ~= nil and workers.check_secrets(spec.secrets) or check_about() or check_announced())
 local entries, problem
 entries, problem = wishes.parse_queues(spec.queues, "queues")
 check.refuse(problem or heads.check_patterns(entries, "queues"))

@@ -5,7 +5,7 @@
 -- @arg    worker   worker
 -- @arg    jobs     list<Lease> 1..1000
 -- @arg    delay    seconds? 0..1e10     how long before they are ready
--- @arg    message  text? 0..65536       why, for their history; 200 bytes of it are kept
+-- @arg    message  message?             why, for their history; 200 bytes of it are kept
 -- @arg    hold     map<seconds>? 1..10  ids of constraints, and for how long the jobs' keys are closed
 -- @reply  states jobs
 -- @errors INVALID field, NOTFOUND hold.id
@@ -23,17 +23,9 @@ local holding = require "jqlua.limits.holding"
 local release = require "jqlua.life.release"
 local transition = require "jqlua.life.transition"
 
-local spec = arguments.spec("worker jobs delay message hold")
-check.refuse(held_jobs.check_worker(spec.worker) or held_jobs.check(spec.jobs, 1))
-check.refuse(release.check_message(spec.message))
-if spec.delay ~= nil and not check.is_number(spec.delay, 0, 1e10) then
-  return redis.error_reply(check.problem("delay", "seconds from 0 to 10^10", spec.delay))
-end
-local holds, problem
-if spec.hold ~= nil then
-  holds, problem = holding.parse(spec.hold)
-  check.refuse(problem)
-end
+local spec = arguments.spec(HEAD)
+check.refuse(held_jobs.check(spec.jobs, 1))
+local holds = spec.hold and holding.parse(spec.hold)
 local answers = release.all(spec.jobs, spec.delay or 0, nil, holds and function(job)
   holding.close(job, holds)
 end or nil, spec.message)

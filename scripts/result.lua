@@ -8,6 +8,7 @@
 -- @role   pusher, viewer
 -- @over   job
 -- @http   GET /job/{id}/result -> value
+local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -20,9 +21,7 @@ local settings = require "jqlua.settings.settings"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
 
-meta.open()
-local id = ARGV[1]
-check.refuse((#ARGV ~= 1 or not check.is_id(id)) and check.problem("id", check.ID, id))
+local id = arguments.id()
 local job = jobs.read(id)
 check.refuse(not job and check.missing("id", "job", id))
 local state = states.name(job[jobs.STATE])

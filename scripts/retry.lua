@@ -24,14 +24,11 @@
 local retry = require "jqlua.life.retry"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
-local moving = require "jqlua.life.moving"
 local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, selected = selection.spec("queue")
-local expected = spec.queue ~= nil and moving.check_queue(spec.queue)
-check.refuse(expected and check.problem("queue", expected, spec.queue))
+local spec, selected = selection.spec(HEAD)
 check.refuse(retry.check(selected.ids, spec.queue))
 local letters = spec.where and spec.where.status == nil and retry.DEFAULT_STATES or retry.STATES
 local reply, changed = selection.each(selected, letters, function(job)

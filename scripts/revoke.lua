@@ -13,8 +13,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
 
-local spec = arguments.operators("id")
-check.refuse(not apikeys.is_id(spec.id) and check.problem("id", apikeys.ID, spec.id))
+local spec = arguments.spec(HEAD)
 local api_key = apikeys.load(spec.id)
 check.refuse(not api_key and check.missing("id", "key", spec.id))
 apikeys.delete(spec.id)

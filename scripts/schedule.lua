@@ -29,8 +29,8 @@
 -- @http   PUT /schedule/{id} (job!, every, offset, cron, utc_offset, timezone, tz, start, end, limit, catch_up,
 --         backlog, paused, declared, argument)
 -- @http   POST /schedule/{id}/run (run=true)
+local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local meta = require "jqlua.base.meta"
 local schedules = require "jqlua.schedules.schedules"
 local scheduling = require "jqlua.schedules.scheduling"
 local scheduledoc = require "jqlua.schedules.scheduledoc"
@@ -38,16 +38,14 @@ local schedulespec = require "jqlua.schedules.schedulespec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-meta.open()
-local spec = schedulespec.parse_run()
-if spec then
-  local answer, problem = scheduling.run_now(spec.id)
-  check.refuse(problem)
+check.refuse((#ARGV < 1 or #ARGV > 2) and "INVALID arguments: expected a spec and an argument, got " .. #ARGV)
+local spec = arguments.spec(HEAD, true)
+if schedulespec.check(spec) then
+  local answer = scheduling.run_now(spec.id)
   trail.note("schedule", spec.id, spec)
   transition.commit()
   return answer
 end
-spec = schedulespec.parse()
 local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
   return scheduledoc.encode(known, 0) -- declared as before: later changes stay

@@ -15,7 +15,6 @@
 -- @http   GET /schedule/{ids[0]} (next, runs)
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 local schedules = require "jqlua.schedules.schedules"
@@ -23,22 +22,14 @@ local scheduledoc = require "jqlua.schedules.scheduledoc"
 
 local MOST_MOMENTS = 2000
 
-local spec = arguments.spec("ids cursor count next runs")
-local next_count = spec.next == nil and 0 or spec.next
-if not check.is_integer(next_count, 0, 100) then
-  return redis.error_reply(check.problem("next", "an integer from 0 to 100", next_count))
-end
-local runs = spec.runs == nil and 0 or spec.runs
-if not check.is_integer(runs, 0, schedules.MOST_RUNS) then
-  return redis.error_reply(check.problem("runs", "an integer from 0 to " .. schedules.MOST_RUNS, runs))
-end
+local spec = arguments.spec(HEAD)
+local next_count, runs = spec.next or 0, spec.runs or 0
 local most = math.min(1000, math.floor(MOST_MOMENTS / (next_count + runs)))
 local function document(id)
   local schedule = schedules.load(id)
   return schedule and scheduledoc.encode(schedule, next_count, runs)
 end
 
-local with = most < 1000 and " (with next " .. next_count .. " and runs " .. runs .. ")" or ""
 return page.listing(keys.SCHEDULE_IDS, spec, document, {
-  named = "ids", what = "ids" .. with, most = most, price = budget.DOCUMENT + next_count / 4 + runs * budget.LOOK,
+  named = "ids", most = most, price = budget.DOCUMENT + next_count / 4 + runs * budget.LOOK,
 })

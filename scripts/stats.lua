@@ -1,7 +1,7 @@
 -- What happened: counts by minute, hour or day, and how long jobs waited and ran.
 --
 -- @arg    by       minute|hour|day      the length of a bucket
--- @arg    queue    queue?
+-- @arg    queue    name?
 -- @arg    name     name?
 -- @arg    from_ms  moment_ms?           buckets that begin then or later
 -- @arg    to_ms    moment_ms?           buckets that begin before
@@ -18,13 +18,13 @@
 -- @over   stats
 -- @http   GET /stats (by:hour, queue, name, from_ms, to_ms, brief)
 -- @http   GET /stats/series (series=true, by:hour, queue, name, from_ms, to_ms, brief, cursor, count)
-local check = require "jqlua.base.check"
+local fields = require "jqlua.base.fields"
 local arguments = require "jqlua.base.arguments"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
 
-local spec = arguments.spec("by queue name from_ms to_ms series brief cursor count")
-check.refuse(statisticsdoc.check(spec))
+local spec = arguments.spec(HEAD)
 if spec.series then
   return statisticsdoc.series(spec)
 end
+fields.refuse(spec, "cursor count", "only valid with series")
 return statisticsdoc.buckets(spec)

@@ -16,16 +16,9 @@ local page = require "jqlua.find.page"
 
 local call = redis.call
 
-local spec = arguments.spec("cursor count top")
-local problem = page.check(spec)
-if not problem and spec.top ~= nil then
-  if not check.is_integer(spec.top, 1, 1000) then
-    problem = check.problem("top", "an integer from 1 to 1000", spec.top)
-  elseif spec.cursor ~= nil or spec.count ~= nil then
-    problem = "INVALID top: expected either top, or cursor and count, got both"
-  end
-end
-check.refuse(problem)
+local spec = arguments.spec(HEAD)
+check.refuse(spec.top and (spec.cursor or spec.count)
+  and "INVALID top: expected either top, or cursor and count, got both")
 local reply = { "" }
 if spec.top then
   local used = call("ZRANGE", keys.TAGS, 0, spec.top - 1, "REV", "WITHSCORES")

@@ -8,20 +8,15 @@
 -- @over   tick
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
-local check = require "jqlua.base.check"
 local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 
-local spec = arguments.spec("limit")
-local limit = spec.limit == nil and 100 or spec.limit
-if not check.is_integer(limit, 1, 1000) then
-  return redis.error_reply(check.problem("limit", "an integer from 1 to 1000", limit))
-end
+local spec = arguments.spec(HEAD)
 local moved = 0
 if pulse.is_due() then
   pulse.note()
 end
 if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
-  moved = sweep.run(limit)
+  moved = sweep.run(spec.limit or 100)
 end
 return { meta.next_ms(), moved }

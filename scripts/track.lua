@@ -9,23 +9,11 @@
 -- @over   jobs
 -- @http   POST /job/{ids[0]}/track (on)
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"
 
-local MOST_IDS = 1000
-
-local spec = arguments.spec("ids on")
-if not check.is_list(spec.ids, 1, MOST_IDS) then
-  return redis.error_reply(check.problem("ids", "a list of 1 to " .. MOST_IDS .. " job ids", spec.ids))
-elseif spec.on ~= nil and type(spec.on) ~= "boolean" then
-  return redis.error_reply(check.problem("on", "true or false", spec.on))
-end
-for i, id in ipairs(spec.ids) do
-  check.refuse(not check.is_id(id) and check.problem("ids[" .. i - 1 .. "]", check.ID, id))
-end
-
+local spec = arguments.spec(HEAD)
 local is_tracked = spec.on ~= false or nil
 local found_states = {}
 for i, id in ipairs(spec.ids) do

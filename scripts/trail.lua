@@ -11,7 +11,4 @@
 local arguments = require "jqlua.base.arguments"
 local trail = require "jqlua.access.trail"
 
-local spec = arguments.spec("cursor count")
-local reply, problem
-reply, problem = trail.page(spec)
-return reply or redis.error_reply(problem)
+return trail.page(arguments.spec(HEAD))

@@ -16,8 +16,7 @@ local constraint_removal = require "jqlua.limits.constraint_removal"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec = arguments.operators("id")
-check.refuse(not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id))
+local spec = arguments.spec(HEAD)
 local definition = constraints.load(spec.id)
 check.refuse(not definition and check.missing("id", "constraint", spec.id))
 constraint_removal.remove(definition)

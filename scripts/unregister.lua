@@ -17,15 +17,12 @@ local unregistered = require "jqlua.pick.unregistered"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
--- No worker holds more: max_jobs is at most that, and so is the count of a pick.
-local spec = arguments.spec("worker")
-check.refuse(not check.is_name(spec.worker) and check.problem("worker", check.NAME, spec.worker))
+local spec = arguments.spec(HEAD)
 if not workers.is_id(spec.worker) and unregistered.load(spec.worker) then
   unregistered.forget(spec.worker)
   return 0
-elseif not workers.is_registered(spec.worker) then
-  return redis.error_reply(check.missing("worker", "registered worker", spec.worker))
 end
+check.refuse(not workers.is_registered(spec.worker) and check.missing("worker", "registered worker", spec.worker))
 local given_back = departure.jobs_back(spec.worker)
 departure.forget(spec.worker)
 transition.commit()

@@ -14,12 +14,8 @@ local keys = require "jqlua.base.keys"
 local scheduling = require "jqlua.schedules.scheduling"
 local trail = require "jqlua.access.trail"
 
-local spec = arguments.operators("id")
-if not check.is_name(spec.id) then
-  return redis.error_reply(check.problem("id", check.NAME, spec.id))
-elseif redis.call("HEXISTS", keys.SCHEDULES, spec.id) == 0 then
-  return redis.error_reply(check.missing("id", "schedule", spec.id))
-end
+local spec = arguments.spec(HEAD)
+check.refuse(redis.call("HEXISTS", keys.SCHEDULES, spec.id) == 0 and check.missing("id", "schedule", spec.id))
 scheduling.delete(spec.id)
 trail.note("unschedule", spec.id, spec)
 return 1

@@ -13,12 +13,8 @@ local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"
 local trail = require "jqlua.access.trail"
 
-local spec = arguments.operators("id")
-if not check.is_name(spec.id) then
-  return redis.error_reply(check.problem("id", check.NAME, spec.id))
-elseif not registry.find(spec.id) then
-  return redis.error_reply(check.missing("id", "webhook", spec.id))
-end
+local spec = arguments.spec(HEAD)
+check.refuse(not registry.find(spec.id) and check.missing("id", "webhook", spec.id))
 registry.delete(spec.id)
 trail.note("unsubscribe", spec.id, spec)
 return 1

@@ -17,15 +17,9 @@ local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local LONGEST_PREFIX = constraints.LONGEST_VALUE
-
-local spec = arguments.spec("id prefix cursor count")
-local problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
+local spec = arguments.spec(HEAD)
 local prefix = spec.prefix
-if prefix ~= nil and (type(prefix) ~= "string" or prefix == "" or #prefix > LONGEST_PREFIX) then
-  problem = problem or check.problem("prefix", "text of 1 to " .. LONGEST_PREFIX .. " bytes", prefix)
-end
-check.refuse(problem or constraintdoc.check_page(spec))
+spec.cursor = constraintdoc.from_cursor(spec.cursor or "")
 local definition = constraints.load(spec.id)
 check.refuse(not definition and check.missing("id", "constraint", spec.id))
 check.refuse(prefix and not definition.b and "INVALID prefix: this constraint has no by")

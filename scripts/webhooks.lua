@@ -9,13 +9,9 @@
 -- @over   first
 -- @http   GET /webhooks ()
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"
 
-local spec = arguments.spec("secrets")
-if spec.secrets ~= nil and type(spec.secrets) ~= "boolean" then
-  return redis.error_reply(check.problem("secrets", "true or false", spec.secrets))
-end
+local spec = arguments.spec(HEAD)
 local reply = {}
 for i, hook in ipairs(registry.all()) do
   reply[i] = registry.document(hook, spec.secrets)

@@ -18,12 +18,7 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.pick.workers"
 
-local spec = arguments.operators("worker request")
-if not check.is_name(spec.worker) then
-  return redis.error_reply(check.problem("worker", check.NAME, spec.worker))
-elseif spec.request ~= "quiet" and spec.request ~= "stop" and spec.request ~= "resume" then
-  return redis.error_reply(check.problem("request", "quiet, stop or resume", spec.request))
-end
+local spec = arguments.spec(HEAD)
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 check.refuse(not record and check.missing("worker", "registered worker", spec.worker))
 workers.ask(spec.worker, record, spec.request)

@@ -2,7 +2,7 @@
 --
 -- The others are those that pull and announce themselves, and for an hour those that died.
 --
--- @arg    ids     list<worker>? 1..1000  those named; or
+-- @arg    ids     list<worker>? 1..20  those named; or
 -- @arg    others  flag?                  not the registered ones
 -- @arg    cursor  cursor?
 -- @arg    count   integer? 1..1000 = 100
@@ -23,7 +23,6 @@ local unregistered = require "jqlua.pick.unregistered"
 local workers = require "jqlua.pick.workers"
 
 local MOST_SHOWN = 100
-local MOST_IDS = 20
 
 --- Its running jobs, the oldest starts first.
 local function running(id)
@@ -62,15 +61,12 @@ local function other(id)
   return document_of and cmsgpack.pack(document_of)
 end
 
-local spec = arguments.spec("ids others cursor count")
-if spec.others ~= nil and type(spec.others) ~= "boolean" then
-  return redis.error_reply(check.problem("others", "true or false", spec.others))
-elseif spec.ids ~= nil and spec.others ~= nil then
-  return redis.error_reply("INVALID ids: expected either ids, or others, cursor and count, got both")
-end
+local spec = arguments.spec(HEAD)
+check.refuse(spec.ids and spec.others ~= nil
+  and "INVALID ids: expected either ids, or others, cursor and count, got both")
 local function any(id)
   return workers.is_id(id) and workers.load(id) and document(id) or other(id)
 end
 return page.listing(spec.others and keys.OTHER_IDS or keys.WORKER_IDS, spec,
   spec.ids and any or spec.others and other or document,
-  { named = "ids", what = "ids of workers", most = spec.ids and MOST_IDS, price = 2 * budget.RECORD })
+  { named = "ids", price = 2 * budget.RECORD })

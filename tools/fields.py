@@ -36,7 +36,7 @@ def sentences(*texts: str) -> str:
 
 
 def described(field: Field) -> str:
-    more = "" if field.protocol.startswith("Section") else re.sub(r" \(section \d+\)", "", field.protocol)
+    more = "" if field.protocol.startswith("See") else re.sub(r" \(see .*\)\)", "", field.protocol)
     words = [f"`{word.name}`: {word.meaning}" for word in field.words]
     return sentences(KINDS[field.kind].unit, field.meaning, more, *words)
 
@@ -133,14 +133,14 @@ def listed(chosen: Callable[[Field], bool]) -> str:
     return ", ".join(f"`{field.name}`" for field in FIELDS if chosen(field))
 
 
-def protocol_table() -> str:
-    rows = [f"| `{one.name}` | {protocol_type(one)} | {told_apart(one.meaning, one.protocol)} |" for one in FIELDS]
+def protocol_list() -> str:
+    rows = [f"- `{one.name}` ({protocol_type(one)}): {told_apart(one.meaning, one.protocol)}" for one in FIELDS]
     prose = (
         f"A job's document (`get`) does not show {listed(lambda one: not one.shown)}. "
         f"Its worker is told {listed(lambda one: one.told)}. `change` takes {listed(lambda one: one.changed)}."
     )
-    head = ["| field | type; default | meaning |", "| --- | --- | --- |"]
-    return "\n".join([*head, *rows, "", *textwrap.wrap(prose, 100), ""])
+    lines = (textwrap.fill(row, 100, subsequent_indent="  ", break_on_hyphens=False) for row in rows)
+    return "\n".join([*lines, "", *textwrap.wrap(prose, 100), ""])
 
 
 def python_table() -> str:
@@ -210,11 +210,8 @@ PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("openapi/schemas.yaml", "document", lambda: as_yaml(job())),
     ("openapi/schemas.yaml", "told", lambda: as_yaml(told())),
     ("openapi/worker.yaml", "told", lambda: as_yaml(told_worker())),
-    ("docs/protocol.md", "fields", lambda: f"\n{protocol_table()}\n"),
     ("docs/python.md", "options", lambda: f"\n{python_table()}\n"),
-    ("jqlua/job/jobspec.lua", "names", code.lua_names),
-    ("jqlua/job/jobspec.lua", "words", code.lua_words),
-    ("jqlua/job/jobspec.lua", "checks", code.lua_checks),
+    ("jqlua/job/jobspec.lua", "fields", code.lua_fields),
     ("jqlua/job/jobs.lua", "told", code.lua_told),
     ("python/jqmaster/engine/options.py", "options", code.options),
     ("python/jqmaster/engine/replies.py", "told", code.members_of_job),

@@ -29,33 +29,23 @@ def told_apart(*texts: str) -> str:
 # -- Lua ------------------------------------------------------------------------------------------
 
 
-def lua_names() -> str:
-    lines = textwrap.wrap(" ".join(field.name for field in FIELDS), 100)
-    return "local FIELDS = " + ' "\n  .. "'.join(lines).join('""') + "\n"
+def lua_field(field: Field) -> str:
+    """As jqlua/base/fields.lua has them."""
+    words = " ".join(word.name for word in field.words)
+    made = '{ "queue" }' if field.name == "queue" else filled(KINDS[field.kind].lua, field, words)
+    required = made.replace(" }", ", required = true }") if field.name == "name" else made
+    return f"  {field.name} = {required},\n"
 
 
-def lua_words() -> str:
-    words = {field.name: " ".join(word.name for word in field.words) for field in RARE if field.words}
-    return f"local CHOICES = {{ {', '.join(f'{name} = {json.dumps(text)}' for name, text in words.items())} }}\n"
+def lua_fields() -> str:
+    """Those that every job has, and those that stand in a record's options."""
+    usual = "".join(lua_field(field) for field in FIELDS if not field.rare)
+    return f"M.FIELDS = {{\n{usual}}}\nM.OPTIONS = {{\n{''.join(map(lua_field, RARE))}}}\n"
 
 
 def lua_told() -> str:
     names = *(field.name for field in TOLD), "schedule", "schedule_ms", "webhook"
     return f"local TOLD_OPTIONS = {{ {', '.join(map(json.dumps, names))} }}\n"
-
-
-def lua_check(field: Field) -> str:
-    """What `rare` of jqlua/job/jobspec.lua answers for a field."""
-    return filled(KINDS[field.kind].lua, field)
-
-
-def lua_checks() -> str:
-    """Fields that are checked in the same way stand together."""
-    alike: dict[str, list[str]] = {}
-    for field in RARE:
-        alike.setdefault(lua_check(field), []).append(f'field == "{field.name}"')
-    branches = (f"if {' or '.join(names)} then\n    {check}\n" for check, names in alike.items())
-    return "  " + "  else".join(branches) + "  end\n"
 
 
 # -- Python ---------------------------------------------------------------------------------------

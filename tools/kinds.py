@@ -19,8 +19,8 @@ JOB_ID = {"$ref": "#/components/schemas/JobId"}
 
 
 class Kind(NamedTuple):
-    """`told`: what docs/protocol.md says; a description begins with the `unit`. `lua`: what `rare` of
-    jqlua/job/jobspec.lua answers. `python`: what the library takes, `job` what a worker's `Job` has where that is
+    """`told`: what docs/operations.md says; a description begins with the `unit`. `lua`: the field, as of
+    jqlua/base/fields.lua. `python`: what the library takes, `job` what a worker's `Job` has where that is
     another type. `control`: of the UI's form. `good`: some values, as they are sent."""
 
     schema: Mapping[str, Any]
@@ -33,9 +33,9 @@ class Kind(NamedTuple):
     unit: str = ""
 
 
-def _number(name: str, told: str, what: str, python: str, good: tuple[Any, ...], **more: str) -> Kind:
+def _number(name: str, told: str, kind: str, python: str, good: tuple[Any, ...], **more: str) -> Kind:
     schema = {"type": name, "minimum": LEAST, "maximum": MOST}
-    lua = f'return not check.is_{name}(value, {{low}}, {{high}}) and "{what} from {LIMITS}"'
+    lua = f'{{ "{kind}", {{low}}, {{high}} }}'
     return Kind(schema, told, lua, python, good, **{"control": "number", **more})
 
 
@@ -44,40 +44,39 @@ def _list(items: Mapping[str, Any]) -> dict[str, Any]:
 
 
 KINDS: Mapping[str, Kind] = {
-    "name": Kind(NAME, "text as a `name`", "return not check.is_name(value) and check.NAME", "str", ("x", "é y")),
+    "name": Kind(NAME, "text as a `name`", '{ "name" }', "str", ("x", "é y")),
     "url": Kind(
         {"type": "string", "maxLength": MOST, "pattern": URL}, "http or https URL without user and `#`",
-        "return nil, not check.is_url(value) and check.problem_of_url(path, value) or nil", "str",
+        '{ "url" }', "str",
         ("http://h/", "https://é.example/a?b=c"),
     ),
-    "integer": _number("integer", f"integer, {LIMITS}", "an integer", "int", (0, 7)),
-    "number": _number("number", LIMITS, "a number", "float", (0.5, 0, 1)),
+    "integer": _number("integer", f"integer, {LIMITS}", "integer", "int", (0, 7)),
+    "number": _number("number", LIMITS, "number", "float", (0.5, 0, 1)),
     "seconds": _number(
         "number", f"seconds, {LIMITS}", "seconds", "Seconds", (2.0,), job="float", unit="Seconds",
     ),
     "moment": _number(
-        "number", f"Unix seconds, {LIMITS}", "Unix seconds", "datetime | float", (5.0,), job="float",
+        "number", f"Unix seconds, {LIMITS}", "moment", "datetime | float", (5.0,), job="float",
         control="datetime", unit="Unix seconds",
     ),
     "boolean": Kind(
         {"type": "boolean"}, "boolean",
-        'options[field] = value or nil\n    return type(value) ~= "boolean" and "true or false"', "bool", (True,),
-        control="select",
+        '{ "flag" }', "bool", (True,), control="select",
     ),
     "choice": Kind(
-        {"type": "string", "enum": WORDS}, WORDS, "return nil, M.check_choice(field, value, path)",
+        {"type": "string", "enum": WORDS}, WORDS, '{ "choice", words = "{words}" }',
         f"Literal[{WORDS}]", ("w",), job="str", control="select",
     ),
     "names": Kind(
         _list(NAME), f"list of {LIMITS} different texts, each as a `name`",
-        "return nil, M.check_tags(value, path, {low})", "Sequence[str]", (["x"], ["x", "é y"]),
+        '{ "list", {low}, {high}, of = "name", distinct = true }', "Sequence[str]", (["x"], ["x", "é y"]),
         job="tuple[str, ...] = ()", control="list",
     ),
     # Ids, or indexes of jobs that are enqueued with it.
     "jobs": Kind(
         _list({"oneOf": [JOB_ID, {"type": "integer", "minimum": 0, "maximum": 999}]}),
         f"list of {LIMITS} ids, or integers: indexes of earlier jobs of this call",
-        "return nil, M.check_depends(value, path, i)", "Sequence[str | Reference]", (["id"],),
+        '{ "list", {low}, {high}, of = "reference", distinct = true }', "Sequence[str | Reference]", (["id"],),
         job="tuple[str, ...] = ()", control="list",
     ),
     "texts": Kind(
@@ -87,8 +86,7 @@ KINDS: Mapping[str, Kind] = {
             "additionalProperties": {"type": "string", "maxLength": 1024, "pattern": f"^[^{CONTROL}]*$"},
         },
         f"map of at most {MOST} texts",
-        'options[field] = (type(value) ~= "table" or next(value)) and value or nil\n'
-        "    return nil, check_headers(value, path)",
+        '{ "map" }',
         "Mapping[str, str]", ({"tenant": "é"}, {"traceparent": "00-ab", "empty": ""}),
         job="Mapping[str, str] = {}", control="json",
     ),

@@ -5,8 +5,7 @@
 #   sh load.sh [redis-cli options] [-- namespace]
 #   sh load.sh -h redis.example.org -p 6380 -- '{jq}'
 #
-# Safe to repeat. The namespace is {jq} unless given; JQ_KEEP=3 has three versions stay. See docs/protocol.md,
-# section 10.
+# Safe to repeat. The namespace is {jq} unless given; JQ_KEEP=3 keeps three versions. See docs/design.md.
 set -eu
 export LC_ALL=C
 

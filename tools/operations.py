@@ -8,8 +8,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import fields
 import openapi
 import stubs
 
@@ -23,38 +23,36 @@ PAGE = ROOT / "docs" / "operations.md"
 HAND = (ROOT / "openapi" / "schemas.yaml", ROOT / "openapi" / "worker.yaml")
 HEAD = f"""# Operations
 
-Made from the heads of [scripts/](../scripts) by `make generate`. The same for programs:
+Made from the heads of [scripts/](../scripts) by `make generate`; for programs:
 [operations.json](operations.json). Documents, such as `Job`, are described in
-[schemas.yaml](../openapi/schemas.yaml), and all of the HTTP API in
-[master.yaml](../openapi/master.yaml).
+[schemas.yaml](../openapi/schemas.yaml), HTTP in [master.yaml](../openapi/master.yaml).
 
-An operation is called with two keys, the namespace and `namespace:meta`, and with *arguments of
-the script*: mostly a spec, a MessagePack map of the arguments below. `[spec]` is left out when it
-is empty; `jobs...` stands for as many as there are, each document packed, with its value as an
-argument of its own behind it. `POST /call/<operation>` takes a list of the same, and gives the same
-reply. An argument with a star must be there.
+An operation is called with two keys, the namespace and `namespace:meta`, and with the arguments
+shown: mostly a *spec*, a MessagePack map of the fields listed below it (with a star: required).
+`[spec]` is left out when it is empty; `jobs...` stands for as many as there are, each document
+packed, followed by its value. `POST /call/<operation>` takes a list of the same arguments, and
+answers with the reply.
 
-Any operation may answer `INVALID` and `VERSION`. Of each kind one is refused with `OOM` when Redis
-is out of memory: `write`. `drain` and `read` always run, and `read` runs on replicas too. Those
-marked *function* are Redis functions as well. A role named `{SERVER}` no key has.
+Any operation may answer `INVALID` and `VERSION`; other errors are listed. When Redis is out of
+memory, those of kind `write` are refused with `OOM`; `drain` and `read` always run, `read` on
+replicas too. A *function* is also a Redis function. No key has the role `{SERVER}`.
 """
 
 
 def escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    return text.replace("<", "&lt;")
 
 
-def typed(one: Argument) -> str:
-    least, most = (f"{end:.12g}" if end is not None else "" for end in (one.least, one.most))
+def typed(argument: Argument) -> str:
+    least, most = (f"{end:.12g}" if end is not None else "" for end in (argument.least, argument.most))
     bounds = f", {least}..{most}" if least or most else ""
-    default = f"; {str(one.default).lower()}" if one.default is not None else ""
-    return f"`{one.type}`{bounds}{default}".replace("|", "\\|")
+    default = f"; {str(argument.default).lower()}" if argument.default is not None else ""
+    return f"`{argument.type}`{bounds}{default}"
 
 
-def row(one: Argument) -> str:
-    name = f"`{one.name}`" + ("" if one.optional else " *")
-    usual = PLAIN[one.type].meaning if one.type in PLAIN else ""
-    return f"| {name} | {typed(one)} | {escaped(one.meaning or usual)} |"
+def row(argument: Argument) -> str:
+    name = f"`{argument.name}`" + ("" if argument.optional else "\\*")
+    return f"- {name} ({typed(argument)})" + (f": {escaped(argument.meaning)}" if argument.meaning else "")
 
 
 def reply(one: Reply) -> str:
@@ -62,42 +60,45 @@ def reply(one: Reply) -> str:
     return f"`{one.type}`{given}" + (f": {escaped(one.meaning)}" if one.meaning else "")
 
 
-def request(one: Route) -> str:
-    fixed = "".join(f", `{name}` is {str(value).lower()}" for name, value in one.fixed.items())
-    return f"`{one.method} {one.shown}`{fixed}"
+def request(route: Route) -> str:
+    fixed = "".join(f", `{name}` is {str(value).lower()}" for name, value in route.fixed.items())
+    return f"`{route.method} {route.shown}`{fixed}"
+
+
+def filled(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def section(one: Operation) -> Iterator[str]:
     yield f"## {one.name}\n"
-    yield textwrap.fill(escaped(one.summary), 100) + "\n"
-    for part in filter(None, one.description.split("\n\n")):
-        yield textwrap.fill(escaped(part), 100) + "\n"
+    for part in filter(None, [one.summary, *one.description.split("\n\n")]):
+        yield filled(escaped(part)) + "\n"
+    yield filled(f"`{' '.join([one.name, *one.positions])}` → {'; '.join(map(reply, one.replies))}") + "\n"
     if one.arguments:
-        yield "\n".join(["| argument | type | |", "| --- | --- | --- |", *map(row, one.arguments)]) + "\n"
+        yield "\n".join(filled(row(argument), "  ") for argument in one.arguments) + "\n"
     errors = [f"`{error.code} {error.path}`".replace(" `", "`") + (f" ({escaped(error.why)})" if error.why else "")
-              for error in one.errors]  # fmt: skip
+              for error in one.errors if (error.code, error.path) != ("INVALID", "field")]  # fmt: skip
     kept = [f"`{name}` needs {', '.join(roles)}" for name, roles in one.restricted.items()]
     facts = {
-        "Script": ", ".join(f"`{position}`" for position in one.positions) or "no arguments",
-        "Reply": "; ".join(map(reply, one.replies)),
         "Errors": ", ".join(errors),
-        "For": "; ".join([", ".join(one.roles), *kept]),
+        "Role": "; ".join([", ".join(one.roles), *kept]),
         "Kind": one.flags + (", function" if one.is_function else ""),
-        "Cost": escaped(one.cost),
         "HTTP": "; ".join(map(request, one.routes)),
+        "Cost": escaped(one.cost),
     }
-    lines = [f"- **{name}**: {text}" for name, text in facts.items() if text]
-    how: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
-    yield "\n".join(textwrap.fill(line, 100, **how) for line in lines) + "\n"
+    yield filled(" ".join(f"**{name}**: {text}." for name, text in facts.items() if text)) + "\n"
 
 
 def types() -> str:
-    rows = [f"| `{name}` | {plain.meaning} |" for name, plain in PLAIN.items()]
-    return "## Types\n\n" + "\n".join(["| type | |", "| --- | --- |", *rows]) + "\n"
+    return "## Types\n\n" + "\n".join(f"- `{name}`: {plain.meaning}" for name, plain in PLAIN.items()) + "\n"
+
+
+def new_job() -> str:
+    return f"## NewJob\n\nWhat a job can be told.\n\n{fields.protocol_list()}"
 
 
 def page() -> str:
-    parts = [HEAD, *(part for one in operations().values() for part in section(one)), types()]
+    parts = [HEAD, *(part for one in operations().values() for part in section(one)), new_job(), types()]
     return "\n".join(parts)
 
 

@@ -1,5 +1,5 @@
-"""Writes typed signatures of all operations from the heads of their scripts: for the engine, and for `JQ.operations`,
-which has each for plain code and for coroutines."""
+"""Writes typed signatures of all operations from the heads of their scripts: for coroutines, as the engine and
+`JQ.aoperations` have them, and for plain code (`JQ.operations`)."""
 
 from __future__ import annotations
 
@@ -75,23 +75,23 @@ def overloads(one: Operation) -> list[tuple[Reply, str]]:
     return [*special, (one.replies[0], "")]
 
 
-def signature(one: Operation, reply: Reply, given: str, name: str, is_async: bool) -> str:
+def signature(one: Operation, reply: Reply, given: str, *, is_async: bool) -> str:
     without = {other for told in one.replies for other in told.given if not given}
     shown = [argument_ for argument_ in one.arguments if argument_.name not in without and argument_.name != "actor"]
     first = [argument(each, one, needed=True) for each in shown if not each.optional]
     rest = [argument(each, one, needed=each.name == given) for each in shown if each.optional]
     parameters = ", ".join(["self", *first, *(["*"] if rest and given else []), *rest])
     start = "async def" if is_async else "def"
-    return f"    {start} {name}({parameters}) -> {answer(reply.of, one.name)}:\n"
+    return f"    {start} {one.name}({parameters}) -> {answer(reply.of, one.name)}:\n"
 
 
-def method(one: Operation, name: str, *, is_async: bool) -> str:
+def method(one: Operation, *, is_async: bool) -> str:
     """One method, with an overload for each reply."""
     several = overloads(one)
     text = ""
     for reply, given in several:
         text += "    @overload\n" if len(several) > 1 else ""
-        text += signature(one, reply, given, name, is_async)
+        text += signature(one, reply, given, is_async=is_async)
         text += textwrap.indent(textwrap.fill(f'"""{one.summary}"""', 110), " " * 8) + "\n"
     return text
 
@@ -115,28 +115,27 @@ from typing import Any, Literal, NamedTuple, overload
 REPLIES = "Assigned, Document, Finished, Page, Picked, Result"
 
 
+def methods(*, is_async: bool) -> str:
+    made = [one for one in operations().values() if one.name not in BY_HAND and not keyword.iskeyword(one.name)]
+    return "".join(method(one, is_async=is_async) for one in made)
+
+
 def engine_stub() -> str:
     text = MADE + HEAD + "from jqmaster.engine.calling import Calling, Spec\n"
     text += f"from jqmaster.engine.replies import {REPLIES}\n\n{tuples()}class CallsByName(Calling):\n"
-    for one in operations().values():
-        if one.name not in BY_HAND and not keyword.iskeyword(one.name):
-            text += method(one, one.name, is_async=True)
-    return text
+    return text + methods(is_async=True)
 
 
 def plain_stub() -> str:
-    """Of each operation the method for plain code, and that for coroutines."""
-    text = MADE + HEAD + "from jqmaster.client.link import Link\nfrom jqmaster.engine.calling import Spec\n"
-    names = ", ".join(re.findall(r"class (\w+)", tuples()))
-    text += f"from jqmaster.engine.operations import {names}\nfrom jqmaster.engine.replies import {REPLIES}\n\n"
-    text = text.replace("NamedTuple, ", "") + "class PlainOperations:\n"
-    text += "    def __init__(self, link: Link) -> None: ...\n"
-    for start, name in (("def", "call"), ("async def", "acall")):
-        text += f"    {start} {name}(self, operation: str, /, *arguments: Any, **named: Any) -> Any: ...\n"
-    for one in operations().values():
-        if one.name not in BY_HAND and not keyword.iskeyword(one.name):
-            text += method(one, one.name, is_async=False) + method(one, f"a{one.name}", is_async=True)
-    return text
+    text = MADE + HEAD.replace("NamedTuple, overload", "Unpack, overload") + "from jqmaster.client.link import Link\n"
+    text += "from jqmaster.engine.calling import Spec\n"
+    names = ", ".join(["CallsByName", *re.findall(r"class (\w+)", tuples())])
+    text += f"from jqmaster.engine.operations import {names}\nfrom jqmaster.engine.options import Bounds\n"
+    text += f"from jqmaster.engine.replies import {REPLIES}\n\n"
+    text += "class PlainOperations:\n    def __init__(self, link: Link, twin: CallsByName) -> None: ...\n"
+    text += "    def grant(self, name: str, roles: Sequence[str], **bounds: Unpack[Bounds]) -> Document:\n"
+    text += '        """Creates a key of the HTTP API; nobody can ask again for the `key` in its document."""\n'
+    return text + methods(is_async=False)
 
 
 def formatted(source: str) -> str:

@@ -1,10 +1,10 @@
--- A client for JQ, written from docs/protocol.md (numbers in brackets are its sections), with redis-lua, LuaSocket and
--- lua-MessagePack. Debian: lua5.1 lua-redis lua-socket lua-messagepack. One connection, one job at a time.
+-- A client for JQ, written from docs/protocol.md, with redis-lua, LuaSocket and lua-MessagePack, and `sha1sum` for a
+-- worker. Debian: lua5.1 lua-redis lua-socket lua-messagepack. One connection, one job at a time.
 local redis = require "redis"
 local socket = require "socket"
 local messagepack = require "MessagePack"
 
-messagepack.set_string "string" -- text must be str, not bin [1]
+messagepack.set_string "string" -- text must be str, not bin
 
 local M = { pack = messagepack.pack, unpack = messagepack.unpack }
 local JQ = {}
@@ -42,7 +42,7 @@ function JQ:open()
   local connection = redis.connect(self.url)
   connection.read = read
   connection.error = function(message)
-    -- An error reply is raised as its plain text, CODE path: message [1]. All else is trouble with the connection.
+    -- An error reply is raised as its plain text, CODE path: message. All else is trouble with the connection.
     local text, is_reply = message:gsub("^redis error: ", "")
     self.is_lost = is_reply == 0
     error(text, 0)
@@ -50,7 +50,7 @@ function JQ:open()
   self.connection, self.is_lost = connection, false
 end
 
--- Calling an operation [1] -----------------------------------------------------------------------------
+-- Calling an operation ---------------------------------------------------------------------------------
 
 --- Any Redis command; an error reply is raised as its text.
 function JQ:command(name, ...)
@@ -229,6 +229,19 @@ local function attempt(handlers, job, argument)
   return M.pack(outcome), M.pack(nil)
 end
 
+--- The name of the channel of all who want these queues.
+---@param queues string[]
+---@return string
+function M.channel_of(queues)
+  local sorted = { unpack(queues) }
+  table.sort(sorted)
+  local text = table.concat(sorted, "\n"):gsub("'", "'\\''")
+  local pipe = io.popen("printf %s '" .. text .. "' | sha1sum")
+  local digest = pipe:read(16)
+  pipe:close()
+  return "q-" .. digest
+end
+
 --- Runs jobs until `is_over`, which is asked before each job; one that came already is given back.
 ---@param handlers table name -> function(argument, job) result
 ---@param options? {queues?: string|string[], is_over?: (fun(): boolean)}
@@ -246,7 +259,7 @@ function JQ:work(handlers, options)
     return false
   end
   local worker = "lua-" .. M.token() -- unique, or others would answer for us
-  local channel = worker -- one of its own, since those that share one must name the same queues
+  local channel = M.channel_of(type(queues) == "table" and queues or { queues })
   local function pick()
     return { queues = queues, request = M.token(), wait = { on = channel, ms = SLEEP_MS } }
   end
@@ -268,10 +281,9 @@ function JQ:work(handlers, options)
         local reply = self:call("finish", M.pack({ worker = worker, pick = pick() }), outcome, blob)
         picked = { unpack(reply, 2) }
       end
-    elseif next_ms ~= 0 then
-      local ms = next_ms == -1 and SLEEP_MS or math.min(next_ms, SLEEP_MS)
+    else
       -- However it ends, the next thing is to pick again.
-      pcall(self.command, self, "BZPOPMIN", self.namespace .. ":wake:" .. channel, ms / 1000)
+      pcall(self.command, self, "BZPOPMIN", self.namespace .. ":wake:" .. channel, next_ms / 1000)
     end
   end
   if picked and picked[2] then

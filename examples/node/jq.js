@@ -1,4 +1,4 @@
-// A client for JQ, written from docs/protocol.md: call, enqueue, wait. Numbers in brackets are its sections.
+// A client for JQ, written from docs/protocol.md: call, enqueue, wait.
 // The worker is in worker.js.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -47,7 +47,7 @@ export class JQ {
     await this.redis.close();
   }
 
-  // -- Calling an operation [1] ------------------------------------------------------------------------
+  // -- Calling an operation ----------------------------------------------------------------------------
 
   /** Any Redis command; bulk strings are Buffers. */
   command(...parts) {

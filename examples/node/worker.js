@@ -1,4 +1,4 @@
-// A worker for JQ: docs/protocol.md, sections 4 and 5.
+// A worker for JQ, written from docs/protocol.md.
 import { createHash, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,8 +15,11 @@ export class Worker {
   constructor(jq, handlers, { queues = Object.keys(handlers), concurrency = 10, graceMs = 10_000 } = {}) {
     Object.assign(this, { jq, handlers, queues, concurrency, graceMs });
     this.id = `node-${hostname()}-${randomUUID()}`; // unique, or others would answer for it
-    // Workers that share a channel must name the same queues.
-    this.channel = createHash('sha1').update(JSON.stringify(queues)).digest('hex');
+    const sorted = queues
+      .map((name) => Buffer.from(name))
+      .sort(Buffer.compare)
+      .join('\n');
+    this.channel = `q-${createHash('sha1').update(sorted).digest('hex').slice(0, 16)}`;
     this.running = new Set(); // {job, stop: AbortController, done: Promise}
     this.isStopping = false;
   }
@@ -62,11 +65,10 @@ export class Worker {
     const spec = { worker: this.id, queues: this.queues, count, wait, request: randomUUID() };
     const [nextMs, ...parts] = await this.jq.call('pick', pack(spec));
     for (let i = 0; i < parts.length; i += 2) this.start(parts.slice(i, i + 2));
-    if (parts.length || nextMs === 0 || this.isStopping) return;
-    const seconds = Math.min(SLEEP_MS, nextMs < 0 ? SLEEP_MS : nextMs) / 1000;
+    if (parts.length || this.isStopping) return;
     const marker = `${this.jq.namespace}:wake:${this.channel}`;
     // However it ends, the next thing is to pick again.
-    await this.sleeper.sendCommand(['BZPOPMIN', marker, String(seconds)]).catch(() => pause(50));
+    await this.sleeper.sendCommand(['BZPOPMIN', marker, String(nextMs / 1000)]).catch(() => pause(50));
   }
 
   start(job) {

@@ -22,12 +22,12 @@ while [ -n "${left% }" ]; do
         print)
             progress 50 "half of it"
             if [ "$attempt" -eq 1 ]; then
-                state=$(fail "out of paper")
+                state=$(fail "$(text "out of paper")")
             else
                 state=$(succeed "$(text printed)")
             fi
             ;;
-        *) state=$(fail "no such job") ;;
+        *) state=$(fail "$(text "no such job")") ;;
     esac
     echo "$name, attempt $attempt: $state"
     [ "$state" = retrying ] || left=$(echo "$left" | sed "s/$id//; s/^ //")

@@ -78,36 +78,46 @@ evaluate() { # evaluate sha argument...
     printf '%s\n' "$line" | redis --no-raw
 }
 
-# call script argument...: prints the reply; an error reply goes to standard error, and ends with status 1.
+# call script argument...: prints the reply; an error reply goes to standard error, and ends with status 1. Where the
+# connection breaks, nobody knows whether the call was carried out: it is sent again, which tokens make safe.
 call() {
     script=$1
     shift
-    sha=$(manifest "$script")
-    [ -n "$sha" ] || { echo "no script $script in $JQ_NAMESPACE:manifest" >&2 && return 1; }
-    reply=$(evaluate "$sha" "$@")
-    case $reply in
-        '(error) NOSCRIPT'*)
-            # Not called before, or gone with SCRIPT FLUSH, a restart, a failover. -D '': no line end behind what comes.
-            redis --raw -D '' HGET "$(manifest sources)" "$sha" | gzip -dc | redis -x SCRIPT LOAD >/dev/null
-            reply=$(evaluate "$sha" "$@")
-            ;;
-    esac
-    case $reply in
-        '(error) '*) printf '%s\n' "${reply#(error) }" >&2 && return 1 ;;
-        *) printf '%s\n' "$reply" ;;
-    esac
+    tries=0
+    while :; do
+        reply=
+        if sha=$(manifest "$script"); then
+            [ -n "$sha" ] || { echo "no script $script in $JQ_NAMESPACE:manifest" >&2 && return 1; }
+            reply=$(evaluate "$sha" "$@") || reply=
+        fi
+        case $reply in
+            '' | '(error) LOADING'*) ;;
+            '(error) NOSCRIPT'*)
+                # Not called before, or gone with SCRIPT FLUSH, a restart, a failover. -D '': no line end behind what comes.
+                redis --raw -D '' HGET "$(manifest sources)" "$sha" | gzip -dc | redis -x SCRIPT LOAD >/dev/null
+                ;;
+            '(error) '*) printf '%s\n' "${reply#(error) }" >&2 && return 1 ;;
+            *) printf '%s\n' "$reply" && return ;;
+        esac
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || { echo "no answer to $script" >&2 && return 1; }
+        sleep 0.1
+    done
 }
 
 # -- A worker ----------------------------------------------------------------------------------------------
 
-JQ_WORKER=shell-$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n') # unique, or others would answer for it
+random() { od -An -N8 -tx1 /dev/urandom | tr -d ' \n'; }
+
+JQ_WORKER=shell-$(random) # unique, or others would answer for it
+JQ_STOP=                  # set by SIGTERM while `work` runs
 
 # Waits for a job of a queue and sets $id, $token, $attempt, $name and $argument (MessagePack, as above).
 next_job() { # next_job queue
+    channel=q-$(printf %s "$1" | sha1sum | cut -c1-16)
     while :; do
-        # A worker's own channel, since those that share one must name the same queues.
-        picked=$(call pick "$(map worker "$(text "$JQ_WORKER")" queues "$(text "$1")" \
-            wait "$(map on "$(text "$JQ_WORKER")" ms "$(integer 30000)")")") || return 1
+        picked=$(call pick "$(map worker "$(text "$JQ_WORKER")" queues "$(text "$1")" request "$(text "$(random)")" \
+            wait "$(map on "$(text "$channel")" ms "$(integer 30000)")")") || return 1
         next_ms=$(printf '%s\n' "$picked" | sed -n 's/^1) (integer) //p')
         document=$(printf '%s\n' "$picked" | sed -n 's/^2) "\(.*\)"$/\1/p')
         if [ -n "$document" ]; then
@@ -118,9 +128,11 @@ next_job() { # next_job queue
             argument=$(printf '%s\n' "$picked" | sed -n 's/^3) "\(.*\)"$/\1/p')
             return 0
         fi
-        [ "$next_ms" -eq 0 ] && continue
-        [ "$next_ms" -gt 0 ] && [ "$next_ms" -lt 30000 ] || next_ms=30000
-        redis BZPOPMIN "$JQ_NAMESPACE:wake:$JQ_WORKER" "$((next_ms / 1000)).$(printf %03d $((next_ms % 1000)))" >/dev/null
+        # In the background, since a signal interrupts only `wait`. However it ends, the next thing is to pick again.
+        redis BZPOPMIN "$JQ_NAMESPACE:wake:$channel" "$((next_ms / 1000)).$(printf %03d $((next_ms % 1000)))" \
+            >/dev/null 2>&1 &
+        wait $! || true
+        [ -z "$JQ_STOP" ] || { kill $! 2>/dev/null || true; return 1; }
     done
 }
 
@@ -132,10 +144,42 @@ finish() { # finish blob field value...
         "$(map id "$(text "$id")" token "$(text "$token")" "$@")" "$blob" | sed 's/.*"\(.*\)"/\1/'
 }
 succeed() { finish "$1" type "$(text success)"; }                       # succeed result
-fail() { finish "$(nil)" type "$(text failure)" message "$(text "$1")"; } # fail message
+fail() { finish "$(nil)" type "$(text failure)" message "$1"; }         # fail message
+held() { list "$(list "$(text "$id")" "$(text "$token")" "$@")"; }
+release() { call release "$(map worker "$(text "$JQ_WORKER")" jobs "$(held)")"; }
 
-# Says how far the job is, and renews its lease: LOST and CANCELLED, when it is ours no longer.
+# Renews the lease: prints an integer, or LOST or CANCELLED when the job is ours no longer.
+beat() { call heartbeat "$(map worker "$(text "$JQ_WORKER")" jobs "$(held "$@")")"; }
+
+# Says how far the job is, and renews its lease.
 progress() { # progress number message
-    call heartbeat "$(map worker "$(text "$JQ_WORKER")" jobs "$(list "$(list "$(text "$id")" "$(text "$token")" \
-        "$(map progress "$(integer "$1")" message "$(text "$2")")")")")" >/dev/null
+    beat "$(map progress "$(integer "$1")" message "$(text "$2")")" >/dev/null
+}
+
+# Works until SIGTERM: each job is a call of the function `job_<name>`, which prints the result, or a message and
+# ends with another status than 0; both as MessagePack.
+work() { # work queue
+    trap 'JQ_STOP=1' TERM
+    printed=$(mktemp)
+    while next_job "$1"; do
+        [ -z "$JQ_STOP" ] || { release >/dev/null; break; }
+        ("job_$name") >"$printed" 2>/dev/null &
+        job=$!
+        # The shell of the job is ended when the job is ours no longer.
+        (while sleep 0.3; do case $(beat) in *LOST* | *CANCELLED*) kill $job && break ;; esac; done) 2>/dev/null &
+        beats=$!
+        status=
+        while [ -z "$status" ] || kill -0 $job 2>/dev/null; do # a signal ends `wait` early
+            status=0
+            wait $job || status=$?
+        done
+        kill $beats 2>/dev/null || true
+        case $status in
+            0) succeed "$(cat "$printed")" ;;
+            127) fail "$(text "no function job_$name")" ;;
+            143) ;; # ended: not ours
+            *) fail "$(cat "$printed")" ;;
+        esac >/dev/null
+    done
+    rm "$printed"
 }

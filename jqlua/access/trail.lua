@@ -4,7 +4,6 @@ local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local page = require "jqlua.find.page"
 local settings = require "jqlua.settings.settings"
 
 local M = {}
@@ -114,17 +113,10 @@ function M.note_jobs(what, spec, count)
 end
 
 --- A page, newest first.
----@return table? reply {cursor, document, ...}
----@return string? problem
+---@return table reply {cursor, document, ...}
 function M.page(spec)
-  local problem = page.check(spec)
   local cursor, count = spec.cursor or "", spec.count or 100
-  if not problem and cursor ~= "" and not check.is_id(cursor) then
-    problem = check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
-  end
-  if problem then
-    return nil, problem
-  end
+  check.refuse(cursor ~= "" and not check.is_id(cursor) and check.problem("cursor", check.CURSOR, cursor))
   local members = call("ZRANGE", keys.TRAIL, cursor == "" and "+" or "(" .. cursor, "-", "BYLEX", "REV", "LIMIT", 0,
     count)
   local reply = { #members == count and members[count]:sub(1, DIGITS) or "" }

@@ -23,8 +23,10 @@ function M.map(blob)
   end
 end
 
-local function is_utf8(text)
-  local i, n = 1, #text
+---@param i integer where to begin
+---@return integer? at of the first byte that is not UTF-8
+local function first_odd(text, i)
+  local n = #text
   while i <= n do
     local a, b, c, d = text:byte(i, i + 3)
     if a < 0x80 then
@@ -38,10 +40,37 @@ local function is_utf8(text)
       and b < (a == 0xF4 and 0x90 or 0xC0) and c >= 0x80 and c < 0xC0 and d >= 0x80 and d < 0xC0 then
       i = i + 4
     else
-      return false
+      return i
     end
   end
-  return true
+end
+
+local function is_utf8(text)
+  return not first_odd(text, 1)
+end
+
+--- Text for people, such as an error's message: a report must not fail by its words. Bytes that are not UTF-8 become
+--- `?`, and what is longer than most bytes is cut between two characters.
+---@param text string
+---@param most integer
+function M.message(text, most)
+  if #text > most then
+    local size = most
+    -- A byte that continues a character begins with the bits 10. A character has three of them at most.
+    while size > most - 3 and string.find(text, "^[\128-\191]", size + 1) do
+      size = size - 1
+    end
+    text = text:sub(1, size)
+  end
+  local parts, from = {}, 1
+  local odd = first_odd(text, 1)
+  while odd do
+    parts[#parts + 1] = text:sub(from, odd - 1)
+    from = odd + 1
+    odd = first_odd(text, from)
+  end
+  parts[#parts + 1] = text:sub(from)
+  return table.concat(parts, "?")
 end
 
 --- Names of jobs, queues, workers: 1 to 255 bytes of UTF-8 without control characters.
@@ -51,11 +80,19 @@ function M.is_name(value)
 end
 M.NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 
+--- Names of queues that are no patterns.
+function M.is_queue(value)
+  return M.is_name(value) and not string.find(value, "*", 1, true)
+end
+M.QUEUE = M.NAME .. ", no *"
+
 --- Names of keys and of actors.
 function M.is_short_name(value)
   return M.is_name(value) and #value <= 100
 end
 M.SHORT_NAME = "text of 1 to 100 bytes, valid UTF-8, no control characters"
+
+M.MOST_MESSAGE = 65536
 
 --- Like a name, but of any length up to most, or empty.
 ---@param most number bytes
@@ -222,27 +259,12 @@ function M.is_list(value, low, high)
   return count == n
 end
 
---- Checks that each entry of a list is valid, and none a duplicate.
----@param is_valid fun(entry: any): boolean
----@param expected string what a valid entry is
----@return string? problem
-function M.distinct(list, path, is_valid, expected)
-  local seen = {}
-  for i, entry in ipairs(list) do
-    if not is_valid(entry) then
-      return M.problem(path .. "[" .. i - 1 .. "]", expected, entry)
-    elseif seen[entry] then
-      return "INVALID " .. path .. "[" .. i - 1 .. "]: duplicate value " .. M.show(entry)
-    end
-    seen[entry] = true
-  end
-end
-
 ---@return boolean
 function M.is_id(value)
   return type(value) == "string" and (#value == 14 or #value == 16 and value:sub(15) ~= "00")
     and not string.find(value, "[^0-9a-f]")
 end
+M.CURSOR = "a cursor as the last reply gave it, or empty text"
 M.ID = "a job id of 14 or 16 hexadecimal digits"
 
 ---@return boolean
@@ -250,5 +272,17 @@ function M.is_token(value)
   return type(value) == "string" and #value <= 23 and string.find(value, "^[1-9]%d*%-[0-9a-f]*$") ~= nil
 end
 M.TOKEN = "the token that came with the job, <attempt>-<digits>"
+
+--- Whether a secret is valid by Standard Webhooks: 24 to 64 bytes.
+---@return boolean
+function M.is_secret(value)
+  local digits, padding = string.match(type(value) == "string" and value or "", "^whsec_([%w+/]+)(=*)$")
+  if not digits or (#digits + #padding) % 4 ~= 0 or #padding > 2 then
+    return false
+  end
+  local bytes = (#digits + #padding) / 4 * 3 - #padding
+  return bytes >= 24 and bytes <= 64
+end
+M.SECRET = "whsec_ and 24 to 64 bytes in base64"
 
 return M

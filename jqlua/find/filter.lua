@@ -1,5 +1,7 @@
 -- Selects jobs by `where`: a map of conditions, all of which must hold.
 local budget = require "jqlua.job.budget"
+local fields = require "jqlua.base.fields"
+local matcherspec = require "jqlua.limits.matcherspec"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local matcher = require "jqlua.limits.matcher"
@@ -11,84 +13,43 @@ local keys = require "jqlua.base.keys"
 
 local M = {}
 
-local FIELDS = "queue status name tag group from_ms to_ms message worker slower_ms argument match"
+local FIELDS = {
+  queue = { "name" }, name = { "name" }, tag = { "name" }, group = { "name" }, worker = { "name" },
+  status = { "states" }, from_ms = { "number", 0, 2 ^ 53 }, to_ms = { "number", 0, 2 ^ 53 },
+  slower_ms = { "number", 0, 2 ^ 53 }, message = { "text", 1, 1024 }, argument = { "text", 1, 1024 },
+  match = { "map" },
+}
 local STATES = "one of queued, scheduled, blocked, running, retrying, done, error, cancelled, skipped, "
   .. "or a list of them"
-local LATEST_MS = 9007199254740992
-local LONGEST_TEXT = 1024
 
---- Checks `status` and returns the letters of its states.
----@return string? letters nil if invalid
+--- The letters of the states that `status` names.
 local function letters_of(status)
-  if type(status) == "string" then
-    return states.of_name(status)
-  elseif not check.is_list(status, 1, 9) then
-    return nil
+  local letters = {}
+  check.refuse(type(status) ~= "string" and not check.is_list(status, 1, 9)
+    and check.problem("where.status", STATES, status))
+  for i, name in ipairs(type(status) == "string" and { status } or status) do
+    letters[i] = states.of_name(name)
+    check.refuse(not letters[i] and check.problem("where.status", STATES, status))
   end
-  local letters = ""
-  for _, name in ipairs(status) do
-    local letter = states.of_name(name)
-    if not letter then
-      return nil
-    end
-    letters = letters .. letter
-  end
-  return letters
-end
-
---- Compiles the condition `match`, from the spec's bytes: the decoded spec has large integers rounded.
----@param value any decoded
----@return table? program
----@return string? problem
-local function program_of(value)
-  local pos = type(value) == "table" and msgpack.find(ARGV[1], { "where", "match" })
-  if not pos then
-    return nil, check.problem("where.match", "a map of conditions, as of a constraint", value)
-  end
-  local program, problem = matcher.compile(msgpack.raw(ARGV[1], pos))
-  return program, problem and problem:gsub("^INVALID match", "INVALID where.match", 1)
+  return table.concat(letters)
 end
 
 --- Checks the field `where`.
 ---@param value any nil: no conditions
----@return table? where its fields, and letters of the states allowed
----@return string? problem
+---@return table where its fields, letters of the states allowed, and match compiled
 function M.parse(value)
-  if value == nil then
-    value = {}
-  elseif type(value) ~= "table" then
-    return nil, check.problem("where", "a map of conditions", value)
-  end
   local where = { letters = states.ALL }
-  for field, wanted in pairs(value) do
-    local expected
-    if field == "queue" or field == "name" or field == "tag" or field == "group" or field == "worker" then
-      expected = not check.is_name(wanted) and check.NAME
-    elseif field == "status" then
-      where.letters = letters_of(wanted)
-      expected = not where.letters and STATES
-    elseif field == "from_ms" or field == "to_ms" then
-      expected = not check.is_number(wanted, 0, LATEST_MS) and "ms since 1970, from 0 to 2^53"
-    elseif field == "slower_ms" then
-      expected = not check.is_number(wanted, 0, LATEST_MS) and "ms, from 0 to 2^53"
-    elseif field == "match" then
-      local problem
-      wanted, problem = program_of(wanted)
-      if problem then
-        return nil, problem
-      end
-    elseif field == "message" or field == "argument" then
-      expected = (type(wanted) ~= "string" or wanted == "" or #wanted > LONGEST_TEXT)
-        and "text of 1 to " .. LONGEST_TEXT .. " bytes"
-    else
-      return nil, check.unknown("where", field, FIELDS)
-    end
-    if expected then
-      return nil, check.problem("where." .. field, expected, wanted)
-    end
+  fields.check(value == nil and {} or value, FIELDS, "where")
+  for field, wanted in pairs(value or {}) do
     where[field] = wanted
   end
-  where.status = nil
+  if where.status ~= nil then
+    where.letters, where.status = letters_of(where.status), nil
+  end
+  if where.match then
+    -- From the spec's bytes: the decoded spec has large integers rounded.
+    where.match = matcherspec.compile(msgpack.raw(ARGV[1], msgpack.find(ARGV[1], { "where", "match" })), "where.match")
+  end
   if where.group then
     where.letters = states.is_of(states.ERROR, where.letters) and states.ERROR or ""
   end

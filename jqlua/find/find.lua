@@ -28,18 +28,11 @@ local SCORE = 3 -- nil: before the first
 local ID = 4
 local QUEUE = 5 -- empty: of a tag or a group, or of all queues at once
 
-local CURSOR = "a cursor as the last reply gave it, or empty text"
-
---- Checks the fields cursor and count.
----@return table? position
----@return string? problem
+--- Checks the cursor.
+---@return table position
 function M.parse(spec, where)
-  if spec.count ~= nil and not check.is_integer(spec.count, 1, 1000) then
-    return nil, check.problem("count", "an integer from 1 to 1000", spec.count)
-  elseif spec.cursor == nil or spec.cursor == "" then
+  if (spec.cursor or "") == "" then
     return { meta.state[meta.NOW_MS], "", nil, "", "" }
-  elseif type(spec.cursor) ~= "string" or #spec.cursor > 400 then
-    return nil, check.problem("cursor", CURSOR, spec.cursor)
   end
   local begun_ms, letters, score, id, name = spec.cursor:match("^(%d+):(%l*):([%d.e+-]*):(%x*):(.*)$")
   local is_known = letters == ""
@@ -47,12 +40,10 @@ function M.parse(spec, where)
     is_known = is_known or entry == letters
   end
   local at_start = score == "" and id == ""
-  if not begun_ms or not is_known or not at_start and not (tonumber(score) and check.is_id(id))
+  check.refuse((not begun_ms or not is_known or not at_start and not (tonumber(score) and check.is_id(id))
     or (letters == "") ~= (where.tag ~= nil or where.group ~= nil)
     or (letters == "") ~= (name == "") and not spec.recent
-    or name ~= "" and where.queue and where.queue ~= name then
-    return nil, check.problem("cursor", CURSOR, spec.cursor)
-  end
+    or name ~= "" and where.queue and where.queue ~= name) and check.problem("cursor", check.CURSOR, spec.cursor))
   return { tonumber(begun_ms), letters, tonumber(score), id, name }
 end
 

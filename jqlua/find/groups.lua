@@ -1,12 +1,11 @@
 -- Documents of groups of failures: how many jobs and since when, how many in each part of a period, and of the newest
 -- jobs the names, queues, and values of arguments that several have.
 local budget = require "jqlua.job.budget"
+local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
-local constraints = require "jqlua.limits.constraints"
-local constraintdoc = require "jqlua.limits.constraintdoc"
+local common_values = require "jqlua.find.common_values"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
-local msgpack = require "jqlua.values.msgpack"
 local tally = require "jqlua.find.tally"
 
 local M = {}
@@ -14,35 +13,17 @@ local M = {}
 local call = redis.call
 local pack = cmsgpack.pack
 
-local MOST_STEPS = 100
-local MOST_SAMPLED = 100
 local MOST_TOLD = 10
-local LATEST_MS = 1e15
--- So many bytes of an argument are read, and so many of its values, none in nested maps or lists.
-local READ = 4096
-local MOST_VALUES = 20
 
-local function is_moment(value)
-  return check.is_integer(value, 0, LATEST_MS)
-end
-
---- Checks the fields steps, from_ms, to_ms and sample.
----@return string? problem
+--- Checks fields that depend on one another.
 function M.check(spec)
+  if not spec.steps then
+    return fields.refuse(spec, "from_ms to_ms", "only valid with steps")
+  end
   for _, field in ipairs({ "from_ms", "to_ms" }) do
-    if spec[field] ~= nil and spec.steps == nil then
-      return "INVALID " .. field .. ": only valid with steps"
-    elseif spec.steps ~= nil and not is_moment(spec[field]) then
-      return check.problem(field, "ms since 1970, an integer from 0 to 10^15", spec[field])
-    end
+    check.refuse(not spec[field] and check.problem(field, "ms since 1970, with steps", nil))
   end
-  if spec.steps ~= nil and not check.is_integer(spec.steps, 1, MOST_STEPS) then
-    return check.problem("steps", "an integer from 1 to " .. MOST_STEPS, spec.steps)
-  elseif spec.steps ~= nil and spec.to_ms <= spec.from_ms then
-    return "INVALID to_ms: expected a moment after from_ms"
-  elseif spec.sample ~= nil and not check.is_integer(spec.sample, 1, MOST_SAMPLED) then
-    return check.problem("sample", "an integer from 1 to " .. MOST_SAMPLED, spec.sample)
-  end
+  check.refuse(spec.to_ms <= spec.from_ms and "INVALID to_ms: expected a moment after from_ms")
 end
 
 --- How many failed in each part of the time.
@@ -61,36 +42,6 @@ local function counts_of(key, spec, first_ms, last_ms)
   return counts
 end
 
---- Visits values of an argument with their paths, in the form that names keys of constraints.
----@param visit fun(path: string, value: string)
-local function each_value(blob, visit)
-  if #blob < READ and not msgpack.is_whole(blob) then
-    return
-  end
-  local pos, count, is_map = msgpack.open(blob, 1)
-  local function tell(path, at)
-    local value = msgpack.canonical(blob, at)
-    if value and #value <= constraints.LONGEST_VALUE + 1 then
-      visit(path, value)
-    end
-  end
-  if not pos then
-    return tell("argument", 1)
-  end
-  for i = 0, math.min(count, MOST_VALUES) - 1 do
-    local name = is_map and msgpack.canonical(blob, pos) or "i" .. i
-    local at = is_map and msgpack.skip(blob, pos) or pos
-    pos = at and msgpack.skip(blob, at)
-    if not pos then
-      return -- the rest was not read
-    end
-    local text = name and name:match("^[si](.+)")
-    if text and #text <= constraints.LONGEST_VALUE then
-      tell("argument." .. text:gsub("[.\\]", "\\%0"), at)
-    end
-  end
-end
-
 --- Names, queues and values of the newest jobs of a group.
 ---@param put fun(field: string, packed: string)
 local function put_sample(put, key, most)
@@ -105,30 +56,18 @@ local function put_sample(put, key, most)
     if job then
       tally.add(names, job[jobs.NAME])
       tally.add(queues, job[jobs.QUEUE])
-      local blob = call("GET", keys.ARGUMENT .. ids[i]) or ""
-      each_value(blob:sub(1, READ), function(path, value)
-        tally.add(values, struct.pack(">I2", #path) .. path .. value)
-      end)
-      budget.pay(2 * budget.LOOK + budget.of_bytes(raw) + 2 * budget.of_bytes(blob))
+      common_values.count(values, ids[i])
+      budget.pay(budget.LOOK + budget.of_bytes(raw))
     end
     looked = i
     if not budget.is_left() then
       break
     end
   end
-  for value, times in pairs(values) do
-    values[value] = times > 1 and times or nil
-  end
-  local shown = {}
-  for i, pair in ipairs(tally.most(values, MOST_TOLD)) do
-    local packed, times = pair[1], pair[2]
-    local size = struct.unpack(">I2", packed)
-    shown[i] = "\147" .. pack(packed:sub(3, 2 + size)) .. constraintdoc.value_blob(packed:sub(3 + size)) .. pack(times)
-  end
   put("looked", pack(looked))
   put("names", pack(tally.most(names, MOST_TOLD)))
   put("queues", pack(tally.most(queues, MOST_TOLD)))
-  put("values", string.char(0x90 + #shown) .. table.concat(shown))
+  put("values", common_values.encode(values, MOST_TOLD))
 end
 
 ---@param group string

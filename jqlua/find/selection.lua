@@ -1,4 +1,5 @@
 -- The jobs that a call changes: by ids, or the next of those that `where` selects.
+local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
@@ -10,41 +11,21 @@ local M = {}
 
 local COUNT = 100
 
---- Checks the fields ids, where, cursor and count.
----@return table? selection {ids} or {where, at, count}
----@return string? problem
-local function parse(spec)
-  if spec.where == nil then
-    for _, field in ipairs({ "cursor", "count" }) do
-      if spec[field] ~= nil then
-        return nil, "INVALID " .. field .. ": only valid with where"
-      end
-    end
-    local problem = arguments.check_ids(spec.ids)
-    return not problem and { ids = spec.ids } or nil, problem
-  elseif spec.ids ~= nil then
-    return nil, "INVALID ids: expected either ids or where, got both"
-  end
-  local where, problem = filter.parse(spec.where)
-  local at
-  if where then
-    at, problem = find.parse(spec, where)
-  end
-  if not at then
-    return nil, problem
-  end
-  return { where = where, at = at, count = spec.count or COUNT, begun_ms = find.begun_ms(at) }
-end
-
 --- Opens the namespace and reads the spec of an operator who changes jobs.
----@param more? string further fields of the spec
+---@param known table<string, table> its fields
 ---@return table spec
----@return table selection
-function M.spec(more)
-  local spec = arguments.operators("ids where cursor count" .. (more and " " .. more or ""))
-  local selected, problem = parse(spec)
-  check.refuse(problem)
-  return spec, selected
+---@return table selection {ids} or {where, at, count, begun_ms}
+function M.spec(known)
+  local spec = arguments.spec(known)
+  if not spec.where then
+    fields.refuse(spec, "cursor count", "only valid with where")
+    check.refuse(not spec.ids and check.problem("ids", "job ids, or where", nil))
+    return spec, { ids = spec.ids }
+  end
+  check.refuse(spec.ids and "INVALID ids: expected either ids or where, got both")
+  local where = filter.parse(spec.where)
+  local at = find.parse(spec, where)
+  return spec, { where = where, at = at, count = spec.count or COUNT, begun_ms = find.begun_ms(at) }
 end
 
 --- Changes each selected job.

@@ -22,8 +22,8 @@ local function check_notes(notes, path, used)
     if field == "progress" then
       expected = not check.is_number(value, -1e300, 1e300) and "a number"
     elseif field == "message" then
-      expected = (type(value) ~= "string" or #value > LONGEST_MESSAGE)
-        and "text of at most " .. LONGEST_MESSAGE .. " bytes"
+      notes.message = type(value) == "string" and check.message(value, LONGEST_MESSAGE) or nil
+      expected = not notes.message and "text"
     elseif field == "argument" then
       local count = #ARGV - 1
       expected = (not check.is_integer(value, 0, count - 1) or used[value] or ARGV[value + 2] == "")

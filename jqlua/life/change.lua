@@ -5,6 +5,7 @@ local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
+local fields = require "jqlua.base.fields"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
@@ -16,64 +17,27 @@ local transition = require "jqlua.life.transition"
 
 local M = {}
 
-local FIELDS = "id queue priority delay run_at max_retry timeout tags"
+local FIELDS = {
+  id = { "job", required = true }, queue = jobspec.FIELDS.queue, priority = jobspec.FIELDS.priority,
+  delay = jobspec.FIELDS.delay, run_at = jobspec.FIELDS.run_at, max_retry = jobspec.FIELDS.max_retry,
+  timeout = jobspec.FIELDS.timeout,
+  tags = { "list", 0, jobspec.OPTIONS.tags[3], of = "name", distinct = true }, -- they may all be taken away
+}
 
----@return string? expected
----@return string? problem
-local function check_field(field, value, path)
-  if field == "id" then
-    return not check.is_id(value) and check.ID
-  elseif field == "queue" then
-    return moving.check_queue(value)
-  elseif field == "priority" then
-    return not check.is_integer(value, -2147483648, 2147483647) and "an integer from -2147483648 to 2147483647"
-  elseif field == "max_retry" then
-    return not check.is_integer(value, 0, 2147483647) and "an integer from 0 to 2147483647"
-  elseif field == "timeout" then
-    return not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
-  elseif field == "delay" then
-    return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
-  elseif field == "run_at" then
-    return not check.is_number(value, 0, 1e10) and "Unix seconds from 0 to 10^10"
-  end
-  return nil, jobspec.check_tags(value, path, 0)
-end
-
+--- Parses a change; refuses the call if it is wrong.
 ---@param blob string MessagePack map
 ---@param i number its index, for errors
 ---@param has_argument boolean
----@return table? change {id, queue?, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
----@return string? problem
+---@return table change {id, queue?, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
 function M.parse(blob, i, has_argument)
   local path = "jobs[" .. i .. "]"
   local change = check.map(blob)
-  if not change then
-    return nil, check.not_a_map(path, blob)
-  end
-  local problem = check.unknown_field(change, FIELDS, path)
-  if problem then
-    return nil, problem
-  end
-  local count = 0
-  for field, value in pairs(change) do
-    local expected
-    expected, problem = check_field(field, value, path .. "." .. field)
-    if expected then
-      problem = check.problem(path .. "." .. field, expected, value)
-    end
-    if problem then
-      return nil, problem
-    end
-    count = count + 1
-  end
-  if change.id == nil then
-    return nil, check.problem(path .. ".id", check.ID, nil)
-  elseif change.delay and change.run_at then
-    return nil, "INVALID " .. path .. ".delay: expected either delay or run_at, got both"
-  elseif count == 1 and not has_argument then
-    return nil, "INVALID " .. path .. ": expected something to change: one of "
-      .. FIELDS:gsub("^id ", ""):gsub(" ", ", ") .. ", or an argument"
-  end
+  check.refuse(not change and check.not_a_map(path, blob))
+  fields.check(change, FIELDS, path)
+  check.refuse(change.delay and change.run_at
+    and "INVALID " .. path .. ".delay: expected either delay or run_at, got both")
+  check.refuse(not has_argument and not next(change, next(change))
+    and "INVALID " .. path .. ": expected something to change, or an argument")
   return change
 end
 

@@ -7,6 +7,7 @@ local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local dependents = require "jqlua.links.dependents"
 local failure = require "jqlua.life.failure"
+local fields = require "jqlua.base.fields"
 local glob = require "jqlua.base.glob"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
@@ -23,62 +24,37 @@ local transition = require "jqlua.life.transition"
 
 local M = {}
 
-local MOVE_FIELDS = "name queue priority delay"
-local RESUME_FIELDS = "depends if_failed checkpoint"
+local MOVE = {
+  name = { "name" }, queue = jobspec.FIELDS.queue, priority = jobspec.FIELDS.priority, delay = jobspec.FIELDS.delay,
+}
+local RESUME = {
+  depends = { "list", 1, jobspec.OPTIONS.depends[3], of = "reference", distinct = true, required = true },
+  if_failed = jobspec.OPTIONS.if_failed, checkpoint = { "flag" },
+}
 
 -- At most so many jobs are searched for circles.
 local looks = { 1000 }
 
 --- Checks an outcome's `move`.
 ---@param path string
----@return string? problem
 function M.check_move(move, path)
-  if type(move) ~= "table" then
-    return check.problem(path, "a map", move)
-  end
-  for field, value in pairs(move) do
-    local expected
-    if field == "name" then
-      expected = not check.is_name(value) and check.NAME
-    elseif field == "queue" then
-      expected = moving.check_queue(value)
-    elseif field == "priority" then
-      expected = not check.is_integer(value, -2147483648, 2147483647) and "an integer from -2147483648 to 2147483647"
-    elseif field == "delay" then
-      expected = not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
-    else
-      return check.unknown(path, field, MOVE_FIELDS)
-    end
-    if expected then
-      return check.problem(path .. "." .. field, expected, value)
-    end
-  end
-  if not move.name and not move.queue then
-    return "INVALID " .. path .. ": expected name or queue, or both"
-  elseif not move.queue and glob.is_pattern(move.name) then
-    return "INVALID " .. path .. ".name: holds a *, so it cannot be the queue's name too: give a queue"
-  end
+  fields.check(move, MOVE, path)
+  check.refuse(not move.name and not move.queue and "INVALID " .. path .. ": expected name or queue, or both")
+  check.refuse(not move.queue and glob.is_pattern(move.name)
+    and "INVALID " .. path .. ".name: holds a *, so it cannot be the queue's name too: give a queue")
 end
 
 --- Checks an outcome's `resume`.
 ---@param outcome table outcome, other fields unchecked
 ---@param path string
----@return string? problem
 function M.check_resume(outcome, path)
   local resume = outcome.resume
-  if type(resume) ~= "table" then
-    return check.problem(path, "a map", resume)
-  elseif outcome.move ~= nil then
-    return "INVALID " .. path .. ": expected either move or resume, got both"
-  elseif resume.checkpoint ~= nil and type(resume.checkpoint) ~= "boolean" then
-    return check.problem(path .. ".checkpoint", "true or false", resume.checkpoint)
-  end
-  local count = check.is_integer(outcome.enqueue, 1, 1000) and outcome.enqueue or 0
-  return check.unknown_field(resume, RESUME_FIELDS, path)
-    or jobspec.check_depends(resume.depends, path .. ".depends", count)
-    or resume.if_failed ~= nil and jobspec.check_choice("if_failed", resume.if_failed, path .. ".if_failed")
-    or resume.if_failed == "only" and "INVALID " .. path .. ".if_failed: expected wait, fail or run: the job has begun"
-    or nil
+  fields.check(resume, RESUME, path)
+  jobspec.check_depends(resume.depends, path .. ".",
+    check.is_integer(outcome.enqueue, 1, 1000) and outcome.enqueue or 0)
+  check.refuse(outcome.move ~= nil and "INVALID " .. path .. ": expected either move or resume, got both")
+  check.refuse(resume.if_failed == "only"
+    and "INVALID " .. path .. ".if_failed: expected wait, fail or run: the job has begun")
 end
 
 --- Parses the jobs behind an outcome.

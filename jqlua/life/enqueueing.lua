@@ -25,6 +25,7 @@ function M.parse_options(blob)
   for field in pairs(options) do
     if field ~= "request" then
       return nil, check.unknown("options", field, "request")
+        .. " (an odd number of arguments begins with options: does a job lack its argument?)"
     end
   end
   if options.request ~= nil and not request.is_token(options.request) then

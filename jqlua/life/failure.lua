@@ -3,6 +3,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local failure_groups = require "jqlua.job.failure_groups"
 local settings = require "jqlua.settings.settings"
+local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local notices = require "jqlua.webhooks.notices"
 local states = require "jqlua.job.states"
@@ -66,28 +67,19 @@ function M.keep(extra, line)
   extra.h = past
 end
 
---- Truncates a message, between two characters.
-local function note(message)
-  local size = math.min(#message, LONGEST_NOTE)
-  -- A byte that continues a character begins with the bits 10. A character has three of them at most.
-  while size > LONGEST_NOTE - 3 and string.find(message, "^[\128-\191]", size + 1) do
-    size = size - 1
-  end
-  return message:sub(1, size)
-end
-
 --- Keeps how the finished attempt ended.
 function M.note_attempt(extra, job, reason, group, message)
   M.keep(extra, {
     job[jobs.ATTEMPT], job[jobs.STARTED_MS], meta.state[meta.NOW_MS], job[jobs.HOW], job[jobs.WORKER], reason or "",
-    group or "", note(message or ""),
+    group or "", check.message(message or "", LONGEST_NOTE),
   })
 end
 
 --- Keeps that the job moved to another queue without having run.
 function M.note_move(job)
   local extra = M.extra(job)
-  M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], jobs.MOVED_ON, "", "", "", note("from " .. job[jobs.QUEUE]) })
+  local from = check.message("from " .. job[jobs.QUEUE], LONGEST_NOTE)
+  M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], jobs.MOVED_ON, "", "", "", from })
   M.save_extra(job, extra)
 end
 
@@ -95,7 +87,7 @@ end
 ---@param is_popped? boolean whether it is out of its queue already
 ---@return boolean kept
 local function give_up(job, reason, message, group, is_popped)
-  notices.set_reason(reason, note(message), group or reason)
+  notices.set_reason(reason, check.message(message, LONGEST_NOTE), group or reason)
   return transition.move(job, states.ERROR, meta.state[meta.NOW_MS], is_popped)
 end
 

@@ -14,7 +14,7 @@ function M.check(jobs, least, most)
   for i, pair in ipairs(jobs) do
     local path = "jobs[" .. i - 1 .. "]"
     if not check.is_list(pair, 2, most or 2) then
-      return check.problem(path, "a pair [id, token]", pair)
+      return check.problem(path, most and "[id, token] or [id, token, notes]" or "[id, token]", pair)
     elseif not check.is_id(pair[1]) then
       return check.problem(path .. "[0]", check.ID, pair[1])
     elseif not check.is_token(pair[2]) then

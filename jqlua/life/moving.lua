@@ -4,10 +4,8 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
 local events = require "jqlua.statistics.events"
 local failure = require "jqlua.life.failure"
-local glob = require "jqlua.base.glob"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local lanes = require "jqlua.limits.lanes"
@@ -19,12 +17,6 @@ local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
 
 local M = {}
-
---- Checks a queue's name.
----@return string|false expected
-function M.check_queue(name)
-  return (not check.is_name(name) or glob.is_pattern(name)) and check.NAME .. ", no *"
-end
 
 --- Prepares a queue, which may be new, for a job; the caller adds the job to a set there.
 ---@return table queue

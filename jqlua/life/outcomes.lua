@@ -12,7 +12,6 @@ local wishes = require "jqlua.pick.wishes"
 local M = {}
 
 local FIELDS = "id token type reason should_retry retry_in message group finished_at move resume enqueue"
-local LONGEST_MESSAGE = 65536
 
 local function is_iso8601(text)
   if type(text) ~= "string" or #text > 40 then
@@ -54,15 +53,14 @@ local known_with_token = {}
 ---@return table? call {worker, wish: as of wishes.parse, or nil}, not to be changed
 ---@return string? problem
 ---@return string|false|nil token request of its pick
----@return string? before of its pick, where that is not the wish's
 function M.read_call(blob)
-  local rest, token, before, calls
+  local rest, token, calls
   if memory.LASTS and blob then
-    rest, token, before = request.split(blob)
+    rest, token = request.split(blob)
     calls = token and known_with_token or known
     local call = calls[rest]
     if call then
-      return call, nil, token or call.wish and call.wish.request, before
+      return call, nil, token or call.wish and call.wish.request
     end
   end
   local spec = blob and check.map(blob)
@@ -87,12 +85,9 @@ function M.read_call(blob)
   end
   local request_token = call.wish and call.wish.request
   if calls and (not token or token == request_token) then
-    if before then
-      call.wish.before = false
-    end
     memory.keep(calls, rest, call)
   end
-  return call, nil, request_token, before
+  return call, nil, request_token
 end
 
 --- Checks a field that only successes or only failures have.
@@ -123,7 +118,8 @@ local function check_more(outcome, field, value, path)
   elseif field == "retry_in" then
     return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
   elseif field == "message" then
-    return (type(value) ~= "string" or #value > LONGEST_MESSAGE) and "text of at most 65536 bytes"
+    outcome.message = type(value) == "string" and check.message(value, check.MOST_MESSAGE) or nil
+    return not outcome.message and "text"
   end
   return not check.is_name(value) and check.NAME
 end

@@ -2,19 +2,8 @@
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local attempts = require "jqlua.life.attempts"
-local check = require "jqlua.base.check"
 
 local M = {}
-
-local LONGEST_MESSAGE = 65536
-
---- Checks the field `message`.
----@return string? problem
-function M.check_message(message)
-  if message ~= nil and (type(message) ~= "string" or #message > LONGEST_MESSAGE) then
-    return check.problem("message", "text of at most " .. LONGEST_MESSAGE .. " bytes", message)
-  end
-end
 
 ---@param pairs_held table[] {id, token}
 ---@param delay_s number

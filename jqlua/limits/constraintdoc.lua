@@ -109,9 +109,9 @@ end
 function M.held_by(key, queues, most)
   most = most or MOST_LANES
   local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
-  for _, place in ipairs(key[keyrecord.PLACES]) do
+  for _, place in ipairs(key.places) do
     local counted = { lanes = 0, jobs = 0, first = held.first }
-    left = left > 0 and lane_index.count(parking.index(key[keyrecord.NAME], place), "", left, counted) or 0
+    left = left > 0 and lane_index.count(parking.index(key.name, place), "", left, counted) or 0
     held.lanes, held.jobs, held.first = held.lanes + counted.lanes, held.jobs + counted.jobs, counted.first
     if queues and counted.jobs > 0 then
       tally.add(queues, parking.queue_of(place), counted.jobs)
@@ -132,15 +132,15 @@ end
 ---@param queues? table as of held_by
 local function put_usage(put, definition, limit, key, queues)
   local held = M.held_by(key, queues)
-  if limit[limitrecord.RATE] > 0 and not rate.is_smooth(limit) then
+  if limit.rate > 0 and not limit.is_smooth then
     put("starts", rate.starts_in(limit, key))
   end
   local opens_ms = opens_at(definition, limit, key)
   if opens_ms then
     put("opens_ms", opens_ms)
   end
-  if key[keyrecord.HOLD_MS] > meta.state[meta.NOW_MS] then
-    put("hold_ms", key[keyrecord.HOLD_MS])
+  if key.hold_ms > meta.state[meta.NOW_MS] then
+    put("hold_ms", key.hold_ms)
   end
   put("lanes", held.lanes)
   put("held", held.jobs)
@@ -165,19 +165,13 @@ function M.cursor(value)
   end))
 end
 
---- Checks the fields cursor and count, and takes the cursor apart.
----@return string? problem
-function M.check_page(spec)
-  local cursor = spec.cursor
-  if cursor == nil
-    or type(cursor) == "string" and #cursor <= 600 and #cursor % 2 == 0 and not cursor:find("[^0-9a-f]") then
-    spec.cursor = cursor and cursor:gsub("..", function(digits)
-      return string.char(tonumber(digits, 16))
-    end)
-    return spec.count ~= nil and not check.is_integer(spec.count, 1, 1000)
-      and check.problem("count", "an integer from 1 to 1000", spec.count) or nil
-  end
-  return check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
+--- The value that a page's cursor stands for.
+---@return string
+function M.from_cursor(cursor)
+  check.refuse((#cursor % 2 ~= 0 or cursor:find("[^0-9a-f]")) and check.problem("cursor", check.CURSOR, cursor))
+  return (cursor:gsub("..", function(digits)
+    return string.char(tonumber(digits, 16))
+  end))
 end
 
 --- Ranges of keys whose value, or the first of several, is text or a number with this prefix.
@@ -214,7 +208,7 @@ function M.encode_key(definition, value)
   if by then
     parts[1] = pack("by") .. by
   end
-  put("running", key[keyrecord.IN_USE])
+  put("running", key.in_use)
   put_usage(put, definition, limit, key)
   return map(parts)
 end
@@ -241,7 +235,7 @@ end
 local function sum_up(definition, limit, most, queues, may_pay)
   local sums, fullest = { looked = 0, held = 0, full = 0, is_more = false }, {}
   local ends, low = meta.state[meta.SPENT] + may_pay, "-"
-  local concurrency, is_rated = limit[limitrecord.CONCURRENCY], limit[limitrecord.RATE] > 0
+  local concurrency, is_rated = limit.concurrency, limit.rate > 0
   while meta.state[meta.SPENT] < ends and budget.is_left() do
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
     local busy_keys = values[1] and keyrecord.look_through(definition.n, values) or {}
@@ -251,7 +245,7 @@ local function sum_up(definition, limit, most, queues, may_pay)
         key = keyrecord.load(definition.n, values[i])
       end
       local is_table = type(key) == "table"
-      local running = is_table and key[keyrecord.IN_USE] or key
+      local running = is_table and key.in_use or key
       local is_full = concurrency > 0 and running >= concurrency
       if is_table then
         local held = M.held_by(key, queues)
@@ -307,7 +301,7 @@ function M.encode(definition, busiest, is_only)
   if definition.x then
     put("expires_ms", definition.x)
   end
-  put("running", limit[limitrecord.RUNNING])
+  put("running", limit.running)
   put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))
   local queues = busiest and {}
   if not definition.b then

@@ -7,6 +7,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
+local jobpath = require "jqlua.values.jobpath"
 local matcher = require "jqlua.limits.matcher"
 local memory = require "jqlua.base.memory"
 local loaded = require "jqlua.limits.loaded"
@@ -131,7 +132,7 @@ function M.value(path, facts, job)
   if not facts.argument then
     read_argument(facts, job)
   end
-  return M.shorten(matcher.value(path, facts))
+  return M.shorten(jobpath.value(path, facts))
 end
 
 ---@return table entry of units
@@ -150,7 +151,7 @@ function M.entry(definition, facts, job)
   local is_number = type(cost) == "number"
   if not is_number then
     read_argument(facts, job)
-    cost = math.min(matcher.amount(cost, facts) or 1, 1e9)
+    cost = math.min(jobpath.amount(cost, facts) or 1, 1e9)
   end
   local entry = job_units.entry(definition.n, definition.o, cost, value)
   if is_number and not definition.b then

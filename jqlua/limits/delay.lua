@@ -43,7 +43,7 @@ end
 function M.note(job, entries)
   for i = 1, #entries do
     local key = loaded.keys[entries[i][job_units.NAME]]
-    if key[keyrecord.CLOSED_MS] + key[keyrecord.HOLD_MS] + key[keyrecord.OPENS_MS] > 0 then
+    if key.closed_ms + key.hold_ms + key.opens_ms > 0 then
       return look(job, entries)
     end
   end

@@ -35,7 +35,7 @@ end
 local function encode_entry(definition, entry)
   local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[job_units.NAME], definition.n)
   local is_open, opens_ms, is_full = outlook(limit, key, entry)
-  local parts = { pack("id", definition.i), pack("running", key[keyrecord.IN_USE]), pack("open", is_open) }
+  local parts = { pack("id", definition.i), pack("running", key.in_use), pack("open", is_open) }
   local by = constraintdoc.by_blob(definition, entry[job_units.VALUE])
   if by then
     parts[#parts + 1] = pack("by") .. by
@@ -55,8 +55,8 @@ local function encode_entry(definition, entry)
   if opens_ms > meta.state[meta.NOW_MS] then
     parts[#parts + 1] = pack("opens_ms", opens_ms)
   end
-  if key[keyrecord.HOLD_MS] > meta.state[meta.NOW_MS] then
-    parts[#parts + 1] = pack("hold_ms", key[keyrecord.HOLD_MS])
+  if key.hold_ms > meta.state[meta.NOW_MS] then
+    parts[#parts + 1] = pack("hold_ms", key.hold_ms)
   end
   return string.char(0x80 + #parts) .. table.concat(parts), is_open, not is_full and opens_ms or nil
 end

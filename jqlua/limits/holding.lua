@@ -1,5 +1,6 @@
 -- Keys of constraints that a worker holds when it releases jobs.
 local meta = require "jqlua.base.meta"
+local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local msgpack = require "jqlua.values.msgpack"
@@ -10,37 +11,24 @@ local job_units = require "jqlua.limits.job_units"
 local M = {}
 
 local ALL = "*"
-M.LONGEST_S = 31536000
-M.SECONDS = "seconds from 0 to " .. M.LONGEST_S
+local SECONDS = { "seconds", 0, 31536000 }
 local MOST = 10
 
 --- Checks the field `hold`. Reads.
----@param hold any map from ids to seconds
----@return table? holds number of the constraint -> until_ms, and ALL for all constraints of a job
----@return string? problem
+---@param hold table map from ids to seconds
+---@return table holds number of the constraint -> until_ms, and ALL for all constraints of a job
 function M.parse(hold)
   local holds, count = {}, 0
-  if type(hold) ~= "table" then
-    return nil, check.problem("hold", "a map from ids of constraints to seconds", hold)
-  end
   for _ in pairs(hold) do
     count = count + 1
   end
-  if count == 0 or count > MOST then
-    return nil, "INVALID hold: expected 1 to " .. MOST .. " constraints, got " .. count
-  end
+  check.refuse((count == 0 or count > MOST) and "INVALID hold: expected 1 to " .. MOST .. " constraints, got " .. count)
   for id, seconds in pairs(hold) do
-    if type(id) ~= "string" then
-      return nil, "INVALID hold: expected a map with text as keys, got the key " .. check.show(id)
-    end
-    local path = "hold." .. check.part(id)
-    if not check.is_number(seconds, 0, M.LONGEST_S) then
-      return nil, check.problem(path, M.SECONDS, seconds)
-    end
+    check.refuse(type(id) ~= "string"
+      and "INVALID hold: expected a map with text as keys, got the key " .. check.show(id))
+    fields.check_value(seconds, SECONDS, "hold.", check.part(id))
     local definition = id ~= ALL and constraints.load(id)
-    if not definition and id ~= ALL then
-      return nil, check.missing(path, "constraint", id)
-    end
+    check.refuse(id ~= ALL and not definition and check.missing("hold." .. check.part(id), "constraint", id))
     holds[definition and definition.n or ALL] = meta.state[meta.NOW_MS] + math.ceil(seconds * 1000)
   end
   return holds
@@ -59,36 +47,28 @@ local function expected_value(definition)
 end
 
 --- The value of a key, from the field `by` of the call's spec.
----@return string? value
----@return string? problem
+---@return string value
 function M.value(definition)
   local blob = ARGV[1]
   local at = msgpack.find(blob, { "by" })
+  check.refuse(at and not definition.b and "INVALID by: this constraint has no by")
   if not definition.b then
-    if at then
-      return nil, "INVALID by: this constraint has no by"
-    end
     return ""
   end
-  local values = {}
-  if not at then
-    return nil, "INVALID by: expected " .. expected_value(definition) .. ", got nothing"
-  elseif type(definition.bg) == "string" then
+  check.refuse(not at and "INVALID by: expected " .. expected_value(definition) .. ", got nothing")
+  local values, is_single = {}, type(definition.bg) == "string"
+  local first, count, is_map = msgpack.open(blob, at)
+  if is_single then
     values[1] = msgpack.canonical(blob, at)
-  else
-    local first, count, is_map = msgpack.open(blob, at)
-    if first and not is_map and count == #definition.b then
-      for i = 1, count do
-        values[i] = msgpack.canonical(blob, first)
-        first = msgpack.skip(blob, first)
-      end
+  elseif first and not is_map and count == #definition.b then
+    for i = 1, count do
+      values[i] = msgpack.canonical(blob, first)
+      first = msgpack.skip(blob, first)
     end
   end
   for i = 1, #definition.b do
-    if not values[i] then
-      return nil, "INVALID by: expected " .. expected_value(definition)
-        .. (type(definition.bg) == "string" and ": " or ", each ") .. "nil, a boolean, a number, text or binary data"
-    end
+    check.refuse(not values[i] and "INVALID by: expected " .. expected_value(definition)
+      .. (is_single and ": " or ", each ") .. "nil, a boolean, a number, text or binary data")
     values[i] = constraints.shorten(values[i])
   end
   return constraints.join(values)
@@ -101,7 +81,7 @@ function M.close(job, holds)
     local until_ms = math.max(holds[entry[job_units.NUMBER]] or 0, holds[ALL] or 0)
     if until_ms > 0 then
       local key = keyrecord.load_named(entry[job_units.NAME], entry[job_units.NUMBER])
-      parking.hold(key, math.max(until_ms, key[keyrecord.HOLD_MS]))
+      parking.hold(key, math.max(until_ms, key.hold_ms))
     end
   end
 end

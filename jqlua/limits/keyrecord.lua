@@ -1,6 +1,10 @@
 -- Keys of constraints: what each has in use, until when it is closed, and where it holds lanes.
 --
--- In a script a key is a list of the fields below.
+-- In a script a key is a table {name, number: of its constraint, in_use: units taken, hold_ms: closed until then by a
+-- hold, opens_ms: closed until then for lack of room under the rate, used: cost of the starts in keys.STARTS or, if it
+-- is smooth, the moment of the next start, last_ms: the latest start, timer_ms: in keys.OPENING with this time or an
+-- earlier one, places: where it holds or held lanes (module limits.parking), closed_ms: when it last had no room, if
+-- nothing else says so, is_changed, is_new: it has no record}.
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
@@ -13,46 +17,32 @@ local M = {}
 
 local call = redis.call
 
-M.IN_USE = 1 -- units taken
-M.HOLD_MS = 2 -- closed until then by a hold
-M.OPENS_MS = 3 -- closed until then for lack of room under the rate
-M.USED = 4 -- cost of the starts in keys.STARTS; smooth: the moment of the next start
-M.LAST_MS = 5 -- the latest start
-M.TIMER_MS = 6 -- in keys.OPENING with this time, or an earlier one
-M.PLACES = 7 -- where it holds or held lanes (module limits.parking)
-M.NAME = 8
-M.OF = 9 -- number of its constraint
-M.CHANGED = 10
-local IS_NEW = 11
-local RECORD = 12 -- its Redis key
-M.CLOSED_MS = 13 -- when it last had no room, if the fields above do not say so
 local FORMAT = ">I4ddddd"
-local USE = ">I4dd" -- the header: IN_USE, HOLD_MS, OPENS_MS
+local USE = ">I4dd" -- the header: in_use, hold_ms, opens_ms
 local HEADER = 44
--- After the header: places, and CLOSED_MS like a place, with a name that no queue begins with.
+-- After the header: places, and closed_ms like a place, with a name that no queue begins with.
 local CLOSED = "@"
 local CLOSED_SIZE = 11
 
 --- Like load, from a record that was read with others.
----@param record string its Redis key
 ---@param raw string|false
-local function decode(name, number, record, raw)
-  local key
+local function decode(name, number, raw)
+  local key = {
+    name = name, number = number, in_use = 0, hold_ms = 0, opens_ms = 0, used = 0, last_ms = 0, timer_ms = 0,
+    places = {}, closed_ms = 0, is_changed = false, is_new = not raw,
+  }
   if raw then
-    local in_use, hold_ms, opens_ms, used, last_ms, timer_ms = struct.unpack(FORMAT, raw)
-    local places, closed_ms, at = {}, 0, HEADER + 1
+    key.in_use, key.hold_ms, key.opens_ms, key.used, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
+    local at = HEADER + 1
     while at <= #raw do
       local place
       place, at = struct.unpack(">I2c0", raw, at)
       if place:sub(1, 1) == CLOSED then
-        closed_ms = struct.unpack(">d", place, 2)
+        key.closed_ms = struct.unpack(">d", place, 2)
       else
-        places[#places + 1] = place
+        key.places[#key.places + 1] = place
       end
     end
-    key = { in_use, hold_ms, opens_ms, used, last_ms, timer_ms, places, name, number, false, false, record, closed_ms }
-  else
-    key = { 0, 0, 0, 0, 0, 0, {}, name, number, false, true, record, 0 }
   end
   loaded.keys[name] = key
   return key
@@ -84,10 +74,10 @@ function M.fetch(entries)
     if not is_known or limits[number] == nil then
       n = n + 2
       if not is_known then
-        decode(name, number, wanted[n - 1], raws[n - 1])
+        decode(name, number, raws[n - 1])
       end
       if limits[number] == nil then
-        limitrecord.decode(number, wanted[n], raws[n])
+        limitrecord.decode(number, raws[n])
       end
     end
   end
@@ -106,8 +96,7 @@ end
 function M.load_named(name, number)
   local key = loaded.keys[name]
   if not key then
-    local record = keys.KEY .. name
-    key = decode(name, number or job_units.split_name(name), record, call("GET", record))
+    key = decode(name, number or job_units.split_name(name), call("GET", keys.KEY .. name))
   end
   return key
 end
@@ -137,40 +126,39 @@ end
 
 ---@return string value that names the key
 function M.value_of(key)
-  local _, value = job_units.split_name(key[M.NAME])
+  local _, value = job_units.split_name(key.name)
   return value
 end
 
 --- Schedules a check of a key, no later than then.
 function M.look_at(key, at_ms)
   local now = meta.state[meta.NOW_MS]
-  if key[M.TIMER_MS] > now and key[M.TIMER_MS] <= at_ms then
+  if key.timer_ms > now and key.timer_ms <= at_ms then
     return
   end
-  call("ZADD", keys.OPENING, at_ms, key[M.NAME])
+  call("ZADD", keys.OPENING, at_ms, key.name)
   due.note(due.KEYS, at_ms)
-  key[M.TIMER_MS] = at_ms
-  key[M.CHANGED] = true
+  key.timer_ms = at_ms
+  key.is_changed = true
 end
 
 --- Counts units taken or released.
 ---@param more number
 function M.count(key, more)
-  key[M.IN_USE] = key[M.IN_USE] + more
-  key[M.CHANGED] = true
+  key.in_use = key.in_use + more
+  key.is_changed = true
 end
 
 --- Records until when a key was closed.
 function M.note_closed(key, until_ms)
-  key[M.CLOSED_MS] = math.max(key[M.CLOSED_MS], math.min(until_ms, meta.state[meta.NOW_MS]))
+  key.closed_ms = math.max(key.closed_ms, math.min(until_ms, meta.state[meta.NOW_MS]))
 end
 
 --- Until when a key that now has room had none.
 ---@return number closed_ms 0 if unknown
 function M.closed_before(key)
   local now, closed_ms = meta.state[meta.NOW_MS], 0
-  for _, field in ipairs({ M.CLOSED_MS, M.HOLD_MS, M.OPENS_MS }) do
-    local until_ms = key[field]
+  for _, until_ms in ipairs({ key.closed_ms, key.hold_ms, key.opens_ms }) do
     if until_ms > closed_ms and until_ms <= now then
       closed_ms = until_ms
     end
@@ -180,23 +168,23 @@ end
 
 --- Removes an unused key.
 function M.forget(key)
-  key[M.HOLD_MS], key[M.OPENS_MS], key[M.USED], key[M.LAST_MS], key[M.TIMER_MS] = 0, 0, 0, 0, 0
-  if not key[IS_NEW] then
-    call("UNLINK", key[RECORD], keys.STARTS .. key[M.NAME])
-    call("ZREM", keys.KEYS_OF .. key[M.OF], M.value_of(key))
-    call("ZREM", keys.OPENING, key[M.NAME])
-    key[IS_NEW] = true
+  key.hold_ms, key.opens_ms, key.used, key.last_ms, key.timer_ms = 0, 0, 0, 0, 0
+  if not key.is_new then
+    call("UNLINK", keys.KEY .. key.name, keys.STARTS .. key.name)
+    call("ZREM", keys.KEYS_OF .. key.number, M.value_of(key))
+    call("ZREM", keys.OPENING, key.name)
+    key.is_new = true
   end
 end
 
 local function encode(key)
-  local raw = struct.pack(FORMAT, key[M.IN_USE], key[M.HOLD_MS], key[M.OPENS_MS], key[M.USED], key[M.LAST_MS],
-    key[M.TIMER_MS])
-  for _, place in ipairs(key[M.PLACES]) do
+  local raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.used, key.last_ms,
+    key.timer_ms)
+  for _, place in ipairs(key.places) do
     raw = raw .. struct.pack(">I2c0", #place, place)
   end
-  if key[M.CLOSED_MS] > 0 then
-    raw = raw .. struct.pack(">I2c1d", CLOSED_SIZE - 2, CLOSED, key[M.CLOSED_MS])
+  if key.closed_ms > 0 then
+    raw = raw .. struct.pack(">I2c1d", CLOSED_SIZE - 2, CLOSED, key.closed_ms)
   end
   return raw
 end
@@ -205,10 +193,10 @@ end
 function M.save(key)
   local writes = batch.writes
   local n = #writes
-  writes[n + 1], writes[n + 2] = key[RECORD], encode(key)
-  if key[IS_NEW] then
-    call("ZADD", keys.KEYS_OF .. key[M.OF], 0, M.value_of(key))
-    key[IS_NEW] = false
+  writes[n + 1], writes[n + 2] = keys.KEY .. key.name, encode(key)
+  if key.is_new then
+    call("ZADD", keys.KEYS_OF .. key.number, 0, M.value_of(key))
+    key.is_new = false
   end
 end
 

@@ -83,16 +83,6 @@ function M.put(index, name, priority, id, rest)
   end
 end
 
---- The first entry among the lanes that may start: a lower bound, without repairs.
----@return number? priority
----@return string? id of 14 digits
-function M.bound(name)
-  local first = call("ZRANGE", M.of_queue(name), 0, 0, "WITHSCORES")
-  if first[1] then
-    return tonumber(first[2]), first[1]:sub(#NO_START + 1, #NO_START + #queues.LEAST_ID)
-  end
-end
-
 --- Adds a lane that may start.
 ---@param queue table
 function M.add(queue, priority, id, rest)

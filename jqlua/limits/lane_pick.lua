@@ -221,7 +221,12 @@ function M.find(queue, most, accepts)
           lacking = room.lacking(units[job_units.ENTRIES])
         end
         if lacking then
-          parking.note_opening(lacking)
+          -- Also where it stays among those that may start: when the key opens, somebody must be woken.
+          local lane = units[job_units.LANE]
+          local head_priority, head_id = lanes.head(lane)
+          parking.park(queue, lacking, {
+            priority = head_priority, id = head_id, lane = lane, path = units[job_units.PATH],
+          })
         else
           best = { queue = queue, priority = priority, id = id, is_single = true }
           best.place = units and {

@@ -1,32 +1,28 @@
 -- Limits: the part of a constraint that every start needs, with the count of its units in use.
---
--- In a script limits are a list of the fields below.
 local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local loaded = require "jqlua.limits.loaded"
 
 local M = {}
 
-local call = redis.call
-
-M.CONCURRENCY = 1 -- 0: none
-M.RATE = 2 -- starts in a period; 0: none
-M.PERIOD_MS = 3
-M.SMOOTH = 4 -- 0 or 1
-M.RUNNING = 5 -- jobs that have a unit
-M.NUMBER = 6
-local RECORD = 7 -- its Redis key
-local CHANGED = 8
 local FORMAT = ">dddBd"
 
+local function record_of(number)
+  return keys.LIMIT .. string.format("%d", number)
+end
+
 --- Like load, from a record that was read with others.
----@param record string its Redis key
 ---@param raw string|false
-function M.decode(number, record, raw)
+---@return table? limit {number of the constraint, concurrency, rate: starts in a period, both 0 for none, period_ms,
+--- is_smooth, running: jobs that have a unit, is_changed}; nil if the constraint was removed
+function M.decode(number, raw)
   local limit = false
   if raw then
     local concurrency, rate, period_ms, smooth, running = struct.unpack(FORMAT, raw)
-    limit = { concurrency, rate, period_ms, smooth, running, number, record, false }
+    limit = {
+      number = number, concurrency = concurrency, rate = rate, period_ms = period_ms, is_smooth = smooth == 1,
+      running = running, is_changed = false,
+    }
   end
   loaded.limits[number] = limit
   return limit or nil
@@ -38,40 +34,36 @@ function M.load(number)
   if limit ~= nil then
     return limit or nil
   end
-  local record = keys.LIMIT .. string.format("%d", number)
-  return M.decode(number, record, call("GET", record))
+  return M.decode(number, redis.call("GET", record_of(number)))
 end
 
 --- Sets limits.
-function M.set(number, concurrency, rate, period_ms, is_smooth, running)
-  loaded.limits[number] = {
-    concurrency, rate, period_ms, is_smooth and 1 or 0, running, number,
-    keys.LIMIT .. string.format("%d", number), true,
-  }
+function M.set(number, limit)
+  limit.number, limit.is_changed = number, true
+  loaded.limits[number] = limit
 end
 
 --- Removes the limits of a removed constraint.
 function M.delete(number)
   loaded.limits[number] = false
-  call("UNLINK", keys.LIMIT .. string.format("%d", number))
+  redis.call("UNLINK", record_of(number))
 end
 
 --- Counts units taken or released.
 ---@param more number
 function M.count(limit, more)
-  limit[M.RUNNING] = limit[M.RUNNING] + more
-  limit[CHANGED] = true
+  limit.running, limit.is_changed = limit.running + more, true
 end
 
 --- Buffers those that changed for the next flush.
 function M.save_all()
   local writes = batch.writes
   for _, limit in next, loaded.limits do
-    if limit and limit[CHANGED] then
-      limit[CHANGED] = false
+    if limit and limit.is_changed then
+      limit.is_changed = false
       local n = #writes
-      writes[n + 1], writes[n + 2] = limit[RECORD], struct.pack(FORMAT, limit[M.CONCURRENCY], limit[M.RATE],
-        limit[M.PERIOD_MS], limit[M.SMOOTH], limit[M.RUNNING])
+      writes[n + 1], writes[n + 2] = record_of(limit.number), struct.pack(FORMAT, limit.concurrency, limit.rate,
+        limit.period_ms, limit.is_smooth and 1 or 0, limit.running)
     end
   end
 end

@@ -1,10 +1,9 @@
--- Parses and checks matchers. Errors name the invalid place.
-local msgpack = require "jqlua.values.msgpack"
+-- Compiles matchers to programs (jqlua/limits/matcher.lua). Errors name the invalid place.
 local check = require "jqlua.base.check"
-local condition = require "jqlua.limits.condition"
-local ordering = require "jqlua.values.ordering"
-local leaves = require "jqlua.limits.leaves"
+local matcher = require "jqlua.limits.matcher"
 local jobpath = require "jqlua.values.jobpath"
+local msgpack = require "jqlua.values.msgpack"
+local ordering = require "jqlua.values.ordering"
 
 local M = {}
 
@@ -15,11 +14,17 @@ local MOST_OPERANDS = 1000
 local MOST_BRANCHES = 100
 
 local SUBJECTS = "name queue priority tags argument argument.<path> any not"
+local KINDS = {
+  name = matcher.NAME, queue = matcher.QUEUE, priority = matcher.PRIORITY, tags = matcher.TAGS,
+  argument = matcher.ARGUMENT,
+}
 local OPERATORS = "eq, ne, lt, le, gt, ge, in, glob, exists"
+local CODES = {
+  eq = matcher.EQ, ne = matcher.NE, lt = matcher.LT, le = matcher.LE, gt = matcher.GT, ge = matcher.GE,
+  glob = matcher.GLOB,
+}
 
-M.CONTRADICTION = ": expected what some job can satisfy, got what none can"
-
--- Reading one value --------------------------------------------------------------------------------------------------
+-- Reading values -----------------------------------------------------------------------------------------------------
 
 --- A key as part of a place.
 local function shown_key(key)
@@ -47,48 +52,78 @@ local function shown_value(blob, pos)
   return words[kind] or "NaN"
 end
 
-local function refusal(place, expected, blob, pos)
-  return "INVALID " .. place .. ": expected " .. expected .. ", got " .. shown_value(blob, pos)
+local function refuse(reader, place, expected, pos)
+  check.refuse("INVALID " .. reader.path .. place .. ": expected " .. expected .. ", got "
+    .. shown_value(reader.blob, pos))
 end
 
---- Reads a key of a map: text, and the only one of its kind.
----@param known table the keys before it, to which it is added
----@return string? key
----@return string? problem
-local function read_key(reader, pos, place, known)
-  local text = msgpack.scalar(reader.blob, pos)
-  if not ordering.is_text(text) then
-    return nil, refusal(place, "a map with text as keys", reader.blob, pos)
+local function refuse_beyond(reader, place, count, most, what)
+  check.refuse(count > most
+    and "INVALID " .. reader.path .. place .. ": expected at most " .. most .. " " .. what .. ", got more")
+end
+
+--- Calls for each key of a map with the position of its value.
+---@param visit fun(key: string, pos: number)
+local function each(reader, first, count, place, visit)
+  local blob, known = reader.blob, {}
+  for _ = 1, count do
+    local text = msgpack.scalar(blob, first)
+    if not ordering.is_text(text) then
+      refuse(reader, place, "a map with text as keys", first)
+    end
+    local key = text:sub(2)
+    check.refuse(known[key]
+      and "INVALID " .. reader.path .. place .. "." .. shown_key(key) .. ": expected each key once, got it twice")
+    known[key] = true
+    local value = msgpack.skip(blob, first)
+    visit(key, value)
+    first = msgpack.skip(blob, value)
   end
-  local key = text:sub(2)
-  if known[key] then
-    return nil, "INVALID " .. place .. "." .. shown_key(key) .. ": expected each key once, got it twice"
+end
+
+--- What an operand must be.
+---@param use string equal (also one of several), unequal, bound, glob
+---@return string? expected nil if the scalar is valid
+local function expected_of(kind, use, scalar)
+  local is_text, number = ordering.is_text(scalar), ordering.to_number(scalar)
+  if use == "glob" then
+    return not is_text and "text, a pattern" or nil
+  elseif kind == matcher.ARGUMENT then
+    if use == "bound" then
+      return not (is_text or number) and "a number or text" or nil
+    end
+    return not scalar and "a scalar: nil, a boolean, a number but NaN, text, binary data or ext" or nil
+  elseif kind == matcher.PRIORITY then
+    if use == "equal" then
+      -- Here -0 is 0, as it is to all that compares.
+      local is_fit = check.is_integer(number and number + 0, -2147483648, 2147483647)
+      return not is_fit and "an integer from -2147483648 to 2147483647" or nil
+    end
+    return not number and "a number" or nil
+  elseif use ~= "equal" then
+    return not is_text and "text" or nil
+  elseif kind == matcher.QUEUE then
+    return not (is_text and check.is_queue(scalar:sub(2))) and check.QUEUE or nil
   end
-  known[key] = true
-  return key
+  return not (is_text and check.is_name(scalar:sub(2))) and check.NAME or nil
 end
 
 --- Reads one operand.
----@return number|string|nil scalar
----@return string? problem
+---@return number|string scalar
 local function read_scalar(reader, kind, use, pos, place)
   reader.operands = reader.operands + 1
-  if reader.operands > MOST_OPERANDS then
-    return nil, "INVALID match: expected at most " .. MOST_OPERANDS .. " operands, got more"
-  end
+  refuse_beyond(reader, "", reader.operands, MOST_OPERANDS, "operands")
   local scalar = msgpack.scalar(reader.blob, pos)
-  local expected = leaves.expected(kind, use, scalar)
+  local expected = expected_of(kind, use, scalar)
   if expected then
-    return nil, refusal(place, expected, reader.blob, pos)
+    refuse(reader, place, expected, pos)
   end
   return scalar
 end
 
--- Reading conditions -------------------------------------------------------------------------------------------------
-
 --- Whether a scalar, not given to an operator, is a pattern.
 local function is_pattern(reader, kind, pos)
-  if kind == condition.NAME or kind == condition.QUEUE then
+  if kind == matcher.NAME or kind == matcher.QUEUE then
     local scalar = msgpack.scalar(reader.blob, pos)
     return ordering.is_text(scalar) and scalar:find("*", 1, true)
   end
@@ -96,20 +131,18 @@ end
 
 --- Reads a list of operands.
 ---@param with_patterns boolean
----@return table? scalars each once
----@return table|string patterns or the problem
+---@return table scalars each once
+---@return string[] patterns
 local function read_list(reader, kind, pos, place, with_patterns)
   local first, count, is_map = msgpack.open(reader.blob, pos)
   if not first or is_map or count < 1 or count > MOST_OPERANDS then
-    return nil, refusal(place, "a list of 1 to " .. MOST_OPERANDS .. " scalars", reader.blob, pos)
+    refuse(reader, place, "a list of 1 to " .. MOST_OPERANDS .. " scalars", pos)
   end
   local scalars, patterns, known = {}, {}, {}
   for i = 0, count - 1 do
     local use = with_patterns and is_pattern(reader, kind, first) and "glob" or "equal"
-    local scalar, problem = read_scalar(reader, kind, use, first, place .. "[" .. i .. "]")
-    if not scalar then
-      return nil, problem
-    elseif not known[scalar] and use == "glob" then
+    local scalar = read_scalar(reader, kind, use, first, place .. "[" .. i .. "]")
+    if not known[scalar] and use == "glob" then
       patterns[#patterns + 1] = scalar:sub(2)
     elseif not known[scalar] then
       scalars[#scalars + 1] = scalar
@@ -120,124 +153,108 @@ local function read_list(reader, kind, pos, place, with_patterns)
   return scalars, patterns
 end
 
---- Reads an operator's operand into the condition.
----@return string? problem
-local function read_operator(reader, leaf, name, pos, inside)
-  local code = name == "eq" and condition.EQ or name == "ne" and condition.NE or name == "lt" and condition.LT
-    or name == "le" and condition.LE or name == "gt" and condition.GT or name == "ge" and condition.GE
-    or name == "glob" and condition.GLOB
-  if code then
-    local use = name == "eq" and "equal" or name == "ne" and "unequal" or name == "glob" and "glob" or "bound"
-    local operand, problem = read_scalar(reader, leaf.kind, use, pos, inside)
-    if not operand then
-      return problem
-    elseif leaf.kind == condition.TAGS and name == "ne" then
-      leaf.unwanted = operand
-    else
-      local size = #leaf.operators
-      leaf.operators[size + 1] = code
-      leaf.operators[size + 2] = name == "glob" and operand:sub(2) or operand
-    end
-  elseif name == "in" then
-    local scalars, problem = read_list(reader, leaf.kind, pos, inside, false)
-    leaf.list = scalars
-    return not scalars and problem or nil
-  elseif name == "exists" then
-    local text = msgpack.canonical(reader.blob, pos)
-    leaf.exists = text == "t"
-    return text ~= "t" and text ~= "f" and refusal(inside, "true or false", reader.blob, pos) or nil
-  else
-    -- They are too short for suggestions.
-    return "INVALID " .. inside .. ": unknown operator, expected one of " .. OPERATORS
+-- Compiling conditions -----------------------------------------------------------------------------------------------
+
+--- The operator and operand of a pattern.
+local function glob_of(pattern)
+  if pattern:find("*", 1, true) == #pattern then
+    return matcher.PREFIX, "s" .. pattern:sub(1, -2)
   end
+  return matcher.GLOB, pattern
 end
 
---- Reads a map of operators.
----@return table? node
----@return string? problem
-local function read_operators(reader, leaf, pos, place)
-  local first, count = msgpack.open(reader.blob, pos)
-  if count == 0 then
-    return nil, refusal(place, "at least one of the operators " .. OPERATORS, reader.blob, pos)
+--- The operator and operand for one of some values, or for what fits one of some patterns.
+local function one_of(scalars, patterns)
+  if #patterns == 1 and #scalars == 0 then
+    return glob_of(patterns[1])
+  elseif #patterns > 0 then
+    return matcher.LIKE, { matcher.to_set(scalars), unpack(patterns) }
+  elseif #scalars == 1 then
+    return matcher.EQ, scalars[1]
   end
-  local known = {}
-  for _ = 1, count do
-    local name, problem = read_key(reader, first, place, known)
-    local operand = msgpack.skip(reader.blob, first)
-    problem = problem or read_operator(reader, leaf, name, operand, place .. "." .. shown_key(name))
-    if problem then
-      return nil, problem
+  local set = matcher.to_set(scalars)
+  if set then
+    return matcher.IN, set
+  end
+  return matcher.AMONG, scalars
+end
+
+--- Reads an operator and its operand.
+---@return number code
+---@return number|string|boolean|table operand
+local function read_operator(reader, kind, name, pos, place)
+  local code = CODES[name]
+  if name == "in" then
+    return one_of(read_list(reader, kind, pos, place, false), {})
+  elseif name == "exists" then
+    local text = msgpack.canonical(reader.blob, pos)
+    if text ~= "t" and text ~= "f" then
+      refuse(reader, place, "true or false", pos)
     end
-    first = msgpack.skip(reader.blob, operand)
+    return matcher.EXISTS, text == "t"
   end
-  local node = leaves.all_of(leaf)
-  return node, not node and "INVALID " .. place .. M.CONTRADICTION or nil
+  -- They are too short for suggestions.
+  check.refuse(not code and "INVALID " .. reader.path .. place .. ": unknown operator, expected one of " .. OPERATORS)
+  local use = name == "eq" and "equal" or name == "ne" and "unequal" or name == "glob" and "glob" or "bound"
+  local operand = read_scalar(reader, kind, use, pos, place)
+  if name == "glob" then
+    return glob_of(operand:sub(2))
+  end
+  return code, operand
 end
 
 --- Reads one condition: a scalar, a list or a map of operators.
----@return table? node
----@return string? problem
-local function read_condition(reader, leaf, pos, place)
-  local first, _, is_map = msgpack.open(reader.blob, pos)
-  if first and is_map then
-    return read_operators(reader, leaf, pos, place)
+---@param path table|string|false of an argument, compiled
+---@return table node
+local function read_condition(reader, kind, path, pos, place)
+  local operators, unwanted = {}, false
+  local first, count, is_map = msgpack.open(reader.blob, pos)
+  if is_map then
+    if count == 0 then
+      refuse(reader, place, "at least one of the operators " .. OPERATORS, pos)
+    end
+    each(reader, first, count, place, function(name, at)
+      local code, operand = read_operator(reader, kind, name, at, place .. "." .. shown_key(name))
+      if kind == matcher.TAGS and code == matcher.NE then
+        unwanted = operand
+      else
+        operators[#operators + 1], operators[#operators + 2] = code, operand
+      end
+    end)
   elseif first then
-    local scalars, patterns = read_list(reader, leaf.kind, pos, place, true)
-    if not scalars then
-      return nil, patterns
+    operators = { one_of(read_list(reader, kind, pos, place, true)) }
+  elseif is_pattern(reader, kind, pos) then
+    operators = { glob_of(read_scalar(reader, kind, "glob", pos, place):sub(2)) }
+  else
+    operators = { matcher.EQ, read_scalar(reader, kind, "equal", pos, place) }
+  end
+  if kind == matcher.TAGS then
+    return { kind, 3 + #operators, unwanted, unpack(operators) }
+  end
+  local node = { is_costly = kind == matcher.ARGUMENT }
+  for i = 1, #operators, 2 do
+    node[#node + 1] = kind + operators[i]
+    if kind == matcher.ARGUMENT then
+      node[#node + 1] = path
     end
-    return leaves.one_of(leaf, scalars, patterns)
+    node[#node + 1] = operators[i + 1]
   end
-  local use = is_pattern(reader, leaf.kind, pos) and "glob" or "equal"
-  local scalar, problem = read_scalar(reader, leaf.kind, use, pos, place)
-  if not scalar then
-    return nil, problem
-  elseif use == "glob" then
-    return leaves.one_of(leaf, {}, { scalar:sub(2) })
-  end
-  return leaves.one_of(leaf, { scalar }, {})
-end
-
---- The subject of a condition, from its key.
----@return table? leaf see jqlua/limits/leaves.lua
----@return string? problem
-local function subject_of(key, place)
-  local leaf = { kind = condition.ARGUMENT, is_always_there = true, path = false, operators = {} }
-  if key == "name" then
-    leaf.kind = condition.NAME
-  elseif key == "queue" then
-    leaf.kind = condition.QUEUE
-  elseif key == "priority" then
-    leaf.kind = condition.PRIORITY
-  elseif key == "tags" then
-    leaf.kind, leaf.is_always_there = condition.TAGS, false
-  elseif key:sub(1, 9) == "argument." then
-    local segments, expected = jobpath.split(key)
-    if not segments then
-      return nil, "INVALID " .. place .. "." .. shown_key(key) .. ": expected " .. expected
-    end
-    leaf.path, leaf.is_always_there = jobpath.compile(segments), false
-  elseif key ~= "argument" then
-    return nil, check.unknown(place, key, SUBJECTS)
-  end
-  return leaf
+  return node
 end
 
 local function read_leaf(reader, key, pos, place)
   reader.conditions = reader.conditions + 1
-  if reader.conditions > MOST_CONDITIONS then
-    return nil, "INVALID match: expected at most " .. MOST_CONDITIONS .. " conditions, got more"
+  refuse_beyond(reader, "", reader.conditions, MOST_CONDITIONS, "conditions")
+  local kind, path = KINDS[key], false
+  if key:sub(1, 9) == "argument." then
+    local segments, expected = jobpath.split(key)
+    check.refuse(not segments and "INVALID " .. reader.path .. place .. "." .. shown_key(key) .. ": expected "
+      .. (expected or ""))
+    path, kind = jobpath.compile(segments), matcher.ARGUMENT
+    path = #path == 1 and path[1] or path
   end
-  local leaf, problem = subject_of(key, place)
-  if not leaf then
-    return nil, problem
-  end
-  local node
-  node, problem = read_condition(reader, leaf, pos, place .. "." .. shown_key(key))
-  if node then
-    node.is_costly = leaf.kind == condition.ARGUMENT
-  end
-  return node, problem
+  check.refuse(not kind and check.unknown(reader.path .. place, key, SUBJECTS))
+  return read_condition(reader, kind, path, pos, place .. "." .. shown_key(key))
 end
 
 -- Reading matchers ---------------------------------------------------------------------------------------------------
@@ -248,7 +265,7 @@ local function to_group(kind, nodes)
   local size = 2
   for pass = 1, 2 do
     for _, node in ipairs(nodes) do
-      if node.is_costly == (pass == 2) then
+      if (node.is_costly or false) == (pass == 2) then
         for i = 1, #node do
           group[size + i] = node[i]
         end
@@ -263,66 +280,49 @@ end
 
 --- Reads a matcher: conditions that must all hold.
 ---@param kind number of the group it becomes: ALL or NOT
----@return table? group
----@return string? problem
+---@return table group
 local function read_matcher(reader, pos, place, level, kind)
   local blob = reader.blob
   local first, count, is_map = msgpack.open(blob, pos)
-  if not first or not is_map or count == 0 then
-    return nil, refusal(place, "a map of at least one condition", blob, pos)
-  elseif level > MOST_LEVELS then
-    return nil, "INVALID " .. place .. ": expected at most " .. MOST_LEVELS .. " levels of any and not, got more"
+  if not is_map or count == 0 then
+    refuse(reader, place, "a map of at least one condition", pos)
   end
-  local nodes, known = {}, {}
-  for i = 1, count do
-    local key, problem = read_key(reader, first, place, known)
-    if not key then
-      return nil, problem
-    end
-    local at = msgpack.skip(blob, first)
-    local node
+  refuse_beyond(reader, place, level, MOST_LEVELS, "levels of any and not")
+  local nodes = {}
+  each(reader, first, count, place, function(key, at)
     if key == "not" then
-      node, problem = read_matcher(reader, at, place .. ".not", level + 1, condition.NOT)
+      nodes[#nodes + 1] = read_matcher(reader, at, place .. ".not", level + 1, matcher.NOT)
     elseif key == "any" then
       local branch, branches, is_other = msgpack.open(blob, at)
       if not branch or is_other or branches < 1 or branches > MOST_BRANCHES then
-        return nil, refusal(place .. ".any", "a list of 1 to " .. MOST_BRANCHES .. " matchers", blob, at)
+        refuse(reader, place .. ".any", "a list of 1 to " .. MOST_BRANCHES .. " matchers", at)
       end
       local any = {}
       for j = 1, branches do
-        any[j], problem = read_matcher(reader, branch, place .. ".any[" .. j - 1 .. "]", level + 1, condition.ALL)
-        if problem then
-          return nil, problem
-        end
+        any[j] = read_matcher(reader, branch, place .. ".any[" .. j - 1 .. "]", level + 1, matcher.ALL)
         branch = msgpack.skip(blob, branch)
       end
-      node = to_group(condition.ANY, any)
+      nodes[#nodes + 1] = to_group(matcher.ANY, any)
     else
-      node, problem = read_leaf(reader, key, at, place)
+      nodes[#nodes + 1] = read_leaf(reader, key, at, place)
     end
-    if not node then
-      return nil, problem
-    end
-    nodes[i] = node
-    first = msgpack.skip(blob, at)
-  end
+  end)
   return to_group(kind, nodes)
 end
 
---- Reads a whole matcher.
----@param blob string
----@return table? program see jqlua/limits/matcher.lua
----@return string? problem
-function M.read(blob)
-  if #blob == 0 then
-    return nil, "INVALID match: expected one MessagePack map, got no bytes"
-  elseif #blob > MOST_BYTES then
-    return nil, "INVALID match: expected at most " .. MOST_BYTES .. " bytes, got " .. #blob
-  elseif not msgpack.is_whole(blob) then
-    return nil, "INVALID match: expected one whole MessagePack map, got invalid bytes, or more than one value"
-  end
-  local program, problem = read_matcher({ blob = blob, conditions = 0, operands = 0 }, 1, "match", 1, condition.ALL)
-  return program and { unpack(program, 3) }, problem
+--- Compiles a matcher; refuses the call if it is wrong.
+---@param blob string MessagePack map
+---@param path? string of it in errors; default: match
+---@return table program lists of texts, numbers and booleans: cmsgpack packs it as it is
+function M.compile(blob, path)
+  path = path or "match"
+  check.refuse(#blob == 0 and "INVALID " .. path .. ": expected one MessagePack map, got no bytes")
+  check.refuse(#blob > MOST_BYTES
+    and "INVALID " .. path .. ": expected at most " .. MOST_BYTES .. " bytes, got " .. #blob)
+  check.refuse(not msgpack.is_whole(blob)
+    and "INVALID " .. path .. ": expected one whole MessagePack map, got invalid bytes, or more than one value")
+  local program = read_matcher({ blob = blob, path = path, conditions = 0, operands = 0 }, 1, "", 1, matcher.ALL)
+  return { unpack(program, 3) }
 end
 
 return M

@@ -51,29 +51,29 @@ local function has_unit(place)
 end
 
 local function forget_place(key, place)
-  for i, known in ipairs(key[keyrecord.PLACES]) do
+  for i, known in ipairs(key.places) do
     if known == place then
-      table.remove(key[keyrecord.PLACES], i)
-      key[keyrecord.CHANGED] = true
+      table.remove(key.places, i)
+      key.is_changed = true
       return
     end
   end
 end
 
 local function note_place(key, place)
-  for _, known in ipairs(key[keyrecord.PLACES]) do
+  for _, known in ipairs(key.places) do
     if known == place then
       return
     end
   end
-  table.insert(key[keyrecord.PLACES], place)
-  key[keyrecord.CHANGED] = true
+  table.insert(key.places, place)
+  key.is_changed = true
 end
 
 --- Returns the best lane that a key holds in a place to its queue's index.
 local function send(key, place)
   local name = M.queue_of(place)
-  local index = M.index(key[keyrecord.NAME], place)
+  local index = M.index(key.name, place)
   local first, is_more
   repeat
     first, is_more = lane_index.first(index, name)
@@ -89,14 +89,14 @@ local function send(key, place)
   lane_index.add(queue, first.priority, first.id, first.lane .. first.path)
   queue[queues.REOPENED] = true
   if first.path ~= "" then
-    call("SADD", keys.SENT .. name, key[keyrecord.NAME])
+    call("SADD", keys.SENT .. name, key.name)
   end
 end
 
 --- Sends the best lane of each place of a queue, if the key is open.
 ---@return boolean # whether there was one
 local function send_to(key, limit, name)
-  local places, is_sent = key[keyrecord.PLACES], false
+  local places, is_sent = key.places, false
   for i = #places, 1, -1 do
     local place = places[i]
     if M.queue_of(place) == name and room.is_open(limit, key, has_unit(place)) then
@@ -109,8 +109,8 @@ end
 
 --- After a key may have opened: sends its best lane of each place.
 function M.reopen(key)
-  local places = key[keyrecord.PLACES]
-  local limit = places[1] and limitrecord.load(key[keyrecord.OF])
+  local places = key.places
+  local limit = places[1] and limitrecord.load(key.number)
   for i = #places, 1, -1 do
     local place = places[i]
     if room.is_open(limit, key, has_unit(place)) then
@@ -129,7 +129,7 @@ function M.pass_on(queue, entries, except)
   for i = 1, #entries do
     local entry = entries[i]
     local key = loaded.keys[entry[job_units.NAME]]
-    if entry ~= except and key[keyrecord.PLACES][1] then
+    if entry ~= except and key.places[1] then
       send_to(key, loaded.limits[entry[job_units.NUMBER]], queue[queues.NAME])
     end
   end
@@ -141,7 +141,7 @@ function M.send_more(queue)
   local name = queue[queues.NAME]
   for _, key_name in ipairs(call("SRANDMEMBER", keys.SENT .. name, MOST_SENT)) do
     local key = keyrecord.load_named(key_name)
-    if not send_to(key, limitrecord.load(key[keyrecord.OF]), name) then
+    if not send_to(key, limitrecord.load(key.number), name) then
       call("SREM", keys.SENT .. name, key_name)
     end
   end
@@ -151,7 +151,7 @@ end
 ---@param entries table[] of units, fetched
 function M.holds_any(entries)
   for i = 1, #entries do
-    if loaded.keys[entries[i][job_units.NAME]][keyrecord.PLACES][1] then
+    if loaded.keys[entries[i][job_units.NAME]].places[1] then
       return true
     end
   end
@@ -174,7 +174,7 @@ function M.park(queue, entry, lane)
   local key = loaded.keys[entry[job_units.NAME]]
   local name = queue[queues.NAME]
   local place = M.place_of(entry, name)
-  lane_index.put(M.index(key[keyrecord.NAME], place), name, lane.priority, lane.id, lane.lane .. lane.path)
+  lane_index.put(M.index(key.name, place), name, lane.priority, lane.id, lane.lane .. lane.path)
   note_place(key, place)
   M.note_opening(entry)
 end
@@ -182,20 +182,20 @@ end
 --- Checks a key again after its constraint's limits changed or it was removed.
 function M.review(key)
   budget.pay(budget.STEP)
-  keyrecord.note_closed(key, key[keyrecord.OPENS_MS])
-  key[keyrecord.OPENS_MS] = 0
-  key[keyrecord.CHANGED] = true
+  keyrecord.note_closed(key, key.opens_ms)
+  key.opens_ms = 0
+  key.is_changed = true
   M.reopen(key)
 end
 
 --- Closes a key until then, or opens it.
 function M.hold(key, until_ms)
-  keyrecord.note_closed(key, math.max(key[keyrecord.HOLD_MS], key[keyrecord.OPENS_MS]))
-  key[keyrecord.HOLD_MS] = until_ms
+  keyrecord.note_closed(key, math.max(key.hold_ms, key.opens_ms))
+  key.hold_ms = until_ms
   if until_ms <= meta.state[meta.NOW_MS] then
-    key[keyrecord.HOLD_MS], key[keyrecord.OPENS_MS] = 0, 0
+    key.hold_ms, key.opens_ms = 0, 0
   end
-  key[keyrecord.CHANGED] = true
+  key.is_changed = true
   M.reopen(key)
 end
 
@@ -209,8 +209,8 @@ function M.sweep(most)
   for _, name in ipairs(names) do
     call("ZREM", keys.OPENING, name)
     local key = keyrecord.load_named(name)
-    key[keyrecord.TIMER_MS] = 0
-    key[keyrecord.CHANGED] = true
+    key.timer_ms = 0
+    key.is_changed = true
     M.reopen(key)
     sent = sent + 1
     if not budget.pay(budget.STEP) then

@@ -13,13 +13,13 @@ local M = {}
 
 --- Whether running jobs use all the concurrency.
 function M.is_full(limit, key)
-  local most = limit[limitrecord.CONCURRENCY]
-  return most ~= 0 and key[keyrecord.IN_USE] >= most
+  local most = limit.concurrency
+  return most ~= 0 and key.in_use >= most
 end
 
 --- Until when a key is closed, other than by running jobs.
 function M.closed_until(key)
-  return math.max(key[keyrecord.HOLD_MS], rate.closed_until(key))
+  return math.max(key.hold_ms, rate.closed_until(key))
 end
 
 --- Whether a key is open, apart from what a start costs.
@@ -30,7 +30,7 @@ function M.is_open(limit, key, has_unit)
     return true
   end
   local now = meta.state[meta.NOW_MS]
-  return now >= key[keyrecord.HOLD_MS] and now >= rate.closed_until(key) and (has_unit or not M.is_full(limit, key))
+  return now >= key.hold_ms and now >= rate.closed_until(key) and (has_unit or not M.is_full(limit, key))
 end
 
 --- The first entry without room.
@@ -42,10 +42,10 @@ function M.lacking(entries)
     local entry = entries[i]
     local limit = loaded.limits[entry[job_units.NUMBER]]
     if limit then
-      local key, most = loaded.keys[entry[job_units.NAME]], limit[limitrecord.CONCURRENCY]
-      if most ~= 0 and key[keyrecord.IN_USE] >= most and not entry[job_units.IS_TAKEN]
-        or key[keyrecord.HOLD_MS] > now or key[keyrecord.OPENS_MS] > now and rate.closed_until(key) > now
-        or limit[limitrecord.RATE] > 0 and not rate.has_room(limit, key, entry) then
+      local key, most = loaded.keys[entry[job_units.NAME]], limit.concurrency
+      if most ~= 0 and key.in_use >= most and not entry[job_units.IS_TAKEN]
+        or key.hold_ms > now or key.opens_ms > now and rate.closed_until(key) > now
+        or limit.rate > 0 and not rate.has_room(limit, key, entry) then
         return entry
       end
     end
@@ -56,15 +56,15 @@ end
 ---@param cost number of the start in question
 ---@return number? opens_ms
 function M.opens_at(limit, key, cost)
-  local opens_ms = math.max(rate.outlook(limit, key, cost), key[keyrecord.HOLD_MS])
+  local opens_ms = math.max(rate.outlook(limit, key, cost), key.hold_ms)
   return opens_ms > meta.state[meta.NOW_MS] and opens_ms or nil
 end
 
 --- Writes a key, or removes it if it is unused and its starts no longer count.
 local function save(key)
-  local limit = limitrecord.load(key[keyrecord.OF])
-  if not key[keyrecord.PLACES][1] and (not limit or key[keyrecord.IN_USE] == 0) then
-    local until_ms = limit and math.max(key[keyrecord.HOLD_MS], rate.remembers_until(limit, key)) or 0
+  local limit = limitrecord.load(key.number)
+  if not key.places[1] and (not limit or key.in_use == 0) then
+    local until_ms = limit and math.max(key.hold_ms, rate.remembers_until(limit, key)) or 0
     if until_ms <= meta.state[meta.NOW_MS] then
       return keyrecord.forget(key)
     end
@@ -76,9 +76,9 @@ end
 --- Buffers the keys and limits that changed for the next flush.
 function M.save_all()
   for _, key in next, loaded.keys do
-    if key[keyrecord.CHANGED] then
+    if key.is_changed then
       save(key)
-      key[keyrecord.CHANGED] = false
+      key.is_changed = false
     end
   end
   limitrecord.save_all()

@@ -39,7 +39,7 @@ function M.take(job, units)
       if not entry[job_units.IS_TAKEN] then
         count(limit, entry, 1)
       end
-      if limit[limitrecord.RATE] > 0 then
+      if limit.rate > 0 then
         rate.note_start(limit, loaded.keys[entry[job_units.NAME]], entry)
       end
     end
@@ -59,8 +59,8 @@ local function give_back(entry)
   local limit = loaded.limits[entry[job_units.NUMBER]]
   if limit then
     local key = loaded.keys[entry[job_units.NAME]]
-    if key[keyrecord.IN_USE] == limit[limitrecord.CONCURRENCY] then
-      key[keyrecord.CLOSED_MS] = meta.state[meta.NOW_MS]
+    if key.in_use == limit.concurrency then
+      key.closed_ms = meta.state[meta.NOW_MS]
     end
     count(limit, entry, -1)
     parking.reopen(key)

@@ -12,32 +12,7 @@ local serial = require "jqlua.base.serial"
 local M = {}
 
 local MOST_LOOKS = 1000
-local MOST_CHANGED = 100
-
----@return string? problem
-local function check_ids(value, field)
-  if not check.is_list(value, 0, MOST_CHANGED) then
-    return check.problem(field, "a list of at most " .. MOST_CHANGED .. " job ids", value)
-  end
-  return check.distinct(value, field, check.is_id, check.ID)
-end
-
----@return string? problem
-function M.check(spec)
-  local problem = not check.is_id(spec.id) and check.problem("id", check.ID, spec.id)
-    or spec.add ~= nil and check_ids(spec.add, "add") or spec.remove ~= nil and check_ids(spec.remove, "remove")
-    or spec.if_failed ~= nil and jobspec.check_choice("if_failed", spec.if_failed, "if_failed")
-  if problem then
-    return problem
-  end
-  for i, id in ipairs(spec.add or {}) do
-    for _, removed in ipairs(spec.remove or {}) do
-      if id == removed then
-        return "INVALID add[" .. i - 1 .. "]: " .. check.show(id) .. " is also in remove"
-      end
-    end
-  end
-end
+local MOST_DEPENDS = jobspec.OPTIONS.depends[3]
 
 --- The ids a job depends on after the change, in order.
 ---@return string[]
@@ -57,35 +32,32 @@ local function resulting(options, spec)
   return all
 end
 
----@return table? job
----@return string[]? added ids of jobs that it has to wait for
----@return string? problem
+--- Reads the job, and checks what it is to wait for.
+---@return table job
+---@return string[] added ids of jobs that it has to wait for
 function M.read(spec)
-  local job = jobs.read(spec.id)
-  if not job then
-    return nil, nil, check.missing("id", "job", spec.id)
-  elseif job[jobs.ATTEMPT] > 0 or not states.is_of(job[jobs.STATE], states.WAITING) then
-    return nil, nil, "CONFLICT id: job " .. spec.id .. " is " .. states.name(job[jobs.STATE])
-      .. ", expected one that is queued, scheduled or blocked and never started"
+  local job, gone = jobs.read(spec.id), {}
+  for _, id in ipairs(spec.remove or {}) do
+    gone[id] = true
   end
+  for i, id in ipairs(spec.add or {}) do
+    check.refuse(gone[id] and "INVALID add[" .. i - 1 .. "]: " .. check.show(id) .. " is also in remove")
+  end
+  check.refuse(not job and check.missing("id", "job", spec.id))
+  check.refuse((job[jobs.ATTEMPT] > 0 or not states.is_of(job[jobs.STATE], states.WAITING))
+    and "CONFLICT id: job " .. spec.id .. " is " .. states.name(job[jobs.STATE])
+    .. ", expected one that is queued, scheduled or blocked and never started")
   local options = jobs.copy_options(job)
-  if #resulting(options, spec) > jobspec.MOST_DEPENDS then
-    return nil, nil, "INVALID add: expected at most " .. jobspec.MOST_DEPENDS .. " dependencies in all"
-  end
-  local last = redis.call("GET", keys.SEQ) or ""
-  local added = {}
+  check.refuse(#resulting(options, spec) > MOST_DEPENDS
+    and "INVALID add: expected at most " .. MOST_DEPENDS .. " dependencies in all")
+  local last, added = redis.call("GET", keys.SEQ) or "", {}
   for i, id in ipairs(spec.add or {}) do
     local path = "add[" .. i - 1 .. "]"
-    local problem = serial.id_problem(path, id, last)
-    if problem then
-      return nil, nil, problem
-    end
+    check.refuse(serial.id_problem(path, id, last))
     local is_circle = links.reaches({ id }, spec.id, MOST_LOOKS)
-    if is_circle then
-      return nil, nil, "CONFLICT " .. path .. ": " .. id .. " waits for this job"
-    elseif is_circle == nil then
-      return nil, nil, "CONFLICT " .. path .. ": more than " .. MOST_LOOKS .. " jobs to look at for a circle"
-    end
+    check.refuse(is_circle and "CONFLICT " .. path .. ": " .. id .. " waits for this job")
+    check.refuse(is_circle == nil
+      and "CONFLICT " .. path .. ": more than " .. MOST_LOOKS .. " jobs to look at for a circle")
     if dependents.must_wait(id, spec.if_failed or options.if_failed) then
       added[#added + 1] = id
     end

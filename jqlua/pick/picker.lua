@@ -1,7 +1,6 @@
 -- Picks jobs for a worker.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local heads = require "jqlua.queue.heads"
 local lane_pick = require "jqlua.limits.lane_pick"
 local batch = require "jqlua.base.batch"
 local jobs = require "jqlua.job.jobs"
@@ -25,8 +24,8 @@ local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
 --- The jobs that this request got before. Whether more is ready is unknown: next_ms says to pick again.
-local function repeat_jobs(reply, running)
-  reply[#reply + 1] = 0
+local function repeat_jobs(reply, running, wait)
+  reply[#reply + 1] = wait and 1 or 0
   for _, job in ipairs(running) do
     local n = #reply
     reply[n + 1], reply[n + 2] = jobs.document(job), call("GET", keys.ARGUMENT .. job[jobs.ID])
@@ -37,13 +36,6 @@ end
 local function is_more_ready(plan)
   local head, is_more = several.best(plan[plans.WISH].entries, plan)
   return head ~= nil or is_more == true
-end
-
---- Whether nothing comes before the position that the pick asks for.
-local function is_later(plan)
-  local entries = plan[plans.WISH].entries
-  local head = heads.build_all(entries) and several.best(entries, plan)
-  return not head or heads.place(head.priority, head.id) >= plan[plans.BEFORE]
 end
 
 --- Prepares a pick with rare fields, before jobs are chosen.
@@ -79,10 +71,19 @@ local function settle(plan, reply, wakes, is_ready)
       starts.remember("p", plan[plans.REQUEST], plan[plans.STARTED])
     end
   end
+  local wait, place = wish.wait, plan[plans.PLACE]
   if wakes then
-    sleepers.go_on(wish.wait.on, is_ready)
-  elseif wish.wait and is_nothing and reply[plan[plans.PLACE]] ~= 0 and not plan[plans.IS_QUIET] then
-    sleepers.sleep(wish.worker, wish.wait.on, wish.wait.ms, wish.wanted, wish.without)
+    sleepers.go_on(wait.on, is_ready)
+  end
+  if wait then
+    -- For how long to block: never 0, which would be for ever, and hardly at all where it was not put to sleep.
+    if plan[plans.IS_QUIET] then
+      reply[place] = math.max(1, math.floor(wait.ms))
+    elseif not wakes and is_nothing and reply[place] ~= 0 then
+      reply[place] = sleepers.sleep(wish.worker, wait.on, wait.ms, wish.wanted, wish.without)
+    else
+      reply[place] = 1
+    end
   end
 end
 
@@ -118,7 +119,7 @@ function M.run(plan, reply, raw)
   local is_plain = not (plan[plans.IS_REGISTERED] or wish.wait or plan[plans.REQUEST])
   local running = not is_plain and prepare(plan)
   if running then
-    repeat_jobs(reply, running)
+    repeat_jobs(reply, running, wish.wait)
     return reply
   end
   local place = #reply + 1 -- of next_ms
@@ -144,8 +145,6 @@ function M.run(plan, reply, raw)
   local leaves = plan[plans.IS_QUIET] -- gets no job and does not sleep
   if leaves then
     is_more = false
-  elseif plan[plans.BEFORE] and is_later(plan) then
-    leaves, is_more = true, true
   elseif queue and queues.is_plain(queue) then
     is_more = take_plain(queue, plan, reply, place)
   elseif state[meta.VERSION] > 0 and lane_pick.is_behind() then

@@ -25,7 +25,6 @@ M.PLACE = 6 -- index of next_ms in the reply; jobs follow it
 M.BYTES = 7 -- of arguments in the reply
 M.CHUNK = 8 -- how many jobs to take at once
 M.REQUEST = 9 -- its token, or false
-M.BEFORE = 10 -- position that the first job must come before, or false
 
 -- Lengths of arguments are known only when read. So few jobs are taken at first, then more, never many, and none when
 -- the reply has this many bytes; surplus jobs are returned, except of lanes.
@@ -38,10 +37,9 @@ M.MOST_EXPIRED = 100
 
 --- Checks what needs reading, and makes a plan.
 ---@param token string|false|nil request
----@param before? string if it differs from the wish's
 ---@return table? plan of this call
 ---@return string? problem
-function M.new(wish, token, before)
+function M.new(wish, token)
   local problem = wish.entries.has_patterns and heads.check_patterns(wish.entries, wish.path .. "queues")
   local is_registered = workers.is_id(wish.worker)
   if is_registered and not workers.is_registered(wish.worker) then
@@ -51,7 +49,7 @@ function M.new(wish, token, before)
     return nil, problem
   end
   return {
-    wish, is_registered, false, 0, token and {} or false, 0, 0, FIRST_CHUNK, token or false, before or wish.before,
+    wish, is_registered, false, 0, token and {} or false, 0, 0, FIRST_CHUNK, token or false,
   }
 end
 

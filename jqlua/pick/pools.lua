@@ -18,7 +18,7 @@ local call = redis.call
 local LOOK = 100
 local MOST_LOOKS = 1000
 
-M.MOST_WITHOUT = 200
+local MOST_WITHOUT = 200 -- as the head of assign says
 
 --- Pools that have a worker with room, and a valid key if any.
 ---@return table[] pools {key, entries, refused (set) or nil, wanted}
@@ -44,7 +44,7 @@ end
 
 local function first_without(key, without)
   budget.pay(budget.LOOK)
-  local members = call("ZRANGE", key, 1, M.MOST_WITHOUT, "WITHSCORES")
+  local members = call("ZRANGE", key, 1, MOST_WITHOUT, "WITHSCORES")
   for i = 1, #members, 2 do
     if not without[members[i]] then
       return members[i], tonumber(members[i + 1])

@@ -1,15 +1,16 @@
 -- Parses what a worker asks for in a pick, and checks what needs no reading.
+local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
+local ordering = require "jqlua.values.ordering"
 local request = require "jqlua.life.request"
 
 local M = {}
 
-local FIELDS = "worker queues count order before without request wait"
+local FIELDS = "worker queues count order without request wait"
 local COUNT = "an integer from 1 to 1000"
-local MOST_WITHOUT = 100
-local WITHOUT = "a list of 1 to " .. MOST_WITHOUT .. " names of jobs"
+local WITHOUT = { "list", 1, 100, of = "name", distinct = true }
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
 ---@param value any the field `queues`
@@ -84,14 +85,22 @@ function M.check_wait(wait, path)
   end
 end
 
---- Names of jobs that the worker does not take. Then even one queue is searched like several.
----@return string? problem
-local function parse_without(wish, names, path)
-  local problem = not check.is_list(names, 1, MOST_WITHOUT) and check.problem(path, WITHOUT, names)
-    or check.distinct(names, path, check.is_name, check.NAME)
-  if problem then
-    return problem
+--- The name of the channel of all, in any language, who want the same.
+local function channel_of(wanted, without)
+  local parts = {}
+  for i, names in ipairs({ wanted, without }) do
+    local sorted = { unpack(names) }
+    table.sort(sorted, function(a, b)
+      return ordering.compare("s" .. a, "s" .. b) < 0
+    end)
+    parts[i] = table.concat(sorted, "\n")
   end
+  return "q-" .. redis.sha1hex(table.concat(parts, "\n\n")):sub(1, 16)
+end
+
+--- Names of jobs that the worker does not take. Then even one queue is searched like several.
+local function parse_without(wish, names, path)
+  fields.check_value(names, WITHOUT, path, "without")
   wish.without = {}
   for _, name in ipairs(names) do
     wish.without[name] = true
@@ -108,11 +117,8 @@ local function parse_rare(wish, field, value, path, holder)
   elseif field == "request" then
     wish.request = value
     return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
-  elseif field == "before" then
-    wish.before = value
-    return not request.is_place(value) and check.problem(path .. field, request.PLACE, value)
   elseif field == "without" then
-    return parse_without(wish, value, path .. field)
+    return parse_without(wish, value, path)
   elseif field == "wait" then
     wish.wait = value
     return M.check_wait(value, path .. field)
@@ -124,13 +130,13 @@ end
 ---@param spec table
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param holder string? the worker, if given elsewhere
----@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, before, without: a
+---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, without: a
 --- set of names, request, wait}, not to be changed
 ---@return string? problem
 function M.parse(spec, path, holder)
   local wish = {
-    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, before = false,
-    without = false, request = false, wait = false, path = path,
+    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, without = false,
+    request = false, wait = false, path = path,
   }
   for field, value in pairs(spec) do
     local problem
@@ -155,6 +161,10 @@ function M.parse(spec, path, holder)
   elseif not wish.entries then
     return nil, check.problem(path .. "queues", M.QUEUES, nil)
   end
+  local on = wish.wait and wish.wait.on
+  if on and on:sub(1, 2) == "q-" and on ~= channel_of(wish.wanted, spec.without) then
+    return nil, check.problem(path .. "wait.on", channel_of(wish.wanted, spec.without) .. " for these names", on)
+  end
   if not wish.entries[2] and wish.entries[1].name and not wish.without then
     wish.queue = wish.entries[1].name
   end
@@ -171,15 +181,14 @@ local known_with_token = {}
 ---@return table? wish
 ---@return string? problem
 ---@return string|false|nil token its request
----@return string? before if it differs from the wish's
 function M.read(blob)
-  local rest, token, before, wishes
+  local rest, token, wishes
   if memory.LASTS and blob then
-    rest, token, before = request.split(blob)
+    rest, token = request.split(blob)
     wishes = token and known_with_token or known
     local wish = wishes[rest]
     if wish then
-      return wish, nil, token or wish.request, before
+      return wish, nil, token or wish.request
     end
   end
   local spec = #ARGV == 1 and check.map(blob)
@@ -188,12 +197,9 @@ function M.read(blob)
   end
   local wish, problem = M.parse(spec, "")
   if wish and wishes and (not token or token == wish.request) then
-    if before then
-      wish.before = false
-    end
     memory.keep(wishes, rest, wish)
   end
-  return wish, problem, wish and wish.request, before
+  return wish, problem, wish and wish.request
 end
 
 return M

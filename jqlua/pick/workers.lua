@@ -2,7 +2,6 @@
 -- pool's set, ordered by load, exactly while it may get another job: it holds fewer than max_jobs, does not rest and
 -- was not asked to be quiet. Workers with the same queues, refused names and key share a pool, so that dispatch reads
 -- pools and not workers.
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
@@ -41,30 +40,6 @@ end
 
 function M.save(id, record)
   call("HSET", keys.WORKERS, id, cmsgpack.pack(record))
-end
-
---- Whether a secret is valid by Standard Webhooks: 24 to 64 bytes.
----@return boolean
-function M.is_secret(value)
-  local digits, padding = string.match(type(value) == "string" and value or "", "^whsec_([%w+/]+)(=*)$")
-  if not digits or (#digits + #padding) % 4 ~= 0 or #padding > 2 then
-    return false
-  end
-  local bytes = (#digits + #padding) / 4 * 3 - #padding
-  return bytes >= 24 and bytes <= 64
-end
-
---- Errors do not show the value: it may be part of a secret.
----@return string? problem
-function M.check_secrets(secrets)
-  if not check.is_list(secrets, 1, 2) then
-    return "INVALID secrets: expected a list of one or two secrets"
-  end
-  for i, secret in ipairs(secrets) do
-    if not M.is_secret(secret) then
-      return "INVALID secrets[" .. i - 1 .. "]: expected whsec_ and 24 to 64 bytes in base64"
-    end
-  end
 end
 
 ---@return boolean

@@ -1,10 +1,11 @@
 -- Fair sharing of a queue: parses and sets its levels.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local fields = require "jqlua.base.fields"
+local jobpath = require "jqlua.values.jobpath"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local placement = require "jqlua.limits.placement"
-local matcher = require "jqlua.limits.matcher"
 local queues = require "jqlua.queue.queues"
 local serial = require "jqlua.base.serial"
 
@@ -16,50 +17,37 @@ local MOST_LEVELS = 3
 local MOST_WEIGHTS = 1000
 local WEIGHTS = "a map from at most 1000 texts to weights"
 
+local WEIGHT = { "number", 0.001, 1000 }
+local LEVEL = { by = { "path", required = true }, weights = { "weights" } }
+
 local function check_weights(weights, path)
-  if type(weights) ~= "table" then
-    return check.problem(path, WEIGHTS, weights)
-  end
+  check.refuse(type(weights) ~= "table" and check.problem(path, WEIGHTS, weights))
   local count = 0
   for value, weight in pairs(weights) do
     count = count + 1
-    if type(value) ~= "string" then
-      return "INVALID " .. path .. ": expected " .. WEIGHTS .. ", got the key " .. check.show(value)
-    elseif not check.is_number(weight, 0.001, 1000) then
-      return check.problem(path .. "." .. check.part(value), "a number from 0.001 to 1000", weight)
-    end
+    check.refuse(type(value) ~= "string"
+      and "INVALID " .. path .. ": expected " .. WEIGHTS .. ", got the key " .. check.show(value))
+    fields.check_value(weight, WEIGHT, path .. ".", check.part(value))
   end
-  if count > MOST_WEIGHTS then
-    return "INVALID " .. path .. ": expected " .. WEIGHTS .. ", got " .. count
-  end
+  check.refuse(count > MOST_WEIGHTS and "INVALID " .. path .. ": expected " .. WEIGHTS .. ", got " .. count)
 end
 
 --- Checks the field `fair`.
 ---@return table? levels {b path, t path as given, w weights?}
----@return string? problem
 function M.parse(value)
   if value == nil then
     return nil
-  elseif not check.is_list(value, 0, MOST_LEVELS) then
-    return nil, check.problem("fair", "a list of up to " .. MOST_LEVELS .. " levels {by, weights?}", value)
   end
+  check.refuse(not check.is_list(value, 0, MOST_LEVELS)
+    and check.problem("fair", "a list of up to " .. MOST_LEVELS .. " levels {by, weights?}", value))
   local levels = {}
   for i, level in ipairs(value) do
     local path = "fair[" .. i - 1 .. "]"
-    if type(level) ~= "table" then
-      return nil, check.problem(path, "a map with by and weights", level)
+    fields.check(level, LEVEL, path)
+    levels[i] = { b = jobpath.parse(level.by, path .. ".by"), t = level.by, w = level.weights }
+    if level.weights ~= nil then
+      check_weights(level.weights, path .. ".weights")
     end
-    for field in pairs(level) do
-      if field ~= "by" and field ~= "weights" then
-        return nil, check.unknown(path, field, "by weights")
-      end
-    end
-    local parsed, problem = matcher.parse_path(level.by, path .. ".by")
-    problem = problem or level.weights ~= nil and check_weights(level.weights, path .. ".weights")
-    if problem then
-      return nil, problem
-    end
-    levels[i] = { b = parsed, t = level.by, w = level.weights }
   end
   return levels
 end

@@ -28,12 +28,6 @@ function M.is_before(priority, id, other_priority, other_id)
   return priority < other_priority or (priority == other_priority and id < other_id)
 end
 
---- A job's position among all, as text of 22 digits that compares like jobs, except those of one millisecond.
----@return string
-function M.place(priority, id)
-  return string.format("%08x", priority + 2147483648) .. id:sub(1, 14)
-end
-
 ---@return table? head {queue, priority, id, place: of its lane, is_single: take no more than this}
 ---@return boolean? is_more if the search was cut short
 function M.of_queue(name)

@@ -7,6 +7,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
 local served = require "jqlua.queue.served"
+local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
 local buckets = require "jqlua.statistics.buckets"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
@@ -16,8 +17,6 @@ local M = {}
 local call = redis.call
 
 local MINUTE_MS = 60000
--- So long a served queue may have no running job, and a ready job may wait, before that is a problem.
-local LATE_MS = 10000
 local CHUNK = 50
 
 local log = { cells = nil } -- decoded once in a call
@@ -68,7 +67,7 @@ local function cause_of(queue, shown, is_served, oldest)
   local held_by = oldest and explanation.holders(oldest, queue)
   if held_by and held_by[1] then
     return "constraint", held_by
-  elseif meta.state[meta.NOW_MS] - shown.oldest_ready_ms >= LATE_MS then
+  elseif meta.state[meta.NOW_MS] - shown.oldest_ready_ms >= settings.late_ms(queue) then
     if oldest and served.is_unknown(shown.name, oldest[jobs.NAME]) then
       return "unknown job", nil, oldest[jobs.NAME]
     end

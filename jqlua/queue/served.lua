@@ -24,7 +24,7 @@ local function set_of(names)
 end
 
 --- Workers and channels, grouped by the queues that they name and the jobs that they refuse.
----@return table[] groups {queues, refused (set), workers, channels, others: that announced themselves}
+---@return table[] groups {queues, refused (set), workers, channels}
 local function all()
   if known.groups then
     return known.groups
@@ -34,7 +34,7 @@ local function all()
   local function note(names, kind, refused)
     local key = table.concat(names, "\0") .. "\1" .. (refused and cmsgpack.pack(refused) or "")
     if not group_by_key[key] then
-      group_by_key[key] = { queues = names, refused = refused or {}, workers = 0, channels = 0, others = 0 }
+      group_by_key[key] = { queues = names, refused = refused or {}, workers = 0, channels = 0 }
       groups[#groups + 1] = group_by_key[key]
     end
     group_by_key[key][kind] = group_by_key[key][kind] + 1
@@ -46,7 +46,7 @@ local function all()
     end
   end
   for _, record in ipairs(unregistered.present()) do
-    note(record.q, "others", record.f and record.f[1] and set_of(record.f))
+    note(record.q, "workers", record.f and record.f[1] and set_of(record.f))
   end
   local sleepers = call("HGETALL", keys.SLEEPERS)
   for i = 1, #sleepers, 2 do
@@ -68,17 +68,17 @@ local function wants(list, name)
 end
 
 ---@param name string a queue
----@return number workers registered for it
+---@return number workers registered for it, or announced
 ---@return number channels on which workers wait for it
 function M.counts(name)
-  local registered, channels = 0, 0
+  local present, channels = 0, 0
   for _, group in ipairs(all()) do
     budget.pay(budget.CONDITION * #group.queues)
     if wants(group.queues, name) then
-      registered, channels = registered + group.workers, channels + group.channels
+      present, channels = present + group.workers, channels + group.channels
     end
   end
-  return registered, channels
+  return present, channels
 end
 
 --- Whether workers serve a queue but all of them refuse jobs of a name.

@@ -73,8 +73,8 @@ end
 ---@return string? id nil if its queue has no room
 ---@return number? created 0 or 1
 local function create(schedule, at_ms, is_beside)
-  local new = jobspec.read(schedule.s.job, "job", 0)
-  if not new or not creation.has_room(new) then
+  local new = jobspec.new(schedule.s.job)
+  if not creation.has_room(new) then
     return nil
   end
   local options = jobs.copy_options(new)
@@ -97,18 +97,14 @@ local function make(schedule, at_ms)
 end
 
 --- Creates a job at once, beside the scheduled ones.
----@return table? reply {job id, created}
----@return string? problem
+---@return table reply {job id, created}
 function M.run_now(schedule_id)
   local schedule = schedules.load(schedule_id)
-  if not schedule then
-    return nil, check.missing("id", "schedule", schedule_id)
-  end
+  check.refuse(not schedule and check.missing("id", "schedule", schedule_id))
   local id, created = create(schedule, meta.state[meta.NOW_MS], true)
-  if not id then
-    local job = schedule.s.job
-    return nil, "FULL job.queue: " .. check.show(job.queue or job.name) .. " has reached max_waiting"
-  elseif created == 1 then
+  local job = schedule.s.job
+  check.refuse(not id and "FULL job.queue: " .. check.show(job.queue or job.name) .. " has reached max_waiting")
+  if created == 1 then
     schedules.save(schedule)
   end
   return { id, created }

@@ -48,9 +48,11 @@ M.ALL = {
   { "tags_max", 1e6, 1, 1e9, "integer" },
   { "keys_max", 1e6, 1, 1e9, "integer" },
   { "all_keys_max", 5e6, 1, 1e9, "integer" },
+  { "late_after", 10, 1, 1e10 },
 }
 M.EARLY = 17 -- so many precede the pulse in meta
 M.TRAIL_MAX = 18
+local LATE_AFTER = 24
 
 -- Settings of queues that this call has read, by name of the queue.
 local known = {}
@@ -101,6 +103,12 @@ function M.value(number)
   end
   local place, raw = meta.LATE_OFFSET + 1 + (number - 1 - M.EARLY) * DOUBLE, meta.state[meta.RAW]
   return #raw >= place + DOUBLE - 1 and struct.unpack(">d", raw, place) or M.ALL[number][2]
+end
+
+--- How long a ready job of a queue may wait before it counts as late.
+---@return number ms
+function M.late_ms(queue)
+  return 1000 * (queue[queues.FLAGS] >= queues.OWN and M.own(queue)[LATE_AFTER] or M.value(LATE_AFTER))
 end
 
 --- Encodes settings.

@@ -1,4 +1,5 @@
 -- Settings as clients set and read them.
+local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local jobpath = require "jqlua.values.jobpath"
 local settings = require "jqlua.settings.settings"
@@ -35,91 +36,52 @@ local ABOUT = {
   tags_max = { "tags", "how many tags there may be before a new one is refused", false },
   keys_max = { "keys", "how many keys of a constraint may be in use before a job under another is refused", false },
   all_keys_max = { "keys", "the same of all constraints", false },
+  late_after = { "seconds", "how long a ready job may wait before it is late; more where its queue's usually do",
+    true },
 }
 
----@return string? expected if the value is invalid
-local function expected(setting, value)
-  local least, most, kind = setting[3], setting[4], setting[5]
-  if kind == "boolean" then
-    return type(value) ~= "boolean" and "true or false" or nil
-  end
-  local is_right, what = check.is_number(value, least, most), "a number"
-  if kind == "integer" then
-    is_right, what = check.is_integer(value, least, most), "an integer"
-  end
-  return not is_right and string.format("%s from %.0f to %.0f", what, least, most) or nil
-end
-
---- The places of settings by name.
+--- The fields that `set` may have.
 ---@param of_queues boolean whether only those that a queue may have
+---@return table<string, table> fields
 ---@return table<string, number> places
 ---@return string names separated by blanks
 local function known(of_queues)
-  local places, names = {}, {}
+  local settable, places, names = {}, {}, {}
   for i, setting in ipairs(settings.ALL) do
-    local name = setting[1]
+    local name, _, least, most, kind = unpack(setting)
     if not of_queues or ABOUT[name][3] then
-      places[name] = i
+      settable[name], places[name] = { kind == "boolean" and "flag" or kind or "number", least, most }, i
       names[#names + 1] = name
     end
   end
   if of_queues then
-    places[ROUTE], names[#names + 1] = ROUTE, ROUTE
+    settable[ROUTE], places[ROUTE], names[#names + 1] = { "path" }, ROUTE, ROUTE
   end
-  return places, table.concat(names, " ")
+  return settable, places, table.concat(names, " ")
 end
 
---- Checks `set`.
+--- Checks the fields `set` and `unset`.
 ---@param of_queues boolean whether only what a queue may have is known
----@return table<number, number>? values by place
----@return string? problem
-function M.parse(set, of_queues)
-  local places, names = known(of_queues)
-  if type(set) ~= "table" then
-    return nil, check.problem("set", "a map of settings", set)
-  end
-  local values = {}
-  for name, value in pairs(set) do
-    local place = places[name]
-    if not place then
-      return nil, check.unknown("set", name, names)
+---@return table<number, number> set values by place
+---@return number[] unset places
+function M.parse(spec, of_queues)
+  local settable, places, names = known(of_queues)
+  local set, unset = {}, {}
+  fields.check(spec.set or {}, settable, "set")
+  for name, value in pairs(spec.set or {}) do
+    if name == ROUTE and value ~= "queue" then
+      jobpath.parse(value, "set.route", true)
     end
-    local problem
-    if place == ROUTE then
-      problem = value ~= "queue" and select(2, jobpath.parse(value, "set.route", true))
-    else
-      local wrong = expected(settings.ALL[place], value)
-      problem = wrong and check.problem("set." .. name, wrong, value)
-    end
-    if problem then
-      return nil, problem
-    end
-    values[place] = value == true and 1 or value ~= false and value or 0
+    set[places[name]] = value == true and 1 or value ~= false and value or 0
   end
-  return values
-end
-
---- Checks `unset`: names of settings.
----@param set? table what is set in the same call
----@param of_queues boolean whether only what a queue may have is known
----@return number[]? places
----@return string? problem
-function M.parse_unset(unset, set, of_queues)
-  local places, names = known(of_queues)
-  if not check.is_list(unset, 0, 100) then
-    return nil, check.problem("unset", "a list of names of settings", unset)
+  for i, name in ipairs(spec.unset or {}) do
+    local path = "unset[" .. i - 1 .. "]"
+    fields.check_value(name, { "choice", words = names }, "", path)
+    check.refuse(spec.set and spec.set[name] ~= nil
+      and "INVALID " .. path .. ": " .. name .. " is set in the same call")
+    unset[i] = places[name]
   end
-  local gone = {}
-  for i, name in ipairs(unset) do
-    local field = "unset[" .. i - 1 .. "]"
-    if not places[name] then
-      return nil, check.problem(field, "one of " .. names:gsub(" ", ", "), name)
-    elseif set and set[name] ~= nil then
-      return nil, "INVALID " .. field .. ": " .. name .. " is set in the same call"
-    end
-    gone[i] = places[name]
-  end
-  return gone
+  return set, unset
 end
 
 ---@param place number

@@ -4,17 +4,13 @@ local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local page = require "jqlua.find.page"
 
 local M = {}
 
 local call = redis.call
 
-local LATEST_MS = 1e15
 local DIGITS = 14
 local MOST = 1000
-local MOST_BYTES = 200
-local TEXT = "text of 1 to " .. MOST_BYTES .. " bytes, valid UTF-8, no control characters"
 local KEPT_MS = 400 * 86400000 -- like statistics by day
 -- A mark that is repeated, or set by each of many hosts, is one.
 local SAME_MS = 60000
@@ -44,15 +40,6 @@ local function find(text, from_ms, to_ms)
   end
 end
 
----@return string? problem
-function M.check(spec)
-  if not check.is_name(spec.text) or #spec.text > MOST_BYTES then
-    return check.problem("text", TEXT, spec.text)
-  elseif spec.time_ms ~= nil and not check.is_integer(spec.time_ms, 0, LATEST_MS) then
-    return check.problem("time_ms", "ms since 1970, an integer from 0 to 10^15", spec.time_ms)
-  end
-end
-
 --- Sets a mark, unless it exists.
 ---@param spec table {text, time_ms?, actor?}, checked
 ---@return string document
@@ -77,34 +64,11 @@ function M.set(spec)
   return document(member), true
 end
 
-local function is_cursor(cursor)
-  return type(cursor) == "string" and (cursor == "" or cursor:find("^" .. ("%x"):rep(DIGITS)) ~= nil)
-end
-
----@return string? problem
-local function check_page(spec)
-  local problem = page.check(spec)
-  if problem then
-    return problem
-  end
-  for _, field in ipairs({ "from_ms", "to_ms" }) do
-    if spec[field] ~= nil and not check.is_number(spec[field], 0, LATEST_MS) then
-      return check.problem(field, "ms since 1970, a number from 0 to 10^15", spec[field])
-    end
-  end
-  if spec.cursor ~= nil and not is_cursor(spec.cursor) then
-    return check.problem("cursor", "a cursor as the last reply gave it, or empty text", spec.cursor)
-  end
-end
-
 --- A page, newest first.
----@return table? reply {cursor, document, ...}
----@return string? problem
+---@return table reply {cursor, document, ...}
 function M.page(spec)
-  local problem = check_page(spec)
-  if problem then
-    return nil, problem
-  end
+  check.refuse((spec.cursor or "") ~= "" and not spec.cursor:find("^" .. ("%x"):rep(DIGITS))
+    and check.problem("cursor", check.CURSOR, spec.cursor))
   local count = spec.count or 100
   local first = math.max(math.ceil(spec.from_ms or 0), meta.state[meta.NOW_MS] - KEPT_MS, 0)
   local cursor = spec.cursor or ""

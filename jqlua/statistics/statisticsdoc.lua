@@ -2,7 +2,6 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
 local buckets = require "jqlua.statistics.buckets"
 
 local M = {}
@@ -10,48 +9,8 @@ local M = {}
 local call = redis.call
 
 local CHUNK = 1000
-local LATEST_MS = 1e15
 local COST_OF_A_FIELD = 0.05 -- that may not exist
 local LEVELS = { minute = "m", hour = "h", day = "d" }
-local MOST_PAIRS = 1000
-
-local function check_moment(spec, field)
-  local value = spec[field]
-  if value ~= nil and not check.is_number(value, 0, LATEST_MS) then
-    return check.problem(field, "ms since 1970, a number from 0 to 10^15", value)
-  end
-end
-
----@return string? problem
-function M.check(spec)
-  if type(spec.by) ~= "string" or not LEVELS[spec.by] then
-    return check.problem("by", '"minute", "hour" or "day"', spec.by)
-  end
-  for _, field in ipairs({ "queue", "name" }) do
-    if spec[field] ~= nil and not check.is_name(spec[field]) then
-      return check.problem(field, check.NAME, spec[field])
-    end
-  end
-  local problem = check_moment(spec, "from_ms") or check_moment(spec, "to_ms")
-  if problem then
-    return problem
-  end
-  for _, field in ipairs({ "series", "brief" }) do
-    if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
-      return check.problem(field, "true or false", spec[field])
-    end
-  end
-  for _, field in ipairs({ "cursor", "count" }) do
-    if spec[field] ~= nil and not spec.series then
-      return "INVALID " .. field .. ": only valid with series"
-    end
-  end
-  if spec.cursor ~= nil and (type(spec.cursor) ~= "string" or #spec.cursor > 511) then
-    return check.problem("cursor", "a cursor as the last reply gave it, or empty text", spec.cursor)
-  elseif spec.count ~= nil and not check.is_integer(spec.count, 1, MOST_PAIRS) then
-    return check.problem("count", "an integer from 1 to " .. MOST_PAIRS, spec.count)
-  end
-end
 
 --- The requested buckets that may exist, including future ones: the clock may have been set back.
 ---@return table {level, first, last, ms in a bucket}

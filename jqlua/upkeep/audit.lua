@@ -2,6 +2,7 @@
 -- bounds no later than what they bound, held sets and pools as the records say.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
 local budget = require "jqlua.job.budget"
 local audit_index = require "jqlua.upkeep.audit_index"
 local audit_keys = require "jqlua.upkeep.audit_keys"
@@ -191,7 +192,7 @@ local function check_worker(id, problems)
     end
   end
   for secret in string.gmatch(record and record.s or "", "[^ ]+") do
-    if not workers.is_secret(secret) then
+    if not check.is_secret(secret) then
       report(problems, "worker", id, "has a secret that is none")
     end
   end

@@ -139,14 +139,14 @@ function M.check_key(name, problems)
   end
   if not limit then
     -- Keys due for a check may be removed then.
-    if not key[keyrecord.PLACES][1] and not rollout.is_noted(rollout.LIMITED, number) then
+    if not key.places[1] and not rollout.is_noted(rollout.LIMITED, number) then
       report(problems, "key", name, "is of no constraint, and holds nothing")
     end
     return
   end
   local taken = count_taken()
-  if taken and (taken[name] or 0) ~= key[keyrecord.IN_USE] then
-    report(problems, "key", name, "has in use", key[keyrecord.IN_USE], "but jobs have", taken[name] or 0)
+  if taken and (taken[name] or 0) ~= key.in_use then
+    report(problems, "key", name, "has in use", key.in_use, "but jobs have", taken[name] or 0)
   end
 end
 
@@ -157,8 +157,8 @@ function M.check_limit(number, problems)
   local taken = count_taken()
   if not definition then
     report(problems, "limits", number, "are of no constraint")
-  elseif taken and (taken[tonumber(number)] or 0) ~= limit[limitrecord.RUNNING] then
-    report(problems, "constraint", definition.i, "counts", limit[limitrecord.RUNNING], "running, but jobs have",
+  elseif taken and (taken[tonumber(number)] or 0) ~= limit.running then
+    report(problems, "constraint", definition.i, "counts", limit.running, "running, but jobs have",
       taken[tonumber(number)] or 0)
   end
   local noted = definition and definition.x and tonumber(call("ZSCORE", keys.DUE, due.EXPIRY .. definition.i) or nil)

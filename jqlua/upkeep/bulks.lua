@@ -59,23 +59,23 @@ local function drop_old(list)
 end
 
 --- Begins a bulk operation.
----@param bulk table what to do
----@return table? bulk
----@return string? problem
-function M.begin(bulk)
+---@param spec table what to do: what, where, total, force, dependents, queue, actor
+---@return table bulk
+function M.begin(spec)
+  local bulk = {}
+  for field, value in pairs(spec) do
+    bulk[field] = value
+  end
   local list, open = M.all(), 0
   for _, other in ipairs(list) do
     if not other.ended_ms then
       open = open + 1
-      if other.where.queue == bulk.where.queue then
-        return nil, "CONFLICT where.queue: bulk operation " .. other.id .. " is running "
-          .. (bulk.where.queue and "on jobs of " .. check.show(bulk.where.queue) or "on jobs of all queues")
-      end
+      check.refuse(other.where.queue == bulk.where.queue
+        and "CONFLICT where.queue: bulk operation " .. other.id .. " is running "
+        .. (bulk.where.queue and "on jobs of " .. check.show(bulk.where.queue) or "on jobs of all queues"))
     end
   end
-  if open >= MOST_OPEN then
-    return nil, "FULL where: " .. MOST_OPEN .. " bulk operations are running, the limit"
-  end
+  check.refuse(open >= MOST_OPEN and "FULL where: " .. MOST_OPEN .. " bulk operations are running, the limit")
   drop_old(list)
   bulk.id, bulk.begun_ms = "t" .. serial.next(), meta.state[meta.NOW_MS]
   bulk.changed, bulk.cursor, bulk.resumed = 0, "", 0
@@ -90,15 +90,11 @@ end
 
 --- Records a step by its holder; the first master to do so becomes the holder.
 ---@param step table {holder, cursor?, changed?, ended?, problem?}
----@return table? bulk
----@return string? problem
 function M.step(bulk, step)
   local now = meta.state[meta.NOW_MS]
-  if bulk.ended_ms then
-    return nil, "CONFLICT id: it has ended"
-  elseif bulk.holder and bulk.holder ~= step.holder and bulk.until_ms > now then
-    return nil, "CONFLICT id: another master runs it"
-  elseif bulk.holder and bulk.holder ~= step.holder then
+  check.refuse(bulk.ended_ms and "CONFLICT id: it has ended")
+  if bulk.holder and bulk.holder ~= step.holder then
+    check.refuse(bulk.until_ms > now and "CONFLICT id: another master runs it")
     bulk.resumed = bulk.resumed + 1
   end
   bulk.holder, bulk.until_ms = step.holder, now + HELD_MS

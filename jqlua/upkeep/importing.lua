@@ -80,25 +80,20 @@ local CHECKS = {
   end,
 }
 
----@return table? record
----@return string? problem
+---@return table record
 local function decode(i, blob)
   local path = "records[" .. i - 1 .. "]"
   local ok, rest, record = pcall(cmsgpack.unpack_one, blob)
   local test = ok and rest == -1 and type(record) == "table" and CHECKS[record[1]]
-  if not test or not test(record) then
-    return nil, "INVALID " .. path .. ": expected " .. WHAT
-  end
+  check.refuse((not test or not test(record)) and "INVALID " .. path .. ": expected " .. WHAT)
   local schema = record[1] == "begin" and record[2] or record[1] == "end" and struct.unpack(">I2", record[3])
-  if schema and schema ~= meta.SCHEMA then
-    return nil, "VERSION the export has schema " .. schema .. ", these scripts use " .. meta.SCHEMA
-      .. ": use scripts of that version"
-  end
+  check.refuse(schema and schema ~= meta.SCHEMA and "VERSION the export has schema " .. schema
+    .. ", these scripts use " .. meta.SCHEMA .. ": use scripts of that version")
   return record
 end
 
 --- Checks a record against existing keys.
-local function problem_of_key(i, record, known)
+local function check_key(i, record, known)
   local key = copying.key(record[2])
   local existing = known[key]
   if not existing then
@@ -107,66 +102,54 @@ local function problem_of_key(i, record, known)
     known[key] = existing
   end
   local path = "INVALID records[" .. i - 1 .. "]: "
-  if existing[1] ~= "none" and existing[1] ~= record[3] then
-    return path .. "the key is a " .. record[3] .. ", and there is a " .. existing[1] .. " of its name"
-  elseif record[3] == "list" and record[5] > existing[2] then
-    return path .. "a record before it is missing: import all, in order"
-  end
+  check.refuse(existing[1] ~= "none" and existing[1] ~= record[3]
+    and path .. "the key is a " .. record[3] .. ", and there is a " .. existing[1] .. " of its name")
+  check.refuse(record[3] == "list" and record[5] > existing[2]
+    and path .. "a record before it is missing: import all, in order")
   existing[1] = record[3]
   existing[2] = math.max(existing[2], record[5] + #record[6])
 end
 
----@return table? records
----@return string? problem
+---@return table records
 function M.read(blobs)
   local records = {}
   for i, blob in ipairs(blobs) do
-    local record, problem = decode(i, blob)
-    if not record then
-      return nil, problem
-    elseif record[1] == "begin" and i > 1 or record[1] == "end" and i < #blobs then
-      return nil, "INVALID records[" .. i - 1 .. "]: expected the records in order"
-    end
-    records[i] = record
+    records[i] = decode(i, blob)
+    check.refuse((records[i][1] == "begin" and i > 1 or records[i][1] == "end" and i < #blobs)
+      and "INVALID records[" .. i - 1 .. "]: expected the records in order")
   end
   return records
 end
 
---- Checks that these records may be imported now.
+--- Whether this same call completed the import already. Refuses the call if these records may not be imported now.
 ---@param digest string of the call's arguments
----@return string? problem
----@return boolean? is_repeated whether this same call completed the import
-function M.check(records, digest)
+---@return boolean is_repeated
+function M.is_repeated(records, digest)
   local noted = call("GET", keys.IMPORT)
   if call("EXISTS", keys.META) == 1 then
-    if noted == "done " .. digest then
-      return nil, true
-    end
-    return "CONFLICT namespace " .. KEYS[1] .. " is set up already: import into a new one"
+    check.refuse(noted ~= "done " .. digest
+      and "CONFLICT namespace " .. KEYS[1] .. " is set up already: import into a new one")
+    return true
   end
-  local copy = noted
   local first, last = records[1], records[#records]
+  local copy = noted or first[3]
   if first[1] == "begin" then
-    if not noted and call("EXISTS", keys.SEQ, keys.QUEUE_NAMES, keys.PATTERNS, keys.DUE) > 0 then
-      return "CONFLICT namespace " .. KEYS[1] .. " holds keys, although it is not set up: remove them first"
-    end
-    copy = noted or first[3]
-    if copy ~= first[3] then
-      return "CONFLICT another import into namespace " .. KEYS[1] .. " has begun: complete it, or remove its keys"
-    end
-  elseif not noted then
-    return "INVALID records[0]: no import has begun: start with the first record"
+    check.refuse(not noted and call("EXISTS", keys.SEQ, keys.QUEUE_NAMES, keys.PATTERNS, keys.DUE) > 0
+      and "CONFLICT namespace " .. KEYS[1] .. " holds keys, although it is not set up: remove them first")
+    check.refuse(copy ~= first[3] and "CONFLICT another import into namespace " .. KEYS[1]
+      .. " has begun: complete it, or remove its keys")
   end
-  if last[1] == "end" and last[2] ~= copy then
-    return "INVALID records[" .. #records - 1 .. "]: the record is of another export"
-  end
+  check.refuse(first[1] ~= "begin" and not noted
+    and "INVALID records[0]: no import has begun: start with the first record")
+  check.refuse(last[1] == "end" and last[2] ~= copy
+    and "INVALID records[" .. #records - 1 .. "]: the record is of another export")
   local known = {}
   for i, record in ipairs(records) do
-    local problem = record[1] == "key" and problem_of_key(i, record, known)
-    if problem then
-      return problem
+    if record[1] == "key" then
+      check_key(i, record, known)
     end
   end
+  return false
 end
 
 local function send(command, key, content)

@@ -77,8 +77,7 @@ end
 --- Checks a path, as `by` and `cost` have it.
 ---@param path string of the field, for errors
 ---@param is_inside? boolean whether it must lead into the argument
----@return string|table|nil compiled name, queue, priority, argument, or the segments, compiled
----@return string? problem
+---@return string|table compiled name, queue, priority, argument, or the segments, compiled
 function M.parse(text, path, is_inside)
   local is_fact = text == "name" or text == "queue" or text == "priority"
   if text == "argument" or is_fact and not is_inside then
@@ -87,12 +86,10 @@ function M.parse(text, path, is_inside)
     local expected = is_inside and "a path into the argument: argument or argument.<path>"
       or "a path: name, queue, priority, argument or argument.<path>"
     local guess = not is_fact and meant(text)
-    return nil, check.problem(path, expected, text) .. (guess and ", did you mean " .. guess .. "?" or "")
+    check.refuse(check.problem(path, expected, text) .. (guess and ", did you mean " .. guess .. "?" or ""))
   end
   local segments, expected = M.split(text)
-  if not segments then
-    return nil, check.problem(path, expected, text)
-  end
+  check.refuse(not segments and check.problem(path, expected, text))
   return M.compile(segments)
 end
 

@@ -1,58 +1,30 @@
 -- Parses and checks webhooks.
-local arguments = require "jqlua.base.arguments"
+local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
-local matcher = require "jqlua.limits.matcher"
+local matcherspec = require "jqlua.limits.matcherspec"
 local registry = require "jqlua.webhooks.registry"
-local workers = require "jqlua.pick.workers"
 
 local M = {}
 
-local FIELDS = "id url on secrets actor"
 local ENDS = { done = "d", error = "e", cancelled = "c", skipped = "n" }
 
----@return string? letters
----@return string? problem
-local function parse_on(on)
-  if on == nil then
-    return "decn"
-  elseif not check.is_list(on, 1, 4) then
-    return nil, check.problem("on", "a list of done, error, cancelled, skipped", on)
-  end
-  local problem = check.distinct(on, "on", function(name)
-    return type(name) == "string" and ENDS[name] ~= nil
-  end, "done, error, cancelled or skipped")
-  local letters = ""
-  for _, name in ipairs(problem and {} or on) do
-    letters = letters .. ENDS[name]
-  end
-  return letters, problem
-end
-
---- Parses the call's arguments: a spec and a matcher.
+--- Parses the call's spec and the matcher behind it.
+---@param spec table
 ---@return table hook as of registry.all
----@return table spec
-function M.parse()
-  local spec = (#ARGV == 1 or #ARGV == 2) and check.map(ARGV[1])
-  check.refuse(not spec and check.not_one_spec(#ARGV == 2))
-  check.refuse(check.unknown_field(spec, FIELDS) or arguments.check_actor(spec))
-  check.refuse(not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id))
-  check.refuse(spec.secrets ~= nil and workers.check_secrets(spec.secrets))
+function M.parse(spec)
   local match = ARGV[2] or ""
   if spec.id == registry.OWN then
-    if spec.url ~= nil or spec.on ~= nil or match ~= "" then
-      local field = spec.url ~= nil and "url" or spec.on ~= nil and "on" or "match"
-      check.refuse("INVALID " .. field .. ": " .. registry.OWN .. " takes only secrets, which sign what jobs notify")
-    end
-    return { i = spec.id, o = "" }, spec
+    local why = registry.OWN .. " takes only secrets, which sign what jobs notify"
+    fields.refuse(spec, "url on", why)
+    check.refuse(match ~= "" and "INVALID match: " .. why)
+    return { i = spec.id, o = "" }
   end
-  check.refuse(not check.is_url(spec.url) and check.problem_of_url("url", spec.url))
-  local hook = { i = spec.id, u = spec.url, g = match }
-  local problem
-  hook.o, problem = parse_on(spec.on)
-  check.refuse(problem)
-  hook.m, problem = matcher.compile(match)
-  check.refuse(problem)
-  return hook, spec
+  check.refuse(not spec.url and check.problem("url", check.URL, nil))
+  local letters = ""
+  for _, name in ipairs(spec.on or { "done", "error", "cancelled", "skipped" }) do
+    letters = letters .. ENDS[name]
+  end
+  return { i = spec.id, u = spec.url, g = match, o = letters, m = matcherspec.compile(match) }
 end
 
 return M

@@ -1,4 +1,4 @@
-"""What can go wrong when a script is called, as exceptions. docs/protocol.md, section 1, has the codes."""
+"""What can go wrong when a script is called, as exceptions. docs/protocol.md has the codes."""
 
 from __future__ import annotations
 

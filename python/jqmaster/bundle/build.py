@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ Clock = Literal["server", "settable"]
 # ``write`` is refused whole when Redis is out of memory; ``drain`` runs all the same, so that a full
 # system can be emptied; ``read`` may run on replicas.
 SHEBANGS = {"write": "#!lua", "drain": "#!lua flags=allow-oom", "read": "#!lua flags=no-writes"}
+_KEPT_BUILDS = 4  # of a checkout: another process may still read from the last ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,17 @@ class Script:
     """A script as Redis gets it. ``sha`` is the SHA-1 of ``source`` in hex; flags: write, drain or read."""
 
     name: str
-    source: str
+    kept: str | Path  # the source, or the file that has it
     sha: str
     flags: str
+
+    @property
+    def source(self) -> str:
+        """Raises ValueError when its file has been changed."""
+        source = _source(self.kept)
+        if hashlib.sha1(source.encode()).hexdigest() != self.sha:
+            raise ValueError(f"{self.kept} is not what its manifest says: build it again")
+        return source
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +56,17 @@ class Library:
     """A library of Redis functions. The one for an operation is called ``<name>_<operation>``."""
 
     name: str
-    source: str
+    kept: str | Path
     functions: frozenset[str]  # operations
+
+    @property
+    def source(self) -> str:
+        return _source(self.kept)
+
+
+def _source(kept: str | Path) -> str:
+    # Sources are read when Redis lacks them: all together are some MB, which each worker would hold.
+    return kept if isinstance(kept, str) else kept.read_bytes().decode()
 
 
 class Bundle(dict[str, Script]):
@@ -89,35 +107,40 @@ def make_script(name: str, source: str, flags: str) -> Script:
 
 
 def build_cached(clock: Clock = "server") -> Bundle:
-    """As ``build``, for this repository. Keeps the result in ``build/``, so that it is built once."""
+    """As ``build``, for this repository. Keeps the last results in ``build/``, so that each is built once."""
     root = checkout()
     sources = [*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua")]
     sources += Path(__file__).parent.glob("*.py")
     digest = hashlib.sha1()
     for path in sorted(sources):
         digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
-    cache = root / "build" / f"scripts-{clock}.json"
-    try:
-        known = json.loads(cache.read_text())
-        if known["sources"] == digest.hexdigest():
-            bundle = Bundle((name, make_script(name, *entry)) for name, entry in known["scripts"].items())
-            name, source, functions = known["library"]
-            bundle.library = Library(name, source, frozenset(functions))
-            return bundle
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+    built = root / "build" / f"scripts-{clock}-{digest.hexdigest()[:16]}"
+    if (built / "manifest.json").is_file():
+        return read_built(built)
     scripts = build(root, clock)
-    library = scripts.library
-    kept = [library.name, library.source, sorted(library.functions)] if library else None
-    entries = {script.name: [script.source, script.flags] for script in scripts.values()}
     try:
-        cache.parent.mkdir(exist_ok=True)
-        # Written beside and moved: another process sees the old file or the new one, whole.
-        with tempfile.NamedTemporaryFile("w", dir=cache.parent, delete=False) as file:
-            json.dump({"sources": digest.hexdigest(), "scripts": entries, "library": kept}, file)
-        os.replace(file.name, cache)
+        built.parent.mkdir(exist_ok=True)
+        others = sorted(built.parent.glob("scripts-*"), key=lambda path: path.stat().st_mtime)
+        for old in others[:-_KEPT_BUILDS]:
+            shutil.rmtree(old, ignore_errors=True)
+        # Written beside and moved: another process sees all of it or nothing.
+        with tempfile.TemporaryDirectory(dir=built.parent, ignore_cleanup_errors=True) as beside:
+            dump(scripts, Path(beside) / built.name)
+            (Path(beside) / built.name).rename(built)
     except OSError:
-        pass  # A checkout that cannot be written to works too.
+        pass  # Another process was quicker; or the checkout cannot be written to, which works too.
+    return scripts
+
+
+def read_built(directory: Path) -> Bundle:
+    """Scripts that ``dump`` wrote, each read when it is needed."""
+    manifest = json.loads((directory / "manifest.json").read_text())
+    scripts = Bundle()
+    for name, entry in manifest["scripts"].items():
+        scripts[name] = Script(name, directory / f"{name}.lua", entry["sha"], entry["flags"])
+    if manifest["library"]:
+        name, functions = manifest["library"]["name"], frozenset(manifest["library"]["functions"])
+        scripts.library = Library(name, directory / "library.lua", functions)
     return scripts
 
 

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from jqmaster.manifest.heads import comment_of, lua_fields
+
+HEAD = "HEAD"  # in a script: the fields of its spec
 _TOKEN = re.compile(
     r"""(?P<string>\[(?P<s>=*)\[.*?\](?P=s)\] | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*')
       | (?P<number>\.?\d(?:[eE][+-]|[\w.])*)
@@ -205,6 +208,14 @@ def named(module: Module, texts: list[str], token: Token, n: int) -> tuple[Item 
     return item, n + 3
 
 
+def fields_of(source: str, file: str) -> str:
+    """The fields of a script's spec, as its head has them: a table of Lua, as of jqlua/base/fields.lua."""
+    try:
+        return lua_fields(comment_of(source))
+    except ValueError as problem:
+        raise BuildError(file, 1, str(problem)) from problem
+
+
 def parse_script(name: str, source: str, file: str, require: Require) -> ScriptBody:
     """Parse one script. Its own statements stay as they are; only references to modules are resolved."""
     tokens = tokenize(source, file)
@@ -212,6 +223,7 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
     if len(heads) != 1:
         raise BuildError(file, 1, "the head needs one line '-- @flags write', 'drain' or 'read'")
     module = Module(name, file)
+    tokens = [token._replace(text=fields_of(source, file)) if token.text == HEAD else token for token in tokens]
     end = 0
     while required := required_by(tokens[end : end + 5], file, require):
         module.aliases[tokens[end + 1].text] = required

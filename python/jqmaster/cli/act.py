@@ -42,7 +42,7 @@ def retry(
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
     client = connect()
-    return act(client, "retry", ids, which, partial(client.retry, queue=to))
+    return act(client, "retry", ids, which, partial(client.call, "retry", queue=to))
 
 
 def discard(*ids: Ids, which: Chosen | None = None) -> Coded:
@@ -51,7 +51,7 @@ def discard(*ids: Ids, which: Chosen | None = None) -> Coded:
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
     client = connect()
-    return act(client, "discard", ids, which, client.discard)
+    return act(client, "discard", ids, which, partial(client.call, "discard"))
 
 
 def cancel(
@@ -67,7 +67,7 @@ def cancel(
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
     client = connect()
-    change = partial(client.cancel, force=force, dependents=dependents)
+    change = partial(client.call, "cancel", force=force or None, dependents=dependents)
     if not ids and dependents == "refuse":
         raise Refused("--dependents refuse goes with ids, not with a filter", "INVALID")
     return act(client, "cancel", ids, which, change)
@@ -84,7 +84,7 @@ def kick(
     with a job until its next heartbeat: until then it may run twice.
     """
     client = connect()
-    return act(client, "kick", ids, which, partial(client.kick, delay=delay))
+    return act(client, "kick", ids, which, partial(client.call, "kick", delay=delay))
 
 
 def _read(ids: Sequence[str]) -> list[str]:

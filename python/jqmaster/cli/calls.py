@@ -44,7 +44,7 @@ def _command(operation: Operation) -> Callable[..., Replies]:
         client = connect()
         arguments = _with_values(operation, given(options), client.serializer.dumps)
         while True:
-            reply = client.op("call", operation.name, **arguments)
+            reply = client.call(operation.name, **arguments)
             yield told(reply)
             cursor = getattr(reply, "cursor", "")
             if not (cursor and all_):

@@ -6,7 +6,7 @@ import getpass
 import os
 import re
 import socket
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import msgpack
@@ -16,9 +16,8 @@ from jqmaster.cli import show
 from jqmaster.cli.place import Place
 from jqmaster.cli.status import Refused
 from jqmaster.client.app import JQ
-from jqmaster.client.handle import unpacked
 from jqmaster.engine.engine import Engine, Operations
-from jqmaster.engine.replies import Document, Page
+from jqmaster.engine.replies import Document
 from jqmaster.errors import NotFound, Unavailable, from_redis
 
 T = TypeVar("T")
@@ -80,31 +79,12 @@ class Client(JQ):
     async def _ask(self, call: Callable[[Operations], Coroutine[Any, Any, T]]) -> T:
         return await call(await self.aengine())
 
-    def op(self, operation: str, /, *arguments: Any, **named: Any) -> Any:
-        """Call an operation by its name; a document's values are unpacked."""
-        return self._read(self.ask(lambda engine: getattr(engine, operation)(*arguments, **named)))
-
-    def every(self, operation: str, /, *arguments: Any, **named: Any) -> Iterator[Document]:
-        """All documents of an operation that gives pages."""
-        cursor: str | None = None
-        while cursor != "":
-            page = self.op(operation, *arguments, **named, cursor=cursor, count=1000)
-            yield from page.documents
-            cursor = page.cursor
-
     def there(self, operation: str, name: str, **more: Any) -> Document:
         """The one of the queues, constraints, schedules or workers that is named so. Raises NotFound."""
-        for found in self.op(operation, [name], **more).documents:
+        for found in self.call(operation, [name], **more).documents:
             document: Document = found
             return document
         raise NotFound(f"no such {operation.removesuffix('s').replace('constraint', 'limit')}: {name}")
-
-    def _read(self, reply: Any) -> Any:
-        if isinstance(reply, Page):
-            return reply._replace(documents=self._read(reply.documents))
-        if isinstance(reply, list):
-            return [self._read(one) for one in reply]
-        return unpacked(reply, self.serializer) if isinstance(reply, dict) else reply
 
 
 def job_id(text: str) -> str:

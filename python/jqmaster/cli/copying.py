@@ -24,7 +24,7 @@ def export(file: Annotated[str, option("- for stdout")], /) -> Replies:
     if file == values.STDIN and sys.stdout.isatty():
         raise Refused("the file is not for a terminal: send stdout elsewhere", "INVALID")
     # The first records come before the file is opened: what cannot be read must not empty an old copy.
-    records = connect().export()
+    records = connect().each("export")
     first = next(records, None)
     with values.opened(file, "wb") as out, show.progress("exporting") as more:
         out.write(copying.HEAD)

@@ -96,7 +96,7 @@ def verb(operation: str, text: str, done: str, **fixed: Any) -> Callable[..., Re
     def run(*names: str) -> Replies:
         client = connect()
         for name in names:
-            reply = client.op(operation, name, **fixed)
+            reply = client.call(operation, name, **fixed)
             yield {"id": name, "reply": reply}, done.format(name=name, reply=reply)
 
     run.__doc__ = text

@@ -40,14 +40,14 @@ def failures(
     asked: dict[str, Any] = {"steps": _STEPS, "from_ms": now - round(last * 1000), "to_ms": now + 1}
     if group is not None:
         check_group(client, group)
-        [found] = client.op("failures", group, sample=_SAMPLE, **asked).documents
+        [found] = client.call("failures", group, sample=_SAMPLE, **asked).documents
         parts = {name: [f"{one} {show.count(jobs)}" for one, jobs in found[name]] for name in ("names", "queues")}
         parts["values"] = [
             f"{path} {values.as_json(value)} {show.count(jobs)}" for path, value, jobs in found["values"]
         ]
         yield found, lambda: show.facts({**found, **parts, "counts": show.spark(found["counts"])})
         return
-    groups = sorted(client.every("failures", **asked), key=lambda one: -one["last_ms"])
+    groups = sorted(client.each("failures", **asked), key=lambda one: -one["last_ms"])
     made = table(groups[:limit])
     made.more = f"… and {show.counted(len(groups) - limit, 'group')} more; --limit" if len(groups) > limit else ""
     yield groups[:limit], made

@@ -75,9 +75,9 @@ class Chosen(Filter):
 
 def check_group(client: Client, group: str | None) -> None:
     """Raise NotFound for a group that no job failed with, naming those that may be meant."""
-    if group is None or client.failures(group):
+    if group is None or client.call("failures", group).documents:
         return
-    known = [one["group"] for one in client.failures()]
+    known = [one["group"] for one in client.each("failures")]
     last = group.rpartition(".")[2]  # messages have an exception's name without its module
     close = [one for one in known if one.rpartition(".")[2] == last] or difflib.get_close_matches(group, known, 3)
     meant = f"; did you mean {' or '.join(close)}?" if close else "; jqmaster failures lists the groups"
@@ -150,7 +150,7 @@ def job(*ids: str, history: Annotated[bool, option("what happened to it instead,
         raise Refused("give the ids of jobs", "INVALID")
     for number, one in enumerate(ids):
         try:
-            document = client.ask(lambda it, one=one: it.history(job_id(one))) if history else client.get(one)  # type: ignore[misc]
+            document = client.operations.history(job_id(one)) if history else client.handle(one).document()
         except NotFound as error:
             complain(error.message, error.code, as_json=as_json())
             code = EXIT_NOT_FOUND
@@ -234,7 +234,7 @@ def await_end(client: Client, job_id: str, timeout_s: float | None) -> None:
 
 def outcome(client: Client, job_id: str) -> Any:
     """The result of a job that is done. Raises Refused, NotFound."""
-    document = client.get(job_id)
+    document = client.handle(job_id).document()
     status = document["status"]
     if status not in show.ENDED:
         raise Refused(f"job {job_id} has not ended, it is {status}; --wait waits for it", "CONFLICT")

@@ -82,7 +82,7 @@ def limits_() -> Replies:
 
     A + says that not all keys of a limit were looked at.
     """
-    found = list(connect().every("constraints", busiest=_BUSIEST))
+    found = list(connect().each("constraints", busiest=_BUSIEST))
     yield found, table(found)
 
 
@@ -120,7 +120,7 @@ def _set(
 ) -> Replies:
     """Set a limit; it replaces one of this id whole, and says what that was.
 
-    MATCH: '{"name": "mail.*", "argument.size": {"lt": 1000}}' (docs/protocol.md, section 7, has all of it).
+    MATCH: '{"name": "mail.*", "argument.size": {"lt": 1000}}' (docs/limits.md has all of it).
     """
     fields = given(options)
     if "concurrency" not in fields and rate is None:
@@ -136,7 +136,7 @@ def _set(
         before = client.there("constraints", id_)
     except (Invalid, NotFound):
         before = None
-    one = client.op("constrain", id_, matcher, **fields)
+    one = client.call("constrain", id_, matcher, **fields)
     lines = [f"{'created' if before is None else 'replaced'} {one['id']}: {_whole(one)}"]
     if before is not None and _whole(before) != _whole(one):
         lines.append(f"  it was: {_whole(before)}")
@@ -182,6 +182,6 @@ def hold(
     by: Annotated[str | None, option("JSON: which key of it: 4711, '\"text\"', a list of values")] = None,
 ) -> Replies:
     """Start nothing under a limit for a while."""
-    until_ms = connect().hold(id_, seconds, **({} if by is None else {"by": values.parsed(by, "--by")}))
+    until_ms = connect().call("hold", id_, seconds, **({} if by is None else {"by": values.parsed(by, "--by")}))
     name = id_ if by is None else f"{id_} (key {by})"
     yield {"until_ms": until_ms}, f"{name} {f'is on hold until {show.both(until_ms)}' if seconds else 'is not on hold'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App
@@ -28,7 +29,7 @@ Names = Annotated[str, option("* stands for any run of characters")]
 
 def standings(client: Client) -> list[dict[str, Any]]:
     """All queues, with how they did in the last minutes."""
-    return [standing(queue) for queue in client.every("queues", minutes=RATE_MINUTES)]
+    return [standing(queue) for queue in client.each("queues", minutes=RATE_MINUTES)]
 
 
 def standing(queue: dict[str, Any]) -> dict[str, Any]:
@@ -123,7 +124,7 @@ def resume(*names: Names) -> Replies:
 
 def _pause(names: tuple[str, ...], *, paused: bool) -> Replies:
     client = connect()
-    known = [queue["name"] for queue in client.every("queues")]
+    known = [queue["name"] for queue in client.each("queues")]
     chosen: dict[str, None] = {}
     for name in names:
         pattern = name.replace("[", "[[]").replace("?", "[?]")
@@ -132,7 +133,7 @@ def _pause(names: tuple[str, ...], *, paused: bool) -> Replies:
             raise NotFound(f"no such queue: {name}")
         chosen |= dict.fromkeys(fitting)
     for name in chosen:
-        queue = client.op("queue", name, paused=paused)
+        queue = client.call("queue", name, paused=paused)
         jobs = f"; {show.counted(queue['queued'], 'job waits', 'jobs wait')}" if queue["queued"] else ""
         yield queue, f"{name} {'is paused' if paused else 'goes on'}{jobs}"
 
@@ -162,7 +163,7 @@ def _set(
             client.there("queues", queue)
         except NotFound:
             raise NotFound(f"no such queue: {queue}; with --new it is made") from None
-    after = client.op("queue", queue, **{name: value for name, value in changes.items() if value is not None})
+    after = client.call("queue", queue, **{name: value for name, value in changes.items() if value is not None})
     yield after, lambda: show.facts(after)
 
 
@@ -190,7 +191,7 @@ def purge(
     client = connect()
     client.there("queues", queue)
     chosen = Chosen(queue=queue, status=status or list(WAITING), yes=yes, dry_run=dry_run)  # type: ignore[arg-type]
-    return (yield from act(client, "discard", (), chosen, client.discard))
+    return (yield from act(client, "discard", (), chosen, partial(client.call, "discard")))
 
 
 queues.command(verb("forget", "Take away queues that have no jobs.", "forgot {name}"), name="forget")

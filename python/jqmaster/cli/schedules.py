@@ -50,7 +50,7 @@ def _moment(one: dict[str, Any], moment_ms: float) -> str:
 @schedules.default
 def schedules_() -> Replies:
     """List recurring jobs."""
-    found = list(connect().every("schedules", **({"next": 1} if as_json() else {})))
+    found = list(connect().each("schedules", **({"next": 1} if as_json() else {})))
     rows = []
     for one in found:
         following: Any = ("paused", "yellow") if one.get("paused") else ("never", "red")
@@ -104,7 +104,7 @@ def _set(
     if not isinstance(fields, dict):
         raise Refused("--job: expected a JSON object", "INVALID")
     client = connect(creates=True)
-    one = client.op("schedule", id_, {**fields, "name": name}, argument=values.argument(argument), **when)
+    one = client.call("schedule", id_, {**fields, "name": name}, argument=values.argument(argument), **when)
     comes = f", next {_moment(one, one['next_ms'])}" if one.get("next_ms") else ""
     yield one, f"{one['id']}: {_rhythm(one)}{comes}{', paused' if one.get('paused') else ''}"
 
@@ -127,7 +127,7 @@ def _pause(ids: tuple[str, ...], *, paused: bool) -> Replies:
         one = client.there("schedules", schedule_id)
         when = {field.name: one[field.name] for field in _WHEN if field.name in one} | {"paused": paused}
         argument = client.serializer.dumps(one.get("argument"))
-        after = client.op("schedule", schedule_id, one["job"], argument=argument, **when)
+        after = client.call("schedule", schedule_id, one["job"], argument=argument, **when)
         goes_on = f"goes on, next {show.when(after.get('next_ms')) or 'never'}"
         yield after, f"{schedule_id} {'is paused' if paused else goes_on}"
 

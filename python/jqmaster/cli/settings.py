@@ -45,15 +45,16 @@ def _value(name: str, text: str) -> bool | float | str:
 def config_() -> Replies:
     """Show settings."""
     client = connect()
-    yield (client.config(), "") if as_json() else (None, _table(client.describe_config()))
+    yield (client.call("config"), "") if as_json() else (None, _table(client.call("config", describe=True)))
 
 
 @config.command(name="set")
 def _set(*settings: Annotated[str, option("SETTING=VALUE; SETTING= is its default again")]) -> Replies:
     """Change settings, all or none."""
     client, given = connect(), assignments(settings)
-    described = {one["name"]: one for one in client.describe_config()}
-    after = client.configure(**given)
+    described = {one["name"]: one for one in client.call("config", describe=True)}
+    unset = [name for name, value in given.items() if value is None]
+    after = client.call("config", {name: given[name] for name in given if name not in unset}, unset or None)
     yield after, _table([{**described[name], "value": after[name]} for name in given])
 
 
@@ -84,7 +85,7 @@ def keys_() -> Replies:
     Masters ask for keys once there is one, or when others than their own host can reach them. The first is made
     straight on Redis: jqmaster keys create ann --role admin --redis URL
     """
-    found = connect().keys()
+    found = list(connect().each("keys"))
     rows = ({**key, "rate": f"{key['rate']:g}/s" if "rate" in key else ""} for key in found)
     yield (
         found,
@@ -110,7 +111,7 @@ def create(
 
     Prints the key, which nobody can ask for again. Programs take it from JQ_KEY, or from a file that JQ_KEY_FILE names.
     """
-    made = connect(creates=True).create_key(name, role, queues=queue, ttl=expires, rate=rate)
+    made = connect(creates=True).operations.grant(name, role, queues=queue, ttl=expires, rate=rate)
     yield made, str(made["key"])
     if not as_json():
         print(f"key {made['id']} of {show.plain(made['name'])}; it is not shown again", file=sys.stderr)

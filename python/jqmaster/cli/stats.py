@@ -40,11 +40,11 @@ def stats(
     }
     if series:
         # A queue's own row, without a name, is the sum of the rows of its names.
-        found = [one for one in client.series(by, **period) if one.get("name")]
+        found = [one for one in client.each("stats", by, series=True, **period) if one.get("name")]
         found.sort(key=lambda one: -one["enqueued"] - one["done"])
         head = "QUEUE~=queue|NAME~=name"
     else:
-        found, head = client.stats(by, **period), f"{by.upper()}=begin"
+        found, head = client.call("stats", by, **period), f"{by.upper()}=begin"
     total = {name: sum(one[name] for one in found) for name in _COUNTS}
     in_all = ", ".join(f"{show.count(total[name])} {name}" for name in _COUNTS if total[name])
     rows = [_row(one, by) for one in found]

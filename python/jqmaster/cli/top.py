@@ -64,10 +64,10 @@ class Watch:
         """Raises what the client does."""
         client, now = self._client, show.now_ms()
         if time.monotonic() - self._rarely_at > _RARELY_S:
-            groups = sorted(client.every("failures"), key=lambda group: -group["last_ms"])
-            self.found |= {"limits": list(client.every("constraints", busiest=1)), "failures": groups}
+            groups = sorted(client.each("failures"), key=lambda group: -group["last_ms"])
+            self.found |= {"limits": list(client.each("constraints", busiest=1)), "failures": groups}
             self._rarely_at = time.monotonic()
-        minutes = client.stats("minute", from_ms=(now // 60_000 - 59) * 60_000, brief=True)
+        minutes = client.call("stats", "minute", from_ms=(now // 60_000 - 59) * 60_000, brief=True)
         by_begin = {one["begin_ms"] // 60_000: one for one in minutes}
         recent = [by_begin.get(now // 60_000 - back, {}) for back in range(59, -1, -1)]
         passed = 1 + now % 60_000 / 60_000  # of the last minute and what there is of this one

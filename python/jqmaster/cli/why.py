@@ -21,7 +21,7 @@ def why(id_: Annotated[str, Parameter(name="ID")], /) -> Replies:
         return
     is_status = "failed for good" if told["status"] == "error" else f"is {told['status']}"
     head = f"job {told['id']} ({told['name']}) {is_status}, in queue {told['queue']}"
-    yield None, "\n  ".join([head, *reasons(told, client.get(id_), show.now_ms())])
+    yield None, "\n  ".join([head, *reasons(told, client.handle(id_).document(), show.now_ms())])
 
 
 def reasons(told: dict[str, Any], document: dict[str, Any], now: int) -> Iterator[str]:

@@ -23,7 +23,7 @@ _STYLES |= {"unreachable": "red", "gone": "red"}
 
 def every(client: Client) -> list[dict[str, Any]]:
     """Those that are registered, and those that pull and announce themselves."""
-    return [*client.every("workers"), *client.every("workers", others=True)]
+    return [*client.each("workers"), *client.each("workers", others=True)]
 
 
 def table(found: list[dict[str, Any]]) -> show.Table:
@@ -93,8 +93,8 @@ def resume(*names: Worker) -> Replies:
 
 def _ask(names: tuple[str, ...], request: str, asked: str) -> Replies:
     client = connect()
-    found = list(client.every("workers"))
+    found = list(client.each("workers"))
     for name in names:
         for worker_id in _named(found, name, "registered (jqmaster work --register does)"):
-            client.op("worker", worker_id, request)
+            client.call("worker", worker_id, request)
             yield {"worker": worker_id, "request": request}, f"{worker_id} {asked}"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from jqmaster.client.handle import batched
 from jqmaster.client.immediate import MemoryLink
 from jqmaster.client.registry import Registry
 from jqmaster.client.worker import Runner, queues_of
@@ -119,8 +120,11 @@ class _Burst(EngineSource):
         moved = False
         for state in self._states:
             ids = [job["id"] async for job in self._jq.ajobs(brief=True, status=state) if self._serves(job["queue"])]
-            moved = "queued" in await self._jq.achange(ids, delay=0) or moved
+            moved = "queued" in await batched(self._at_once, ids) or moved
         return moved
+
+    async def _at_once(self, ids: Sequence[str]) -> list[str]:
+        return await self._engine.change([({"id": job_id, "delay": 0}, b"") for job_id in ids])
 
 
 class _RedisBurst(_Burst, RedisSource):

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Generic, TypedDict, TypeVar
 
 from jqmaster.client import handle as handles
-from jqmaster.client.handle import Handle, JobCancelled, JobError
+from jqmaster.client.handle import Handle, batched
 from jqmaster.client.link import Link, plain
-from jqmaster.client.listing import batched
+from jqmaster.client.outcomes import JobCancelled, JobError
 from jqmaster.client.task import Call, Program
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import JobOptions

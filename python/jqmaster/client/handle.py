@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack
 
 from jqmaster.client import calling, live
 from jqmaster.client.link import Link, plain, plain_each
 from jqmaster.client.live import State
+from jqmaster.client.outcomes import JobCancelled, JobError, JobSkipped, NoResult, WaitsInJob
 from jqmaster.connection import plainly
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
-from jqmaster.engine.replies import Document, Event
+from jqmaster.engine.replies import Document, Event, Page
 from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
 from jqmaster.worker.notes import current_job
 
@@ -28,6 +29,7 @@ R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
 LOOK_AGAIN_S = 30.0  # however lost an announcement is, nobody waits longer in vain
+BATCH = 1000  # ids in a call, at most
 AT_A_TIME = 200  # of many jobs that are waited for together
 AWAY_S = 30.0  # so long the other side may be away while somebody waits
 
@@ -40,71 +42,6 @@ class Kind(Protocol):
 
     def read_result(self, value: Any) -> Any:
         """Of the type that it is annotated to return. Raises ValueError."""
-
-
-class JobError(Exception):
-    """The job failed for good.
-
-    `reason`: other, timeout, lapses, expired or dependency; `message`: what its last failure said; `error`: the value
-    that came with it, such as `{"type": "ValueError", "traceback": "…"}`.
-    """
-
-    def __init__(self, job_id: str, reason: str, message: str, error: Any = None) -> None:
-        super().__init__(job_id, reason, message)
-        self.job_id = job_id
-        self.reason = reason
-        self.message = message
-        self.error = error
-
-    def __str__(self) -> str:
-        about = "" if self.reason == "other" else f" ({self.reason})"
-        return f"job {self.job_id} failed{about}: {self.message}"
-
-
-class JobCancelled(Exception):
-    """The job was cancelled, so it has no result."""
-
-    def __init__(self, job_id: str) -> None:
-        super().__init__(job_id)
-        self.job_id = job_id
-
-    def __str__(self) -> str:
-        return f"job {self.job_id} was cancelled"
-
-
-class JobSkipped(JobCancelled):
-    """The job was to run only if one that it depends on failed, and none did: it never began, and has no result."""
-
-    def __str__(self) -> str:
-        return f"job {self.job_id} was not needed: none that it depends on failed"
-
-
-class NoResult(LookupError):
-    """The job is done, but there is no result to read.
-
-    `reason`: `none`, it keeps none (`keep_result`); or `expired`, it was read, or its time is over.
-    """
-
-    def __init__(self, job_id: str, reason: Literal["none", "expired"]) -> None:
-        super().__init__(job_id, reason)
-        self.job_id = job_id
-        self.reason = reason
-
-    def __str__(self) -> str:
-        kept = {"none": "it keeps none (keep_result)", "expired": "it was read, or its time is over"}
-        return f"job {self.job_id} is done, and has no result: {kept[self.reason]}"
-
-
-class WaitsInJob(RuntimeError):
-    """A job would have waited for another one, and did not ask for that with `in_job=True`."""
-
-
-def _waits_in_job(job_id: str) -> WaitsInJob:
-    return WaitsInJob(
-        f"job {job_id} has not ended. A job that waits for it holds its worker's slot meanwhile, and when all slots "
-        "wait like that, nothing goes on. To go on when it has ended, raise ResumeAfter([handle]); to wait here all "
-        "the same, say in_job=True, as in result(in_job=True)"
-    )
 
 
 class Handle(Reference, Generic[R_co]):
@@ -140,7 +77,7 @@ class Handle(Reference, Generic[R_co]):
         """What the function returned, once it has; waits at most `timeout` seconds.
 
         Raises TimeoutError; JobError; JobCancelled, JobSkipped; NoResult, with a `reason`, also when the result
-        was read before (section 9 of docs/protocol.md: `result_grace`); NotFound when nothing is known of the job any
+        was read before (docs/operating.md: `result_grace`); NotFound when nothing is known of the job any
         more; Unavailable when Redis or the master is away for long; RuntimeError where it would wait inside of a job,
         without `in_job`.
         """
@@ -179,7 +116,7 @@ class Handle(Reference, Generic[R_co]):
         return str((await self.adocument())["status"])
 
     async def adocument(self) -> Document:
-        """All there is to know now (docs/protocol.md, section 4, `get`), with `argument`, `result` and
+        """All there is to know now (docs/protocol.md, `get`), with `argument`, `result` and
         `error` as values. Raises NotFound."""
         return await document(await self.link.open(), self.link.serializer, self.id)
 
@@ -195,7 +132,7 @@ class Handle(Reference, Generic[R_co]):
 
     async def aevents(self, *, in_job: bool = False) -> AsyncIterator[Event]:
         """How it stands, then each of its transitions and its progress as they come, until it has ended. What is no
-        transition has `event` in its `data` (docs/protocol.md, section 15). Raises NotFound, Unavailable; RuntimeError
+        transition has `event` in its `data` (docs/finding.md). Raises NotFound, Unavailable; RuntimeError
         as `result`."""
         await self._check_wait(in_job)
         async for event in (await self.link.open()).events(self.id):
@@ -258,7 +195,7 @@ class Handle(Reference, Generic[R_co]):
         return self._found(state, "it is running")
 
     async def atrack(self, *, on: bool = True) -> str:
-        """Have each of its transitions published in Redis (docs/protocol.md, section 15), or no more; its
+        """Have each of its transitions published in Redis (docs/finding.md), or no more; its
         state. Raises NotFound."""
         [state] = await (await self.link.open()).engine.track([self.id], on=on)
         return self._found(state or "NOTFOUND", "")
@@ -273,7 +210,7 @@ class Handle(Reference, Generic[R_co]):
     async def _check_wait(self, in_job: bool) -> None:
         """Raises WaitsInJob where following it would wait, in a job."""
         if may_not_wait(in_job) and await self.astatus() not in ENDED:
-            raise _waits_in_job(self.id)
+            raise WaitsInJob(self.id)
 
     def _found(self, state: str, conflict: str) -> str:
         if state == "NOTFOUND":
@@ -288,13 +225,19 @@ def may_not_wait(in_job: bool) -> bool:
     return not in_job and current_job.get(None) is not None
 
 
-Ids = str | Handle[Any] | Iterable[str | Handle[Any]]
+def ids_of(jobs: Iterable[str | Handle[Any]]) -> list[str]:
+    return [job.id if isinstance(job, Handle) else job for job in jobs]
 
 
-def ids_of(ids: Ids) -> list[str]:
-    """Ids, of one job or several."""
-    several = [ids] if isinstance(ids, str | Handle) else ids
-    return [job.id if isinstance(job, Handle) else job for job in several]
+async def batched(
+    call: Callable[[list[str]], Awaitable[Sequence[Any]]], jobs: Iterable[str | Handle[Any]]
+) -> list[Any]:
+    """What calls with at most 1000 ids each say of many jobs."""
+    results: list[Any] = []
+    ids = ids_of(jobs)
+    for start in range(0, len(ids), BATCH):
+        results += await call(ids[start : start + BATCH])
+    return results
 
 
 @contextmanager
@@ -310,7 +253,8 @@ def _about(job_id: str) -> Iterator[None]:
 
 async def document(transport: Transport, serializer: Serializer, job_id: str) -> Document:
     """A job's document with its values unpacked. Raises NotFound."""
-    return unpacked(await _known(transport, job_id), serializer)
+    known: Document = unpacked(await _known(transport, job_id), serializer)
+    return known
 
 
 async def _known(transport: Transport, job_id: str) -> Document:
@@ -321,17 +265,21 @@ async def _known(transport: Transport, job_id: str) -> Document:
     return document
 
 
-def unpacked(document: Document, serializer: Serializer) -> Document:
-    """`document` with values instead of bytes. What cannot be read stays bytes."""
-    for name in ("argument", "result", "error"):
+def unpacked(reply: Any, serializer: Serializer) -> Any:
+    """`reply` with values instead of bytes in its documents. What cannot be read stays bytes."""
+    if isinstance(reply, Page):
+        return reply._replace(documents=unpacked(reply.documents, serializer))
+    if isinstance(reply, list):
+        return [unpacked(part, serializer) for part in reply]
+    for name in ("argument", "result", "error") if isinstance(reply, dict) else ():
         # Errors are packed by workers of any kind, as what MessagePack has.
         for reads in (serializer, calling.MessagePack()) if name == "error" else (serializer,):
-            if isinstance(document.get(name), bytes):
+            if isinstance(reply.get(name), bytes):
                 try:
-                    document[name] = reads.loads(document[name])
+                    reply[name] = reads.loads(reply[name])
                 except ValueError:
                     pass
-    return document
+    return reply
 
 
 async def gather(
@@ -389,6 +337,6 @@ async def _wait(transport: Transport, job_id: str, timeout: float | None, *, in_
         if state in ENDED:
             return state
         if only_looks and timeout != 0:
-            raise _waits_in_job(job_id)
+            raise WaitsInJob(job_id)
         if time.monotonic() >= deadline:
             raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s")

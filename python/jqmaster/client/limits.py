@@ -12,7 +12,7 @@ from jqmaster.engine import options
 from jqmaster.engine.options import Limits, known
 
 Match = Mapping[str, Any] | Task[..., Any]
-"""Which jobs: a map of conditions (docs/protocol.md, section 7), or a task, which stands for its name."""
+"""Which jobs: a map of conditions (docs/limits.md), or a task, which stands for its name."""
 
 _FACTS = ("name", "queue", "priority")  # of a job, beside its argument
 

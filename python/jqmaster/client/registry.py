@@ -13,11 +13,10 @@ from jqmaster.client import calling, functions
 from jqmaster.client import handle as handles
 from jqmaster.client.calling import MessagePack, Serializer
 from jqmaster.client.flow import FlowMethods
-from jqmaster.client.handle import Handle, Kind
+from jqmaster.client.handle import Handle, Kind, batched
 from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
-from jqmaster.client.listing import batched
-from jqmaster.client.operation import OperationMethods
+from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.target import Target, wait_s
 from jqmaster.client.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
 from jqmaster.client.transport import Prepared
@@ -43,7 +42,7 @@ LOCAL = "http://127.0.0.1:8400"
 BATCH = 1000
 
 
-class Registry(OperationMethods, FlowMethods):
+class Registry(OperatingMethods, FlowMethods):
     """All of `JQ` but what runs jobs."""
 
     def __init__(
@@ -231,8 +230,8 @@ class Registry(OperationMethods, FlowMethods):
 
     # -- enqueueing -------------------------------------------------------------------------------
 
-    def call(self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]) -> Call[Any]:
-        """A call of a function that lives elsewhere, by its name and with its bare argument."""
+    def new_job(self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]) -> Call[Any]:
+        """A call of a function that lives elsewhere, by its name and with its bare argument, for `enqueue_many`."""
         task: Task[..., Any] = self.task(name, **chosen)
         return Call(task, self.serializer.dumps(argument), task.merged((argument,), {}, chosen))
 
@@ -241,16 +240,16 @@ class Registry(OperationMethods, FlowMethods):
         self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]
     ) -> Coroutine[Any, Any, Handle[Any]]:
         """Enqueue a job by name, with its bare argument, for functions that live elsewhere."""
-        return self.aenqueue_call(self.call(name, argument, **chosen))
+        return self.aenqueue_call(self.new_job(name, argument, **chosen))
 
     async def aenqueue_call(self, call: Call[R_co]) -> Handle[R_co]:
-        """Enqueue one call, made with `task.job(...)` or `call`."""
+        """Enqueue one call, made with `task.job(...)` or `new_job`."""
         return (await self._enqueue([call], None))[0]
 
     def aenqueue_many(
         self, calls: Iterable[Call[R_co]], *, request: str | None = None
     ) -> Coroutine[Any, Any, list[Handle[R_co]]]:
-        """Enqueue calls, made with `task.job(...)` or `call`; 1000 at a time, of which all are enqueued or none.
+        """Enqueue calls, made with `task.job(...)` or `new_job`; 1000 at a time, of which all are enqueued or none.
 
         After Unavailable they may be there or not. Repeating the same call with the same `request`, any text
         of your own, enqueues nothing twice (within ten minutes, unless the settings say otherwise).

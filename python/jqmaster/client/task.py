@@ -331,7 +331,7 @@ class Decorator(Protocol):
 
 
 class When(TypedDict, total=False):
-    """When a recurring job is made (docs/protocol.md, section 16)."""
+    """When a recurring job is made (docs/schedules.md)."""
 
     every: Seconds | None
     offset: Seconds | None

@@ -116,7 +116,7 @@ def _is_of_all(call: Call, entry: bytes) -> bool:
 
 
 def _place(call: Call, document: Document) -> Any:
-    """Where a document stands among those of other partitions, as far as it tells (docs/protocol.md, section 14)."""
+    """Where a document stands among those of other partitions, as far as it tells (docs/finding.md)."""
     if call.operation == "trail":
         return -int(document["time_ms"])
     state, number = replies.text(document["status"]), int(replies.text(document["id"])[:14], 16)

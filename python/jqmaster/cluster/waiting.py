@@ -17,7 +17,7 @@ from jqmaster.connection import plainly
 from jqmaster.connection.wake import Channel, backoff_s
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.waiting import NOTHING, Waiting, channel_of, note_s
+from jqmaster.engine.waiting import AGAIN, NOTHING, Waiting, channel_of, note_s
 from jqmaster.errors import Unavailable
 
 log = logging.getLogger("jqmaster.cluster")
@@ -154,9 +154,10 @@ class ClusterWaiting:
                     moments.append(reply[0])
                 if min(self._failures):
                     raise Unavailable("no partition of the cluster answers")
-                if 0 in moments and is_own:
+                is_again = any(next_ms in AGAIN for next_ms in moments)
+                if is_again and is_own:
                     spec["request"] = new_request()
-                elif 0 in moments or not sleeps:  # 0: none of the jobs of this request runs any more, also later
+                elif is_again or not sleeps:  # again: none of the jobs of this request runs any more, also later
                     return [min((next_ms for next_ms in moments if next_ms >= 0), default=-1)]
                 else:
                     await self._sleep(wish, view, worker, deadline, called)
@@ -234,7 +235,7 @@ class ClusterWaiting:
     @contextlib.contextmanager
     def _using(self, spec: Mapping[str, Any]) -> Iterator[_Wish]:
         """What all share who have this wish. Those that nobody uses any more go."""
-        name = channel_of(spec.get("queues"), spec.get("order"), spec.get("without"))
+        name = channel_of(spec.get("queues"), spec.get("without"))
         if name not in self._wishes:
             self._wishes[name] = _Wish(self._engines, name)
         wish = self._wishes[name]

@@ -219,11 +219,6 @@ async def _tick(cluster: Partitions, call: Call) -> Any:
     return [min(moments, default=-1), sum(steps for _, steps in answers)]
 
 
-async def _head(cluster: Partitions, call: Call) -> Any:
-    heads = [answer for answer in await cluster.everywhere(call) if answer]
-    return min(heads, key=lambda head: (int(head[0]), head[1])) if heads else []
-
-
 async def _stats(cluster: Partitions, call: Call) -> Any:
     """Buckets of the same time, or by queue and name."""
     if call.spec.get("series"):
@@ -245,5 +240,5 @@ WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
     "first": _first, "any": _any, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": pages.by_name,
     "order": pages.interleaved, "turn": pages.in_turn, "tags": pages.tags, "heartbeat": _heartbeat, "pick": _pick,
     "enqueue": enqueue, "finish": _finish, "register": _register, "schedule": _schedule, "constrain": _constrain,
-    "tick": _tick, "head": _head, "stats": _stats,
+    "tick": _tick, "stats": _stats,
 }  # fmt: skip

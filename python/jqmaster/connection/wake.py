@@ -1,4 +1,4 @@
-"""Sleeping until Redis says that there may be work (protocol.md, section 5), without polling.
+"""Sleeping until Redis says that there may be work (docs/protocol.md, Sleeping), without polling.
 
 A `Channel` is one blocking BZPOPMIN connection on a wake marker, shared by all who sleep on it in this
 process. Each marker wakes one sleeper, which must look for work at once: a marker must not get lost. One that

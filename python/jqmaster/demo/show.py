@@ -143,18 +143,18 @@ class Show:
         self._say(f"limit: {check.AT_ONCE} reports at once for each customer")
         for at in range(0, len(self._plan), BATCH):
             batch = self._plan[at : at + BATCH]
-            handles = await jq.aenqueue_many(jq.call(**sent.spec) for sent in batch)
+            handles = await jq.aenqueue_many(jq.new_job(**sent.spec) for sent in batch)
             for sent, handle in zip(batch, handles, strict=True):
                 sent.id = handle.id
                 if sent.ends == "cancelled":
-                    await jq.acancel(sent.id)
+                    await handle.acancel()
 
     async def _watch(self, sending: asyncio.Task[None]) -> None:
         explained = killed = False
         while time.monotonic() - self._began < DEADLINE_S:
             explained = explained or await self._explain()
             counts: Counter[str] = Counter()
-            for queue in await self._jq.aqueues():
+            async for queue in self._jq.aeach("queues"):
                 counts.update({state: queue[state] for state in STATES})
             self._say("  ".join(f"{state} {counts[state]}" for state in STATES))
             ended = sum(counts[state] for state in check.ENDED)

@@ -3,7 +3,6 @@ arguments are packed and its reply is read. Whatever carries the calls stands on
 
 from __future__ import annotations
 
-import difflib
 import functools
 import secrets
 from collections import namedtuple
@@ -15,7 +14,7 @@ import msgpack
 
 from jqmaster.engine import replies, zones
 from jqmaster.engine.durable import Durable
-from jqmaster.engine.options import seconds, unix
+from jqmaster.engine.options import meant, seconds, unix
 from jqmaster.engine.packform import NIL
 from jqmaster.errors import Invalid
 from jqmaster.manifest.contract import Argument as Declared
@@ -66,7 +65,7 @@ def contract_of(operation: str) -> Operation:
     try:
         return operations()[operation]
     except KeyError:
-        raise LookupError(f"there is no operation {operation}{_meant(operation, operations())}") from None
+        raise LookupError(f"there is no operation {operation}{meant(operation, operations())}") from None
 
 
 def taken(contract: Operation, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +77,7 @@ def taken(contract: Operation, arguments: Sequence[Any], named: Mapping[str, Any
     for name in named:
         if name not in known:
             raise TypeError(
-                f"{contract.name}: no such argument: {name}{_meant(name, known)}; there are: {', '.join(known)}"
+                f"{contract.name}: no such argument: {name}{meant(name, known)}; there are: {', '.join(known)}"
             )
         if name in given:
             raise TypeError(f"{contract.name}: {name} is given twice")
@@ -94,11 +93,6 @@ def _arguments(operation: str) -> dict[str, Declared]:
     """By name; those that must be there come first."""
     ordered = sorted(operations()[operation].arguments, key=lambda argument: argument.optional)
     return {argument.name: argument for argument in ordered}
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f", did you mean {close[0]}?" if close else ""
 
 
 # -- arguments ----------------------------------------------------------------------------------------------------
@@ -233,5 +227,4 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "picked": replies.picked,
     "assigned": replies.assigned,
     "result": replies.result,
-    "head": replies.head,
 }

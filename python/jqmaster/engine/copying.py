@@ -1,4 +1,4 @@
-"""A namespace as a file, and back (docs/protocol.md, section 18).
+"""A namespace as a file, and back (docs/operating.md).
 
 The file: one line that says what it is, then the records of ``export``, each behind its length (4 bytes, big endian).
 """

@@ -1,4 +1,4 @@
-"""Enqueueing that waits until replicas have the jobs, and disks (docs/protocol.md, section 3)."""
+"""Enqueueing that waits until replicas have the jobs, and disks (docs/protocol.md)."""
 
 from __future__ import annotations
 

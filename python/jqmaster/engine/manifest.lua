@@ -1,5 +1,5 @@
 -- Notes a version in a namespace's manifest and among the sources, and forgets those that it keeps no longer
--- (docs/protocol.md, section 10). One script, so that no two loaders can come between each other.
+-- (docs/design.md). One script, so that no two loaders can come between each other.
 --
 -- KEYS: the manifest; the sources. ARGV: namespace; version; "1": it becomes current; how many versions stay
 -- Gives 0 and what the sources lack, and has noted nothing then; else 1 and the libraries that nobody keeps.

@@ -1,4 +1,4 @@
-"""A namespace's manifest: which scripts and functions its versions have (docs/protocol.md, section 10).
+"""A namespace's manifest: which scripts and functions its versions have (docs/design.md).
 
 Sources are kept compressed, once for all namespaces of a Redis; Redis itself gets a script when it is first called.
 """
@@ -60,11 +60,12 @@ async def note(
             if done:
                 await _delete_libraries(client, names)
                 return
-            sources = {script.sha: script.source for script in scripts.values()} | {digest: contracts}
+            keeping: dict[str, Script | Library] = {script.sha: script for script in scripts.values()}
             if library:
-                sources[library.name] = library.source
+                keeping[library.name] = library
+            sources = {name: contracts if name == digest else keeping[name].source for name in names}
             if names:
-                await client.hset(key, mapping={name: packed(sources[name]) for name in names})
+                await client.hset(key, mapping={name: packed(source) for name, source in sources.items()})
         except NoPermissionError:
             if key != SHARED:
                 raise

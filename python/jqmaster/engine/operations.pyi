@@ -35,6 +35,9 @@ class TickReply(NamedTuple):
     moved: int
 
 class CallsByName(Calling):
+    async def alerts(self, queue: str | None = ..., cursor: str | None = ...) -> Page:
+        """What is wrong now, the worst first: queues that wait longer than usual, or that nobody serves, hung and
+        dead workers, failures that are new or more than usual, limits whose paths lead nowhere."""
     async def assign(
         self,
         master: str,
@@ -165,8 +168,6 @@ class CallsByName(Calling):
         """Frees a unique key; its job goes on without one."""
     async def get(self, ids: Sequence[str]) -> list[Document | None]:
         """Documents of jobs: all there is to know about each."""
-    async def head(self, queues: str | Sequence[str]) -> tuple[int, str] | None:
-        """Tells where the best job stands that a pick of these queues could start."""
     @overload
     async def heartbeat(
         self, worker: str, jobs: Sequence[Sequence[Any]], *, control: bool, arguments: Sequence[bytes] | None = ...
@@ -239,7 +240,6 @@ class CallsByName(Calling):
         queues: str | Sequence[str],
         count: int | None = ...,
         order: Literal["priority", "ordered", "round_robin", "shuffled"] | None = ...,
-        before: Spec | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,
@@ -250,14 +250,14 @@ class CallsByName(Calling):
         name: str,
         paused: bool | None = ...,
         max_waiting: int | None = ...,
-        fair: Sequence[str] | None = ...,
+        fair: Spec | None = ...,
         set: Spec | None = ...,
         unset: Sequence[str] | None = ...,
     ) -> Document:
         """Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own."""
     async def queues(
         self,
-        names: str | Sequence[str] | None = ...,
+        names: Sequence[str] | None = ...,
         minutes: int | None = ...,
         held: int | None = ...,
         cursor: str | None = ...,

@@ -1,11 +1,10 @@
-"""What a job can be told beside its arguments, and the spec that comes of it (section 3 of the protocol).
+"""What a job can be told beside its arguments, and the spec that comes of it (docs/operations.md, NewJob).
 
 `JobOptions` is written out for editors and type checkers, from `manifest.fields` by `make generate`.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
@@ -59,7 +58,7 @@ class JobOptions(TypedDict, total=False):
     unique_within: Seconds | None
     """The key is kept for so long from enqueueing, and no longer, whatever becomes of the job."""
     if_exists: Literal["keep", "replace", "latest"] | None
-    """What becomes of it when a job has the key; default: keep. docs/protocol.md, section 11."""
+    """What becomes of it when a job has the key; default: keep. See docs/unique keys."""
     depends: Sequence[str | Reference] | None
     """Runs when all of these are done. Ids, handles, or calls further ahead in the same `enqueue_many`."""
     if_failed: Literal["wait", "fail", "run", "only"] | None
@@ -76,7 +75,7 @@ class JobOptions(TypedDict, total=False):
     """Go with it to its worker: what is about the call and not its argument, such as `traceparent`.
     `current_job.get().headers` there."""
     notify: str | None
-    """Where a master tells of its end. Signed as docs/protocol.md, section 21, says."""
+    """Where a master tells of its end. See docs/webhooks."""
     # end of options
     durable: int | Mapping[str, Any] | None
     """Enqueueing returns when so many replicas have it, or as `{"replicas": 1, "timeout": 1.0, "fsync": True}` says;
@@ -116,7 +115,7 @@ class Steps(TypedDict, total=False):
 
 
 class Where(TypedDict, total=False):
-    """Conditions that a job must meet, all of them (docs/protocol.md, section 14). None is no condition."""
+    """Conditions that a job must meet, all of them (docs/finding.md). None is no condition."""
 
     queue: str | None
     status: str | Sequence[str] | None
@@ -133,7 +132,7 @@ class Where(TypedDict, total=False):
 
 
 class Limits(TypedDict, total=False):
-    """What a constraint allows (docs/protocol.md, section 7)."""
+    """What a constraint allows (docs/limits.md)."""
 
     by: str | Sequence[str] | None
     concurrency: int | None
@@ -146,7 +145,7 @@ class Limits(TypedDict, total=False):
 
 
 class Webhook(TypedDict, total=False):
-    """What is told to whom (docs/protocol.md, section 21). `secrets`: one or two; those it has stay without."""
+    """What is told to whom (docs/webhooks.md). `secrets`: one or two; those it has stay without."""
 
     on: Sequence[Literal["done", "error", "cancelled", "skipped"]] | None
     secrets: Sequence[str] | None
@@ -161,7 +160,7 @@ class Bounds(TypedDict, total=False):
 
 
 class QueueChanges(TypedDict, total=False):
-    """What can be set of a queue; `set` and `unset` are settings of its own (docs/protocol.md, section 9)."""
+    """What can be set of a queue; `set` and `unset` are settings of its own (docs/operating.md)."""
 
     paused: bool | None
     max_waiting: int | None
@@ -202,10 +201,16 @@ def known(given: Given, kind: type, what: str = "option") -> Given:
     does not have."""
     for name in sorted(given.keys() - kind.__annotations__.keys()):
         names = sorted(kind.__annotations__)
-        close = difflib.get_close_matches(name, names, 1)
-        meant = f", did you mean {close[0]}?" if close else ""
-        raise TypeError(f"no such {what}: {name}{meant}; there are: {', '.join(names)}")
+        raise TypeError(f"no such {what}: {name}{meant(name, names)}; there are: {', '.join(names)}")
     return given
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """`, did you mean …?`, or nothing."""
+    import difflib  # only who is wrong needs it, and its memory
+
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f", did you mean {close[0]}?" if close else ""
 
 
 def check(options: JobOptions, of: str = "") -> JobOptions:

@@ -23,7 +23,7 @@ _SPANS = {"slower": "slower_ms", "older": "to_ms", "newer": "from_ms"}
 
 
 def where_of(line: str, now_ms: int) -> dict[str, Any]:
-    """`where` of docs/protocol.md, section 14. Raises Invalid.
+    """`where` of docs/finding.md. Raises Invalid.
 
     `queue`, `name`, `tag`, `group`, `worker`, `status` (several with commas), `error` (its message contains it),
     `slower`, `older`, `newer` (durations) name what they are; `queue` and `name` may have `*`. Any other key is a path

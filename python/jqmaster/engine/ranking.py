@@ -100,7 +100,7 @@ class RankingCalls(CallsByName):
         first: int = 0, count: int = COUNT,
     ) -> Document:  # fmt: skip
         """``{queues, total, looked, more, counting, age_ms}``: a part of all queues whose names contain ``text``, with
-        how they do (``queues`` with ``minutes``, section 6), the worst first: in order of ``oldest``, ``cause``,
+        how they do (``queues`` with ``minutes``), the worst first: in order of ``oldest``, ``cause``,
         ``net`` (how fast it grows), ``empties`` (how long that takes), ``wait``, ``run`` (95th percentiles),
         ``enqueued``, ``ended`` (done), ``workers``, a state, or ``name``. ``turned``: the other way round; who has no
         such figure comes last all the same. ``total``: how many fit; ``looked``: how many queues were looked at, and

@@ -223,10 +223,6 @@ def result(reply: list[Any]) -> Result:
     return Result(text(reply[0]), reply[1] if len(reply) > 1 else None)
 
 
-def head(reply: list[Any]) -> tuple[int, str] | None:
-    return (int(reply[0]), text(reply[1])) if reply else None
-
-
 def assigned(reply: list[Any]) -> Assigned:
     next_ms, *parts = reply
     rows = zip(*(parts[at::6] for at in range(6)), strict=True)

@@ -1,4 +1,4 @@
-"""Loading scripts into a namespace (docs/protocol.md, section 10)."""
+"""Loading scripts into a namespace (docs/design.md)."""
 
 from __future__ import annotations
 

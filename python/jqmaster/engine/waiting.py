@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgpack
 import redis.asyncio as redis_asyncio
 
 from jqmaster.connection import plainly
@@ -25,18 +24,15 @@ NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
 
 
-def channel_of(queues: object, order: object = None, without: object = None) -> str:
-    """The wake channel for a wish: all who share one must name the same queues, and take the same jobs
-    (protocol.md, section 5).
+AGAIN = (0, 1)
+"""``next_ms`` of a reply that says to pick again at once: without, and with ``wait``."""
 
-    Masters and direct workers with the same wish share a channel, whatever process they live in.
-    """
-    named = [queues] if isinstance(queues, str) else list(queues) if isinstance(queues, list | tuple) else []
-    if order in (None, "priority", "shuffled"):
-        named = sorted({str(name) for name in named})
-    refused = [sorted({str(name) for name in without})] if isinstance(without, list | tuple) else []
-    wish = msgpack.packb([order or "priority", named, *refused])
-    return "q" + hashlib.blake2s(wish, digest_size=8).hexdigest()
+
+def channel_of(queues: object, without: object = None) -> str:
+    """The channel of all who want the same, in any process and language (protocol.md, Sleeping)."""
+    lists = [[queues] if isinstance(queues, str) else queues, without]
+    texts = ["\n".join(sorted(map(str, names))) for names in lists if isinstance(names, list | tuple)]
+    return "q-" + hashlib.sha1("\n\n".join(texts).encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def note_s(next_ms: int) -> float:
@@ -145,7 +141,7 @@ class Waiting:
     async def _pick(self, spec: dict[str, Any], timeout_s: float, deadline: float, *, is_own: bool) -> list[Any]:
         if timeout_s <= 0:
             return await self.look(spec)
-        name = channel_of(spec.get("queues"), spec.get("order"), spec.get("without"))
+        name = channel_of(spec.get("queues"), spec.get("without"))
         with self._using(name) as channel:
             reply = await self.look(spec, name)
             if len(reply) > 1:
@@ -165,14 +161,14 @@ class Waiting:
                     return reply
                 if failures:
                     await asyncio.sleep(min(left_s, backoff_s(failures - 1)))
-                elif reply[0] == 0 and is_own:
+                elif reply[0] in AGAIN and is_own:
                     spec["request"] = new_request()  # a repeated one none of whose jobs runs any more says so for ever
-                elif reply[0] == 0:
+                elif reply[0] in AGAIN:
                     # Then the client goes on.
                     channel.pass_on()
                     channel.wake_same(worker)
                     return reply
-                elif reply[0] != 0:
+                else:
                     channel.look_in(reply[0])
                     woken = await channel.sleep(min(left_s, note_s(reply[0])), worker)
                     # Whoever was woken looks, however late: its marker must not get lost.

@@ -1,4 +1,4 @@
-"""What an operation is, as the head of its script says it (docs/protocol.md, section 19)."""
+"""What an operation is, as the head of its script says it (docs/operations.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job can be told: each field once (docs/protocol.md, section 3).
+"""What a job can be told: each field once (docs/operations.md, NewJob).
 
 The command line, the library, the master and the reference model read this table. Checks of the engine
 (jqlua/job/jobspec.lua), what workers are told, the library's types, schemas, tables of the documentation and the forms
@@ -27,7 +27,7 @@ class Field:
     meaning: str
     """In one line, for everybody; words of the protocol in backticks."""
     protocol: str = ""
-    """What docs/protocol.md adds, as sentences; `python`: what docs/python.md does."""
+    """What docs/operations.md adds, as sentences; `python`: what docs/python.md does."""
     python: str = ""
     least: float = 0
     """Of numbers; of `names`, `jobs` and `texts` how many there are. Likewise `most`."""
@@ -145,12 +145,12 @@ FIELDS = (
     ),
     Field(
         name="tags", kind="names", least=1, most=32, changed=True, again=True, flag="tag", metavar="TAG",
-        meaning="to match and to find it by", protocol="Sections 7 and 14",
+        meaning="to match and to find it by", protocol="See [limits](limits.md) and [finding](finding.md)",
         label="Tags", hint="With commas between.",
     ),
     Field(
         name="unique", kind="name", again=True, metavar="KEY",
-        meaning="while a job with this key has not ended, no other is made", protocol="Section 11",
+        meaning="while a job with this key has not ended, no other is made", protocol="See [unique keys](unique.md)",
         python="True: its name with its arguments is the key; a function of the arguments gives it",
         label="Unique key", hint="While a job with this key has not ended, no other is made.",
     ),
@@ -178,12 +178,13 @@ FIELDS = (
                 "likewise; while that one runs, this is enqueued and starts after its end",
             ),
         ),
-        meaning="what becomes of it when a job has the key", protocol="Section 11",
-        python="[protocol.md](protocol.md), section 11", label="If the key is taken",
+        meaning="what becomes of it when a job has the key", protocol="See [unique keys](unique.md)",
+        python="See [unique keys](unique.md)", label="If the key is taken",
     ),
     Field(
         name="depends", kind="jobs", least=1, most=10100, told=True, metavar="ID",
-        meaning="runs when all of these are done", protocol="`blocked` until then (section 12)",
+        meaning="runs when all of these are done",
+        protocol="`blocked` until then (see [dependencies](dependencies.md))",
         python="Ids, handles, or calls further ahead in the same `enqueue_many`",
         label="Waits for the jobs", hint="Ids, with commas between.",
     ),
@@ -211,7 +212,8 @@ FIELDS = (
         label="Jitter of backoff", hint="0 to 1.",
     ),
     Field(
-        name="track", kind="boolean", default=False, meaning="publish each of its transitions", protocol="Section 15",
+        name="track", kind="boolean", default=False, meaning="publish each of its transitions",
+        protocol="See [events](finding.md#events)",
         label="Publish its transitions",
     ),
     Field(
@@ -223,8 +225,8 @@ FIELDS = (
     ),
     Field(
         name="notify", kind="url", most=2000, again=True, metavar="URL",
-        meaning="where a master tells of its end", protocol="Section 21",
-        python="Signed as [protocol.md](protocol.md), section 21, says",
+        meaning="where a master tells of its end", protocol="See [webhooks](webhooks.md)",
+        python="See [webhooks](webhooks.md)",
         label="Tell of its end", hint="A URL that gets a POST, http or https.",
     ),
 )  # fmt: skip

@@ -66,6 +66,35 @@ def read(name: str, comment: str) -> Operation:
     return operation
 
 
+def lua_fields(comment: str) -> str:
+    """The fields of the spec as a table of Lua (jqlua/base/fields.lua). Raises ValueError."""
+    tagged: dict[str, list[str]] = {}
+    for tag, value in _split(comment)[1]:
+        tagged.setdefault(tag, []).append(value)
+    behind = {position.strip("[]").removesuffix("...") for position in _positions(tagged)}
+    arguments = [_argument(value) for value in tagged.get("arg", [])]
+    return "{ " + ", ".join(_lua_field(one) for one in arguments if one.name not in behind) + " }"
+
+
+def _lua_field(argument: Argument) -> str:
+    type_ = type_of(argument.type)
+    inner = type_.of or type_
+    if inner is not type_ and inner.name == "queue":
+        return f'["{argument.name}"] = {{ "queues" }}'  # patterns, too: who reads it checks them
+    parts = [f'"{type_.kind if type_.of or type_.words else type_.name}"']
+    if argument.least is not None or argument.most is not None:
+        parts += ["nil" if limit is None else repr(limit) for limit in (argument.least, argument.most)]
+    if type_.of:
+        parts.append(f'of = "{"choice" if inner.words else inner.name}"')
+    if type_.distinct:
+        parts.append("distinct = true")
+    if inner.words:
+        parts.append(f'words = "{" ".join(inner.words)}"')
+    if not argument.optional:
+        parts.append("required = true")
+    return f'["{argument.name}"] = {{ {", ".join(parts)} }}'
+
+
 def check_paths(operations: Iterable[Operation]) -> None:
     """Raise HeadError when two operations have the same request."""
     known: dict[tuple[str, str], str] = {}

@@ -1,8 +1,8 @@
 """The vocabulary of heads: what an argument may be, and what a reply holds.
 
 ``text``, ``job`` and the like stand in `PLAIN`, one line each; ``leave|cancel`` is one of these words; ``list<job>``,
-``map<seconds>`` and ``page<Job>`` hold others; ``{kicked: integer, more: flag}`` has members; a name with a capital is
-a document of openapi/schemas.yaml. With a ``?`` it may be absent.
+``map<seconds>`` and ``page<Job>`` hold others, and so does ``set<job>``, a list without duplicates; ``{kicked: integer,
+more: flag}`` has members; a name with a capital is a document of openapi/schemas.yaml. With a ``?`` it may be absent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -35,6 +35,7 @@ _ANY: Mapping[str, Any] = MappingProxyType({})
 
 PLAIN: Mapping[str, Plain] = MappingProxyType({
     "text": Plain("str", _TEXT, "a", "valid UTF-8; a range is of its bytes"),
+    "message": Plain("str", _TEXT, "mailbox full", "text; what is not UTF-8 becomes `?`, what is too long is cut"),
     "name": Plain("str", _NAME, "a", "1 to 255 bytes of UTF-8 without control characters"),
     "queue": Plain("str", _NAME, "mail", "a queue's name; where queues are chosen, `*` stands for any text"),
     "worker": Plain("str", _NAME, "w0664a3b1c05c02", "the id of a registered worker, or the name of one that pulls"),
@@ -66,7 +67,6 @@ OWN: Mapping[str, str] = MappingProxyType({
     "finished": "Finished",
     "assigned": "Assigned",
     "result": "Result",
-    "head": "tuple[int, str] | None",
     "records": "bytes",
     "events": "str",
     "yaml": "str",
@@ -109,6 +109,8 @@ class Type:
     words: tuple[str, ...] = ()
     members: tuple[tuple[str, Type], ...] = ()
     optional: bool = False
+    distinct: bool = False
+    """No entry of the list may be there twice."""
 
 
 @functools.cache
@@ -116,9 +118,10 @@ def type_of(text: str) -> Type:
     """Read a type. Raises ValueError for what is none."""
     if text.endswith("?"):
         found = type_of(text[:-1])
-        return Type(found.kind, found.name, found.of, found.words, found.members, optional=True)
-    if match := re.fullmatch(r"(list|map|page)<(.+)>", text):
-        return Type(match[1], of=type_of(match[2]))  # type: ignore[arg-type]
+        return replace(found, optional=True)
+    if match := re.fullmatch(r"(list|set|map|page)<(.+)>", text):
+        kind = "list" if match[1] == "set" else match[1]
+        return Type(kind, of=type_of(match[2]), distinct=match[1] == "set")  # type: ignore[arg-type]
     if match := re.fullmatch(r"\{(.+)\}", text):
         pairs = (one.partition(":") for one in re.split(r",\s*(?![^<{]*[>}])", match[1]))
         return Type("members", members=tuple((name.strip(), type_of(of.strip())) for name, _, of in pairs))

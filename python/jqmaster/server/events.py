@@ -1,4 +1,4 @@
-"""Events of a namespace for those who follow them: all, or one job's (protocol.md, section 15)."""
+"""Events of a namespace for those who follow them: all, or one job's (docs/finding.md)."""
 
 from __future__ import annotations
 

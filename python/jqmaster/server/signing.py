@@ -1,4 +1,4 @@
-"""Signatures of what is pushed to workers, as Standard Webhooks has them (protocol.md, section 8)."""
+"""Signatures of what is pushed to workers, as Standard Webhooks has them (docs/push.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notifications of ends, which a master carries to the URLs of webhooks (docs/protocol.md, section 21).
+"""Notifications of ends, which a master carries to the URLs of webhooks (docs/webhooks.md).
 
 They are jobs of a queue that masters pick from as any worker does, so a notification is lost with no master, and has
 retries. It is signed, and goes only where this master may push. Of an answer nothing is read but its head.

@@ -47,7 +47,7 @@ class Source(Protocol):
         what is asked of the worker. Raises NotFound for a dropped worker."""
 
     async def listen(self, on_message: Callable[[str], None]) -> None:
-        """Call `on_message` with what the worker is told at once (protocol.md, section 13), as far as it can be
+        """Call `on_message` with what the worker is told at once (docs/protocol.md), as far as it can be
         heard, and with "" when something may have been missed. Runs until it is cancelled, or returns."""
 
     async def release(

@@ -1,4 +1,4 @@
--- Faults of older job queues that must not come back, one test each (docs/features.md lists them).
+-- Faults of older job queues that must not come back, one test each.
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 

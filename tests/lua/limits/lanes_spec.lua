@@ -248,7 +248,7 @@ describe("held jobs", function()
       make_many()
       limit("c", 1)
       for _ = 1, 300 do
-        if jq:sleep("w1", "ch", "q", 60000) ~= 0 then
+        if jq:sleep("w1", "ch", "q", 60000) > 1 then
           break
         end
       end

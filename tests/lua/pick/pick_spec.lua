@@ -87,52 +87,6 @@ describe("pick", function()
     end)
   end)
 
-  describe("before", function()
-    local function place(priority, id)
-      return string.format("%08x%s", priority + 2147483648, id:sub(1, 14))
-    end
-
-    it("starts jobs if the first of them comes before a place", function()
-      local ids = { jq:enqueue("a"), jq:enqueue("a"), jq:enqueue({ name = "b", priority = 1 }) }
-      local function pick(queues, priority, id, count)
-        return jq:pick_ids({ queues = queues, before = place(priority, id), count = count })
-      end
-      for _, queues in ipairs({ "a", { "a", "b" }, "*" }) do
-        assert.are.same({}, pick(queues, 0, ids[1]))
-        assert.are.same({}, pick(queues, -1, ids[2]))
-      end
-      assert.are.same({}, pick("b", 0, ids[3]))
-      assert.are.same({}, pick("nothing", 9, ids[3]))
-      assert.are.same({ ids[1], ids[2] }, pick("*", 0, ids[2], 2)) -- the first decides
-      assert.are.same({ ids[3] }, pick("*", 2, ids[3]))
-    end)
-    it("says that another call may bring more", function()
-      local id = jq:enqueue("a")
-      assert.are.same({ 0 }, jq:call("pick", { worker = "w", queues = "a", before = place(0, id) }))
-    end)
-    it("holds for patterns that nobody named yet", function()
-      local id = jq:enqueue("mail.jp")
-      assert.are.same({ id }, jq:pick_ids({ queues = "mail.*", before = place(1, id) }))
-    end)
-    it("holds for a pick with outcomes", function()
-      local first, second = jq:enqueue("a"), jq:enqueue("a")
-      local job = jq:take("a")
-      local pick = { queues = "a", before = place(0, second) }
-      assert.are.same({ "done", 0 }, jq:call("finish", { worker = "w", pick = pick },
-        { id = first, token = job.token, type = "success" }, "\192"))
-      assert.are.equal("queued", jq:get(second).status)
-    end)
-    it("looks at whose turn it is", function()
-      jq:call("queue", { name = "a", fair = { { by = "name" } } })
-      jq:constrain({ id = "c", concurrency = 1 }, { name = "y" })
-      local x = jq:enqueue({ name = "x", queue = "a", priority = 4 })
-      jq:enqueue({ name = "y", queue = "a", priority = 1 })
-      assert.are.same({}, jq:pick_ids({ queues = "a", before = place(1, ("0"):rep(14)) }))
-      jq:take("a")
-      assert.are.same({}, jq:pick_ids({ queues = "a", before = place(3, x) }))
-      assert.are.same({ x }, jq:pick_ids({ queues = "a", before = place(5, x) }))
-    end)
-  end)
   describe("order = ordered", function()
     it("takes everything of the first entry, then of the second", function()
       local ids = jq:enqueue_all("b", "a", "b", { name = "a", priority = 5 })

@@ -107,8 +107,8 @@ describe("a pick without names", function()
   end)
 
   describe("that sleeps", function()
-    local function sleep(worker, channel, without)
-      return jq:pick({ worker = worker, queues = "a", without = without, wait = { on = channel, ms = 60000 } })
+    local function sleep(worker, channel, without, ms)
+      return jq:pick({ worker = worker, queues = "a", without = without, wait = { on = channel, ms = ms or 60000 } })
     end
 
     it("does so with jobs that it does not take, and leaves their wake-ups to others", function()
@@ -138,6 +138,17 @@ describe("a pick without names", function()
       assert.are.equal(1, #sleep("o2", "old", { "new" }))
       assert.is_true(jq:is_woken("old"))
     end)
+    it("is woken when a key opens for what it takes, behind lanes of what it does not", function()
+      jq:constrain({ id = "c", concurrency = 1, by = "name" }, { priority = { ge = 0 } })
+      add("old", { timeout = 1000000 })
+      local running = jq:take("a")
+      add("new")
+      add("old")
+      assert.are.equal(0, #sleep("o1", "old", { "new" }, 1000)) -- it gets up before the done job is looked at
+      jq:succeed(running)
+      assert.is_true(jq:is_woken("old"))
+      assert.are.equal(1, #sleep("o1", "old", { "new" }))
+    end)
     it("is woken by the time of what a constraint holds", function()
       jq:call_list("constrain", { msgpack.pack({ id = "c", rate = { limit = 1, period = 10 } }),
         msgpack.pack({ queue = "a" }) })
@@ -152,7 +163,7 @@ describe("a pick without names", function()
   end)
 
   it("refuses names that are none", function()
-    for what, without in pairs({ ["a list of 1 to 100 names of jobs"] = {}, ["1 to 255 bytes"] = { "" } }) do
+    for what, without in pairs({ ["a list of 1 to 100 names"] = {}, ["1 to 255 bytes"] = { "" } }) do
       local _, problem = pcall(taken, { without = without })
       assert.is_truthy(tostring(problem):find(what, 1, true))
     end

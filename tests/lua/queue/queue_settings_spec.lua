@@ -137,7 +137,7 @@ describe("a queue's own settings", function()
       { name = "a", unset = { "done_max", "colour" } })
     jq:refuses("INVALID unset[0]: done_max is set in the same call", "queue",
       { name = "a", set = { done_max = 1 }, unset = { "done_max" } })
-    jq:refuses("INVALID unset: expected a list of names of settings, got \"done_max\"", "queue",
+    jq:refuses("INVALID unset: expected a list of 0 to 100 texts, got \"done_max\"", "queue",
       { name = "a", unset = "done_max" })
   end)
 end)

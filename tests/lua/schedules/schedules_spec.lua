@@ -195,7 +195,7 @@ describe("schedules", function()
     for i = 1, 21 do
       named[i] = "s01"
     end
-    jq:refuses("INVALID ids: expected a list of 1 to 20 ids (with next 100 and runs 0), got a list", "schedules",
+    jq:refuses("INVALID ids: expected at most 20 with so much of each, got 21", "schedules",
       { ids = named, next = 100 })
   end)
 end)

@@ -28,8 +28,8 @@ function Crowd:work(worker)
   if jobs[1] then
     self.held[#self.held + 1] = jobs[1]
     worker.job = jobs[1]
-  elseif jobs.next_ms ~= 0 then
-    worker.asleep_until = self.jq.now_ms + (jobs.next_ms == -1 and LONGEST_MS or math.min(LONGEST_MS, jobs.next_ms))
+  else
+    worker.asleep_until = self.jq.now_ms + jobs.next_ms
   end
 end
 

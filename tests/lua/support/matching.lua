@@ -24,6 +24,11 @@ function M.module(name)
           error("Bad data format in input.")
         end,
       },
+      redis = {
+        error_reply = function(text)
+          return { err = text }
+        end,
+      },
       require = function(other)
         return M.module(other:match("^jqlua%.(.+)$"))
       end,
@@ -33,21 +38,38 @@ function M.module(name)
   return loaded[name]
 end
 
+--- What a call gives, or nil and the text of its refusal.
+function M.try(call, ...)
+  local is_done, answer = pcall(call, ...)
+  if is_done then
+    return answer
+  elseif type(answer) ~= "table" then
+    error(answer, 0)
+  end
+  return nil, answer.err
+end
+
+--- Compiles in plain Lua.
+function M.plain(blob)
+  return M.try(M.module("limits.matcherspec").compile, blob)
+end
+
 -- Actions by name, with ARGV behind it. Facts are one map without the argument.
 local ACTIONS = [=[
 local msgpack, matcher = require "jqlua.values.msgpack", require "jqlua.limits.matcher"
+local matcherspec, jobpath = require "jqlua.limits.matcherspec", require "jqlua.values.jobpath"
 local actions = {}
 function actions.compile(match)
-  local program, problem = matcher.compile(match)
-  if not program then
-    return { "", problem }
+  local is_done, program = pcall(matcherspec.compile, match)
+  if not is_done then
+    return { "", program } -- as text: pcall of Redis gives no table
   end
   local packed = cmsgpack.pack(program)
   return { packed, cmsgpack.pack(cmsgpack.unpack(packed)) == packed and "" or "changed" }
 end
 -- A program or none, facts, and arguments: one answer for each.
 function actions.test(match, facts, ...)
-  local program = cmsgpack.unpack(cmsgpack.pack(assert(matcher.compile(match))))
+  local program = cmsgpack.unpack(cmsgpack.pack(matcherspec.compile(match)))
   local answers = {}
   for i, argument in ipairs({ ... }) do
     local of = cmsgpack.unpack(facts)
@@ -62,13 +84,13 @@ function actions.test(match, facts, ...)
 end
 -- A path and arguments: one value for each.
 function actions.value(path, ...)
-  local compiled = matcher.parse_path(path, "by")
+  local compiled = jobpath.parse(path, "by")
   if type(compiled) == "table" then
     compiled = cmsgpack.unpack(cmsgpack.pack(compiled))
   end
   local values = {}
   for i, argument in ipairs({ ... }) do
-    values[i] = matcher.value(compiled, { argument = argument })
+    values[i] = jobpath.value(compiled, { argument = argument })
   end
   return values
 end
@@ -106,7 +128,7 @@ local function require(name)
   return loaded[name]
 end
 ]] }
-    bundle("limits.matcher", parts, {})
+    bundle("limits.matcherspec", parts, {})
     parts[#parts + 1] = ACTIONS
     sha = server.shared():call("SCRIPT", "LOAD", table.concat(parts))
   end
@@ -122,7 +144,7 @@ end
 ---@return table? program
 ---@return string? problem
 function M.compile(match)
-  local program, problem = M.module("limits.matcher").compile(to_blob(match))
+  local program, problem = M.plain(to_blob(match))
   local inside = M.inside("compile", to_blob(match))
   if program then
     luassert.are_not.equal("", inside[1], inside[2])
@@ -145,7 +167,7 @@ end
 ---@return boolean? answer
 function M.test(match, facts)
   local matcher = M.module("limits.matcher")
-  local program = assert(matcher.compile(to_blob(match)))
+  local program = assert(M.plain(to_blob(match)))
   local answer = matcher.test(program, facts)
   luassert.are.equal(answer, matcher.test(program, facts), "when asked again")
   luassert.are.equal(tostring(answer), M.test_inside(match, facts))

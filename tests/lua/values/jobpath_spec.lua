@@ -2,22 +2,26 @@
 local atoms = require "support.atoms"
 local matching = require "support.matching"
 
-local matcher = matching.module("limits.matcher")
+local jobpath = matching.module("values.jobpath")
+
+local function parse(...)
+  return matching.try(jobpath.parse, ...)
+end
 
 describe("a path #once", function()
   local function value(path, argument)
-    local compiled = assert(matcher.parse_path(path, "by"))
-    local found = matcher.value(compiled, { argument = argument })
+    local compiled = assert(parse(path, "by"))
+    local found = jobpath.value(compiled, { argument = argument })
     assert.are.equal(found, matching.inside("value", path, argument)[1])
     return found
   end
 
   it("is name, queue, priority, argument or leads into it", function()
     for _, path in ipairs({ "name", "queue", "priority", "argument" }) do
-      assert.are.equal(path, matcher.parse_path(path, "by"))
+      assert.are.equal(path, parse(path, "by"))
     end
-    assert.are.same({ "customer", "id" }, matcher.parse_path("argument.customer.id", "by"))
-    assert.are.same({ "a.b", "c\\d" }, matcher.parse_path("argument.a\\.b.c\\\\d", "by"))
+    assert.are.same({ "customer", "id" }, parse("argument.customer.id", "by"))
+    assert.are.same({ "a.b", "c\\d" }, parse("argument.a\\.b.c\\\\d", "by"))
   end)
   it("is nothing else", function()
     local expected = "INVALID by[1]: expected a path: name, queue, priority, argument or argument.<path>, got "
@@ -26,30 +30,30 @@ describe("a path #once", function()
       { "Argument.a", '"Argument.a", did you mean argument.a?' }, { "*", '"*"' },
       { "args.a", '"args.a", did you mean argument.a?' },
       { "argument,a", '"argument,a"' }, { 5, "5" }, { true, "true" }, { {}, "an empty list or map" } }) do
-      local compiled, problem = matcher.parse_path(case[1], "by[1]")
+      local compiled, problem = parse(case[1], "by[1]")
       assert.is_nil(compiled)
       assert.are.equal(expected .. case[2], problem)
     end
     assert.are.equal("INVALID by[1]: expected a path: name, queue, priority, argument or argument.<path>, got nothing",
-      select(2, matcher.parse_path(nil, "by[1]")))
+      select(2, parse(nil, "by[1]")))
     local inside = "INVALID cost: expected a path into the argument: argument or argument.<path>, got "
     for text, got in pairs({ name = '"name"', size = '"size", did you mean argument.size?' }) do
-      assert.are.equal(inside .. got, select(2, matcher.parse_path(text, "cost", true)))
+      assert.are.equal(inside .. got, select(2, parse(text, "cost", true)))
     end
-    assert.are.equal("argument", matcher.parse_path("argument", "cost", true))
+    assert.are.equal("argument", parse("argument", "cost", true))
     assert.are.equal('INVALID cost: expected a path without empty segments, got "argument."',
-      select(2, matcher.parse_path("argument.", "cost")))
+      select(2, parse("argument.", "cost")))
     assert.are.equal("INVALID cost: expected a path of at most 1024 bytes, got \"argument." .. ("a"):rep(31)
-      .. "\" (1025 bytes)", select(2, matcher.parse_path("argument." .. ("a"):rep(1016), "cost")))
+      .. "\" (1025 bytes)", select(2, parse("argument." .. ("a"):rep(1016), "cost")))
   end)
 
   describe("leads to", function()
     it("what is said of the job", function()
       local facts = { name = "a", queue = "b", priority = -5 }
-      assert.are.equal("sa", matcher.value("name", facts))
-      assert.are.equal("sb", matcher.value("queue", facts))
-      assert.are.equal("i-5", matcher.value("priority", facts))
-      assert.are.equal("i0", matcher.value("priority", { priority = -0 }))
+      assert.are.equal("sa", jobpath.value("name", facts))
+      assert.are.equal("sb", jobpath.value("queue", facts))
+      assert.are.equal("i-5", jobpath.value("priority", facts))
+      assert.are.equal("i0", jobpath.value("priority", { priority = -0 }))
     end)
     it("every scalar, as the same text however it is encoded", function()
       for _, scalar in ipairs(atoms.scalars) do
@@ -81,8 +85,8 @@ describe("a path #once", function()
     end)
     it("what is not known yet", function()
       for _, path in ipairs({ "name", "queue", "priority", "argument", "argument.a" }) do
-        assert.is_nil(matcher.value((matcher.parse_path(path, "by")), {}))
-        assert.is_nil(matcher.amount((matcher.parse_path(path, "by")), {}))
+        assert.is_nil(jobpath.value((parse(path, "by")), {}))
+        assert.is_nil(jobpath.amount((parse(path, "by")), {}))
       end
     end)
     it("what a naive reader finds in random values", function()
@@ -106,7 +110,7 @@ describe("a path #once", function()
 
   it("leads to an amount, if that is a number from 0 on", function()
     local function amount(bytes)
-      return (matcher.amount((matcher.parse_path("argument.a", "cost")), { argument = "\129\161a" .. bytes }))
+      return (jobpath.amount((parse("argument.a", "cost")), { argument = "\129\161a" .. bytes }))
     end
     for _, scalar in ipairs(atoms.scalars) do
       local number = scalar.family == "number" and tonumber(scalar.text:sub(2))
@@ -117,11 +121,11 @@ describe("a path #once", function()
     for _, other in ipairs(atoms.others) do
       assert.is_nil(amount(other))
     end
-    assert.is_nil(matcher.amount((matcher.parse_path("argument.b", "cost")), { argument = "\129\161a\1" }))
-    assert.is_nil(matcher.amount((matcher.parse_path("argument.a", "cost")), { argument = "\129\161a\1\1" }))
-    assert.are.equal(7, matcher.amount("argument", { argument = "\7" }))
-    assert.are.equal(7, matcher.amount("priority", { priority = 7 }))
-    assert.is_nil(matcher.amount("priority", { priority = -7 }))
-    assert.is_nil(matcher.amount("name", { name = "7" }))
+    assert.is_nil(jobpath.amount((parse("argument.b", "cost")), { argument = "\129\161a\1" }))
+    assert.is_nil(jobpath.amount((parse("argument.a", "cost")), { argument = "\129\161a\1\1" }))
+    assert.are.equal(7, jobpath.amount("argument", { argument = "\7" }))
+    assert.are.equal(7, jobpath.amount("priority", { priority = 7 }))
+    assert.is_nil(jobpath.amount("priority", { priority = -7 }))
+    assert.is_nil(jobpath.amount("name", { name = "7" }))
   end)
 end)

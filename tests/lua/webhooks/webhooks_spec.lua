@@ -253,7 +253,7 @@ describe("webhooks", function()
     jq:refuses('INVALID jobs[0].notify: expected an http or https URL of at most 2000 bytes, without user and #, got '
       .. '"http://***@h/?***"', "enqueue", { name = "a", notify = "http://u:p@h/?x=secret" }, msgpack.NIL)
     jq:refuses("INVALID match: expected one MessagePack map, got no bytes", "subscribe", { id = "w", url = URL })
-    jq:refuses('INVALID on[0]: expected done, error, cancelled or skipped, got "failed"', "subscribe",
+    jq:refuses('INVALID on[0]: expected one of done, error, cancelled, skipped, got "failed"', "subscribe",
       { id = "w", url = URL, on = { "failed" } }, msgpack.pack({ name = "a" }))
   end)
 end)

@@ -264,7 +264,7 @@ def test_a_push_worker_names_the_extra_it_needs(for_workers: Installed, tmp_path
     ("program", "missing"),
     [
         ("import uuid\n@jq.job\ndef send(one: uuid.UUID) -> None: ...", "msgspec"),
-        ("jq.call('send', {1, 2})", "msgspec"),
+        ("jq.new_job('send', {1, 2})", "msgspec"),
         ("jq.worker().options()", "uvloop"),
     ],
 )

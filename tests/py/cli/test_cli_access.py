@@ -119,7 +119,7 @@ class TestTheKeyOfTheCommandLine:
         assert call("queues", "set", "mail", "max_waiting=5", "--new", "--url", keyed.url).code == 0
         refused = call("config", "set", "done_max=5", "--url", keyed.url)
         assert refused.code == 1 and "needs a key with the role admin" in refused.err
-        who = [one["actor"] for one in JQ(keyed.url, key=key).trail()]
+        who = [one["actor"] for one in JQ(keyed.url, key=key).each("trail")]
         assert who == ["bob", "root", ME]
 
     @pytest.mark.parametrize("wrong", ["nonsense", "jq_0123456789ab_short"])

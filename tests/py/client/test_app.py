@@ -146,7 +146,7 @@ def test_a_cancelled_job_has_no_result(jq: JQ) -> None:
     assert handle.status() == "queued"
     with pytest.raises(Conflict):
         handle.retry()
-    assert jq.cancel([handle.id, "0687f92dba3c00"]) == ["queued", "NOTFOUND"]
+    assert jq.call("cancel", [handle.id, "0687f92dba3c00"]) == ["queued", "NOTFOUND"]
 
 
 def test_waiting_ends_when_the_time_is_up(jq: JQ) -> None:
@@ -164,7 +164,7 @@ def test_what_is_unknown(jq: JQ) -> None:
     for call in (unknown.result, unknown.status, unknown.cancel, unknown.explain, unknown.history):
         with pytest.raises(NotFound):
             call()
-    assert jq.get_many([unknown.id]) == [None]
+    assert jq.operations.get([unknown.id]) == [None]
 
 
 def test_functions_without_a_result_keep_none(jq: JQ) -> None:
@@ -187,7 +187,7 @@ def test_a_result_that_is_gone_is_told_from_none_and_from_nil(jq: JQ) -> None:
     def nothing() -> int | None:
         return None
 
-    jq.configure(result_grace=0)
+    jq.operations.config({"result_grace": 0})
     with working(jq):
         handle = nothing.enqueue()
         assert handle.result(timeout=60) is None
@@ -311,14 +311,14 @@ def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
     minute = datetime.timedelta(minutes=1)
     made = jq.constrain("one", mail, by="argument.to", rate={"limit": 5, "period": minute})
     assert made["match"] == {"name": "mail"} and made["rate"]["period"] == 60
-    assert [one["id"] for one in jq.constraints()] == ["one"]
+    assert [one["id"] for one in jq.each("constraints")] == ["one"]
     now_ms = time.time() * 1000
-    assert jq.hold("one", minute, by="acme") == pytest.approx(now_ms + 60_000, abs=5000)
-    assert jq.hold("one", 60, by=None) > now_ms
-    assert {key["by"] for key in jq.usage("one") if key["opens_ms"] > now_ms} == {"acme", None}
+    assert jq.operations.hold("one", minute, by="acme") == pytest.approx(now_ms + 60_000, abs=5000)
+    assert jq.operations.hold("one", 60, by=None) > now_ms
+    assert {key["by"] for key in jq.each("usage", "one") if key["opens_ms"] > now_ms} == {"acme", None}
     with pytest.raises(Invalid):
-        jq.hold("one", 60)
-    jq.hold("one", 0, by="acme")
+        jq.operations.hold("one", 60)
+    jq.operations.hold("one", 0, by="acme")
     with pytest.raises(TypeError, match=r"a map of conditions, such as \{'name': 'mail'\}"):
         jq.constrain("one", "mail", concurrency=1)  # type: ignore[arg-type]
 
@@ -347,19 +347,19 @@ def test_what_is_no_duration_is_refused_where_it_is_said(options: Any) -> None:
         with pytest.raises(TypeError, match=f"{name}: expected seconds or a timedelta"):
             says(lambda: None)
     with pytest.raises(TypeError, match=f"{name}: expected seconds"):
-        jq.call("a", **options)
+        jq.new_job("a", **options)
 
 
 def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:
     jq = JQ("http://127.0.0.1:9", namespace="{mail}")
     jq.job(name="a")(lambda: None)
-    for ask in (jq.queues, jq.burst, lambda: jq.worker().options()):
+    for ask in (jq.operations.queues, jq.burst, lambda: jq.worker().options()):
         with pytest.raises(ValueError, match=r"\{mail\} is for a Redis"):
             ask()
     with jq.using("http://127.0.0.1:9"), pytest.raises(Unavailable):
-        jq.queues()
+        jq.operations.queues()
     with jq.using("http://127.0.0.1:9", "{other}"), pytest.raises(ValueError, match="other"):
-        jq.queues()
+        jq.operations.queues()
     of_master = JQ("http://127.0.0.1:9")
     of_master.job(name="a")(lambda: None)
     for given in ({"masters": ["http://127.0.0.1:9"]}, {}):
@@ -368,18 +368,18 @@ def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_master.worker(redis_url="redis://h", namespace="{mail}").options().namespace == "{mail}"
     monkeypatch.setenv("JQ_NAMESPACE", "{mail}")  # for whoever asks a Redis
     with pytest.raises(Unavailable):
-        JQ("http://127.0.0.1:9").queues()
+        JQ("http://127.0.0.1:9").operations.queues()
 
 
 def test_what_is_asked_after_closing_opens_anew(jq: JQ) -> None:
-    jq.queues()
+    jq.operations.queues()
     jq.close()
-    assert jq.queues() == []
+    assert list(jq.each("queues")) == []
 
     async def ask() -> None:
-        await jq.aqueues()
+        await jq.acall("queues")
         jq.close()
-        assert await jq.aqueues() == []
+        assert (await jq.acall("queues")).documents == []
 
     asyncio.run(ask())
 

@@ -30,14 +30,14 @@ async def test_async_twins(jq: JQ) -> None:
         assert await jq.agather(await add.amap([(1, 2), (3, 4)]), timeout=60) == [3, 7]
         assert (await handle.adocument())["argument"] == {"a": 40, "b": 2}
         assert [one["event"] for one in await handle.ahistory()] == ["enqueued", "started", "done"]
-        assert await jq.acancel([handle.id]) == ["done"]
+        assert await jq.aoperations.cancel([handle.id]) == ["done"]
     waiting = await add.options(delay=60).aenqueue(1, 2)
     assert await waiting.astatus() == "scheduled"
     assert (await waiting.aexplain())["status"] == "scheduled"
     assert await waiting.acancel()
     await waiting.aretry()
-    assert (await jq.aget(waiting.id))["status"] == "queued"
-    assert [one and one["id"] for one in await jq.aget_many([waiting.id, "0687f92dba3c00"])] == [
+    assert (await jq.handle(waiting.id).adocument())["status"] == "queued"
+    assert [one and one["id"] for one in await jq.aoperations.get([waiting.id, "0687f92dba3c00"])] == [
         waiting.id,
         None,
     ]

@@ -70,7 +70,7 @@ async def test_waiting_tasks_share_one_connection(fresh_server: RedisServer, nam
         with fresh_server.client() as redis:
             await eventually(lambda: bool(redis.execute_command("PUBSUB", "SHARDCHANNELS")))
             assert sum(int(client["ssub"]) for client in redis.client_list()) == 1
-        assert await jq.acancel(handles) == ["queued"] * 20
+        assert await jq.acall("cancel", [handle.id for handle in handles]) == ["queued"] * 20
     assert {task.result() for task in waiting} == {"cancelled"}
 
 
@@ -128,7 +128,7 @@ def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:
     child_id = os.read(reading, 100).decode()
     os.close(reading)
     os.close(writing)
-    assert jq.get(child_id)["name"] == "child"
+    assert jq.handle(child_id).document()["name"] == "child"
     assert jq.enqueue("parent").status() == "queued"
 
 
@@ -140,7 +140,7 @@ def test_a_spawned_process_too(redis_url: str, namespace: str) -> None:
     child_id = ids.get(timeout=60)
     process.join(60)
     assert process.exitcode == 0
-    assert JQ(redis_url, namespace=namespace).get(child_id)["name"] == "child"
+    assert JQ(redis_url, namespace=namespace).handle(child_id).document()["name"] == "child"
 
 
 def module_job() -> None: ...

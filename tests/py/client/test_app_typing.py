@@ -99,6 +99,8 @@ async def main() -> None:
     assert_type(await jq.adependency_results(int), list[int])
     assert_type(await jq.chord([clean.job()], add.job(1)), int)
     assert_type(await (await jq.achain(clean.job(), add.job(1))).aprogress(), Progress)
+    assert_type((await jq.aoperations.kick(worker="w")).kicked, int)
+    await jq.aoperations.queue("mail", paused="yes")  # wrong: arg-type
     assert_type(await jq.agather(await mail.amap(["a"])), list[dict[str, int]])
 
 
@@ -134,17 +136,21 @@ jq.job(prio=1)  # wrong: call-overload
 text: str = add.enqueue(1).result()  # wrong: assignment
 
 assert_type(add.enqueue(1).join(timeout=5), str)
-assert_type(jq.cancel([add.enqueue(1), "id"], force=True), list[str])
+assert_type(jq.operations.cancel(["id"], force=True), list[Any])
 assert_type(jq.retry_where(queue="mail", status=["error"]), int)
 assert_type([job["id"] for job in jq.jobs(tag="a", newest=True)], list[Any])
-assert_type(jq.tags(top=3), list[tuple[str, int]])
+assert_type(jq.operations.kick(queue="mail").more, bool)
+assert_type(jq.call("kick", queue="mail"), Any)
+assert_type([queue["name"] for queue in jq.each("queues")], list[Any])
 add.enqueue(1).change(priority=3)
 add.enqueue(1).change(prio=3)  # wrong: call-arg
 add.enqueue(1).join("soon")  # wrong: arg-type
-jq.cancel("id", forced=True)  # wrong: call-arg
+jq.operations.cancel(["id"], forced=True)  # wrong: call-overload
 jq.jobs(queu="mail")  # wrong: call-arg
-jq.queue("mail", paused="yes")  # wrong: arg-type
-jq.tell_worker("w", "sleep")  # wrong: arg-type
+jq.operations.queue("mail", paused="yes")  # wrong: arg-type
+jq.operations.worker("w", "sleep")  # wrong: arg-type
+jq.queues()  # wrong: attr-defined
+jq.operations.queus()  # wrong: attr-defined
 """
 
 

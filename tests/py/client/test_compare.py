@@ -149,7 +149,7 @@ def test_limit(program: Program) -> None:
         [why] = mails[100].explain()["constraints"]
         assert (why["by"], why["open"]) == ("acme", False)
         assert [mail.status() for mail in mails[100:]] == ["queued"] * 3
-    [limit] = shop.jq.constraints()
+    [limit] = shop.jq.each("constraints")
     assert (limit["concurrency"], limit["by"]) == (5, "argument.customer")
 
 
@@ -157,8 +157,8 @@ def test_limit(program: Program) -> None:
 def test_nightly(program: Program) -> None:
     shop = program.module()
     with program.worker():
-        eventually(lambda: list(shop.jq.schedules()))
-    [schedule] = shop.jq.schedules()
+        eventually(lambda: list(shop.jq.each("schedules")))
+    [schedule] = shop.jq.each("schedules")
     following = datetime.fromtimestamp(schedule["next_ms"] / 1000, ZoneInfo("Europe/Berlin"))
     assert (following.hour, following.minute) == (3, 0)
 

@@ -19,7 +19,7 @@ __all__ = ["jq"]
 
 def trail(jq: JQ) -> list[tuple[str, str]]:
     """What was changed, oldest first, and of what."""
-    return [(one["what"], one["on"]) for one in jq.trail()][::-1]
+    return [(one["what"], one["on"]) for one in jq.each("trail")][::-1]
 
 
 def program(jq: JQ, concurrency: int = 1, every: float = 3600) -> None:
@@ -43,7 +43,7 @@ def again(jq: JQ, **other: Any) -> JQ:
 def test_a_worker_brings_limits(jq: JQ) -> None:
     program(jq)
     jq.burst()
-    found = {one["id"]: one for one in jq.constraints()}
+    found = {one["id"]: one for one in jq.each("constraints")}
     assert (found["mail"]["match"], found["mail"]["by"]) == ({"name": "mail"}, "argument.customer")
     assert found["mail"]["concurrency"] == 1
     assert found["all-mails"]["rate"] == {"limit": 1000, "period": 60}
@@ -89,9 +89,9 @@ def test_what_an_operator_changed_stays(jq: JQ) -> None:
     jq.constrain("mail", {"name": "mail"}, concurrency=50)
     jq.repeat("mail", jq.tasks["mail"].job("acme"), every=60, paused=True)
     again(jq).burst()
-    [limit] = [one for one in jq.constraints() if one["id"] == "mail"]
+    [limit] = [one for one in jq.each("constraints") if one["id"] == "mail"]
     assert (limit["concurrency"], "by" in limit) == (50, False)
-    [schedule] = jq.schedules(["mail"])
+    [schedule] = jq.operations.schedules(["mail"]).documents
     assert (schedule["every"], schedule["paused"]) == (60, True)
 
 
@@ -101,18 +101,18 @@ def test_another_declaration_is_brought(jq: JQ) -> None:
     jq.constrain("mail", {"name": "mail"}, concurrency=50)
     jq.repeat("mail", jq.tasks["mail"].job("acme"), every=60, paused=True)
     again(jq, concurrency=2, every=7200).burst()
-    [limit] = [one for one in jq.constraints() if one["id"] == "mail"]
+    [limit] = [one for one in jq.each("constraints") if one["id"] == "mail"]
     assert (limit["concurrency"], limit["by"]) == (2, "argument.customer")
-    [schedule] = jq.schedules(["mail"])
+    [schedule] = jq.operations.schedules(["mail"]).documents
     assert (schedule["every"], schedule["paused"]) == (7200, True), "who pauses one does not find it running again"
 
 
 def test_a_limit_that_was_deleted_comes_again(jq: JQ) -> None:
     program(jq)
     jq.burst()
-    jq.unconstrain("mail")
+    jq.operations.unconstrain("mail")
     again(jq).burst()
-    assert [one["id"] for one in jq.constraints()] == ["all-mails", "mail"]
+    assert [one["id"] for one in jq.each("constraints")] == ["all-mails", "mail"]
 
 
 def test_what_cannot_be_brought_keeps_nothing_else_away(jq: JQ) -> None:
@@ -133,7 +133,7 @@ def test_what_cannot_be_brought_keeps_nothing_else_away(jq: JQ) -> None:
 
     is_away = True
     jq.burst()
-    assert [one["id"] for one in jq.schedules()] == ["bob"]
+    assert [one["id"] for one in jq.each("schedules")] == ["bob"]
 
 
 def test_they_come_later_where_the_server_is_away() -> None:
@@ -143,7 +143,12 @@ def test_they_come_later_where_the_server_is_away() -> None:
         server.kill()
         with working(jq):
             server.start()
-            until(lambda: [one["id"] for one in (*jq.constraints(), *jq.schedules())] == ["all-mails", "mail", "mail"])
+            until(
+                lambda: (
+                    [one["id"] for one in (*jq.each("constraints"), *jq.each("schedules"))]
+                    == ["all-mails", "mail", "mail"]
+                )
+            )
         jq.close()
 
 
@@ -243,10 +248,10 @@ async def test_workers_bring_their_schedules(jq: JQ) -> None:
     def clean(what: str = "some") -> None: ...
 
     await jq.aburst()
-    [nightly] = await jq.aschedules(["nightly"])
+    [nightly] = (await jq.acall("schedules", ["nightly"])).documents
     assert (nightly["cron"], nightly["job"]["priority"], nightly["job"]["name"]) == ("0 3 * * *", 2, "clean")
     assert nightly["argument"] == {"what": "all"}
-    await jq.aunschedule("nightly")
+    await jq.aoperations.unschedule("nightly")
     with pytest.raises(ValueError, match="there is a schedule 'nightly' already"):
         jq.schedule(clean, id="nightly", every=1)
     with pytest.raises(TypeError):
@@ -265,4 +270,4 @@ async def test_a_new_rule_of_a_time_zone_is_another_declaration(jq: JQ, monkeypa
     await jq.aburst()
     monkeypatch.setattr(zones, "rule", lambda name: "CET-1")
     await jq.aburst()
-    assert len([one async for one in jq.atrail()]) == 2
+    assert len([one async for one in jq.aeach("trail")]) == 2

@@ -155,7 +155,7 @@ def test_a_wrong_option_is_refused_where_it_stands(
     about = "" if option == "prio" else f"{option}: .*"
     places: list[tuple[Callable[[], Any], str]] = [
         (lambda: jq.job(name="other", **given)(say), "job other: "), (lambda: task.options(**given), "job mail: "),
-        (lambda: jq.task("far", **given), "job far: "), (lambda: jq.call("far", 1, **given), "job far: "),
+        (lambda: jq.task("far", **given), "job far: "), (lambda: jq.new_job("far", 1, **given), "job far: "),
         (lambda: jq.schedule(every=5, options=given)(task), "schedule mail: job mail: "), (lambda: JQ(**given), ""),
     ]  # fmt: skip
     for place, name in places:
@@ -173,9 +173,8 @@ def test_a_handle_is_no_list(redis_url: str, namespace: str) -> None:
             task.options(depends=depends)  # type: ignore[arg-type]
     for changes in ({"tags": "urgent"}, {"priority": "high"}, {"delay": "5"}, {"max_retry": -1}):
         [name] = changes
-        for change in (handle.change, functools.partial(jq.change, handle)):
-            with pytest.raises((TypeError, ValueError), match=f"{name}: expected"):
-                change(**changes)
+        with pytest.raises((TypeError, ValueError), match=f"{name}: expected"):
+            handle.change(**changes)  # type: ignore[arg-type]
     assert handle.change(tags=("urgent",)) == "queued" and handle.document()["tags"] == ["urgent"]
     for work in (jq.worker, jq.burst, jq.run):
         with pytest.raises(TypeError, match=r"queues: expected a list, such as \['mail'\], got 'mail'"):
@@ -243,4 +242,4 @@ def test_schedules_that_can_be(redis_url: str, namespace: str) -> None:
     for number, when in enumerate(good):
         jq.schedule(id=f"s-{number}", args=("a",), **when)(jq.job(name=f"mail-{number}")(say))
     jq.burst()
-    assert [one["id"] for one in jq.schedules()] == [f"s-{number}" for number in range(len(good))]
+    assert [one["id"] for one in jq.each("schedules")] == [f"s-{number}" for number in range(len(good))]

@@ -186,7 +186,7 @@ def test_any_worker(master: MasterProcess) -> None:
     code = ("any_worker", master.url)
     with Process(*code, ready="registered", folder=EXAMPLES) as worker:
         jq = JQ(master.url)
-        jobs = jq.enqueue_many(jq.call("shout", text) for text in ("a", "b", "c"))
+        jobs = jq.enqueue_many(jq.new_job("shout", text) for text in ("a", "b", "c"))
         assert jq.gather(jobs, timeout=60) == ["A", "B", "C"]
         assert worker.ends() == 0
         assert "unregistered" in worker.text

@@ -52,7 +52,7 @@ def test_a_group_has_the_results_of_all(jq: JQ) -> None:
     with pytest.raises(JobCancelled, match=f"job {failed.id} was not needed") as caught:
         failed.result(timeout=60)
     assert type(caught.value) is JobSkipped
-    [queue] = [one for one in jq.queues() if one["name"] == "tell"]
+    [queue] = [one for one in jq.each("queues") if one["name"] == "tell"]
     assert (queue["done"], queue["cancelled"], queue["skipped"]) == (1, 0, 1)
 
 
@@ -140,7 +140,7 @@ def test_all_is_enqueued_or_nothing(jq: JQ) -> None:
         jq.chain(*[does.add.job(1, 1)] * 10_051)
     with pytest.raises(ValueError, match="a chain of 1,000 jobs that depend on 250,000 others"):
         jq.chain([does.add.job(1, 1)] * 500, [does.add.job(1, 1)] * 500, does.total.job())
-    assert [one for one in jq.queues() if one["queued"]] == []
+    assert [one for one in jq.each("queues") if one["queued"]] == []
     assert jq.chord([does.add.job(1, 1)] * 99, does.total.job(), failed=does.tell.job("failed")).cancel() == 101
     calls = [does.add.job(n, n) for n in range(2)]
     first, again = (jq.group(calls, request="the same") for _ in range(2))

@@ -84,7 +84,7 @@ ended = []
 for handle in handles:
     spawn(lambda handle=handle: ended.append(handle.join(timeout=30)))
 time.sleep(0.3)
-assert jq.cancel(handles) == ["queued"] * 20
+assert jq.call("cancel", [handle.id for handle in handles]) == ["queued"] * 20
 while len(ended) < 20:
     time.sleep(0.01)
 print(*ended)

@@ -17,29 +17,30 @@ from jqmaster.errors import Invalid, Unavailable
 from jqmaster.server import rankings
 from jqmaster.server.rankings import Rankings
 from servers import RedisServer
-from surface_support import Call, call, jq, own, server
+from surface_support import jq, own, server
 
-__all__ = ["call", "jq", "own", "server"]
+__all__ = ["jq", "own", "server"]
 
 
-async def test_queues_are_ranked_by_any_column(jq: JQ, call: Call, own: Engine) -> None:
+async def test_queues_are_ranked_by_any_column(jq: JQ, own: Engine) -> None:
+    ranking_of = (await jq.aengine()).ranking
     for number, name in enumerate(("young", "middle", "old")[::-1]):
         await own.enqueue([({"name": name}, b"\xc0")] * (number + 1))
         await asyncio.sleep(0.01)
     await own.queue("idle")
     [job] = (await own.pick("w", "middle")).jobs
     await own.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0")])
-    found = await call("ranking")
+    found = await ranking_of()
     assert [queue["name"] for queue in found["queues"]] == ["old", "middle", "young", "idle"]
     assert (found["total"], found["looked"], found["more"]) == (4, 4, False)
-    names = {by: [queue["name"] for queue in (await call("ranking", by))["queues"]] for by in ranking.ORDERS}
+    names = {by: [queue["name"] for queue in (await ranking_of(by))["queues"]] for by in ranking.ORDERS}
     assert names["queued"] == ["young", "middle", "old", "idle"]
     assert names["name"] == ["idle", "middle", "old", "young"]
     assert names["net"][:2] == ["young", "middle"] or names["net"][0] == "young"
     assert names["ended"][0] == names["wait"][0] == names["run"][0] == "middle"
-    turned = await call("ranking", "oldest", turned=True, first=1, count=2)
+    turned = await ranking_of("oldest", turned=True, first=1, count=2)
     assert [queue["name"] for queue in turned["queues"]] == ["middle", "old"]  # who has no such figure stays last
-    some = await call("ranking", "name", text="d")
+    some = await ranking_of("name", text="d")
     assert ([queue["name"] for queue in some["queues"]], some["total"], some["looked"]) == (
         ["idle", "middle", "old"],
         3,
@@ -49,7 +50,7 @@ async def test_queues_are_ranked_by_any_column(jq: JQ, call: Call, own: Engine) 
     assert (recent["enqueued"], recent["done"], recent["wait"]["count"]) == (2, 1, 1)
     for wrong, field in (({"by": "colour"}, "by"), ({"count": 0}, "count"), ({"minutes": 181}, "minutes")):
         with pytest.raises(Invalid) as refused:
-            await call("ranking", **wrong)
+            await ranking_of(**wrong)
         assert refused.value.path == field
 
 

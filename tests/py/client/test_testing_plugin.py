@@ -65,7 +65,7 @@ def test_a_worker_beside_the_test(jq, jq_worker):
 
 
 def test_the_program_s_limits_are_there(jq):
-    assert [one["id"] for one in jq.constraints()] == ["mail"]
+    assert [one["id"] for one in jq.each("constraints")] == ["mail"]
 
 
 def test_the_fixtures(jq, jq_redis, jq_namespace):

@@ -111,7 +111,7 @@ def test_a_flow_is_had_again_from_its_ids(jq: JQ, shop: Shop) -> None:
     flows: list[Any] = [
         jq.chord([shop.order.job(), shop.customer.job()], shop.looks.job("untyped"), failed=shop.nothing.job()),
         jq.group([shop.order.job(), shop.order.job()], done=shop.nothing.job()),
-        jq.chain(shop.nothing.job(), [shop.order.job()], jq.call("order")),
+        jq.chain(shop.nothing.job(), [shop.order.job()], jq.new_job("order")),
     ]
     again = [jq.flow(json.loads(json.dumps(flow.ids))) for flow in flows]
     assert [(one.jobs, one.callbacks, one.ids) for one in again] == [

@@ -23,8 +23,8 @@ WAYS: dict[str, Callable[[JQ, Handle[Any]], Any]] = {
     "states": lambda jq, handle: list(handle.states()),
     "gather": lambda jq, handle: jq.gather([handle]),
     "gather with errors": lambda jq, handle: jq.gather([handle], return_errors=True),
-    "group": lambda jq, handle: jq.group([jq.call("other")]).result(),
-    "chain": lambda jq, handle: jq.chain(jq.call("other")).result(timeout=LONG_S),
+    "group": lambda jq, handle: jq.group([jq.new_job("other")]).result(),
+    "chain": lambda jq, handle: jq.chain(jq.new_job("other")).result(timeout=LONG_S),
 }
 
 

@@ -69,8 +69,8 @@ def test_plain_calls(nodes: RedisCluster, name: str) -> None:
     handles = [double.enqueue(number) for number in range(10)]
     assert jq.burst() == 10
     assert [handle.result(timeout=10) for handle in handles] == [2 * number for number in range(10)]
-    assert jq.queue("double", set={"route": "queue"})["done"] == 10
-    assert [queue["name"] for queue in jq.queues()] == ["double"]
+    assert jq.operations.queue("double", set={"route": "queue"})["done"] == 10
+    assert [queue["name"] for queue in jq.each("queues")] == ["double"]
     jq.close()
 
 

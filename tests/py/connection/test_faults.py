@@ -76,7 +76,7 @@ async def test_a_killed_workers_jobs_go_to_others_soon(folder: Path) -> None:
             stack.enter_context(
                 Process("fault_worker", "push", master.url, NAMESPACE, str(folder / "2"), ready="worker ")
             )
-            await jq.aenqueue_many(jq.call("flaky", {"number": 2, "fails": 0, "ms": 0}) for _ in range(12))
+            await jq.aenqueue_many(jq.new_job("flaky", {"number": 2, "fails": 0, "ms": 0}) for _ in range(12))
             # Less than the lease, which has 100 seconds.
             await eventually(lambda: _queue(Engine(redis, NAMESPACE), 12), 40)
             await eventually(lambda: _attempt(held, 2), 40)

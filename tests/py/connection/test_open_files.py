@@ -73,7 +73,7 @@ def test_at_the_limit_new_connections_get_503_and_the_others_go_on(redis_url: st
         assert b" 200 " in ask(kept)[0]
         assert "connections are refused" in master.text and "the limit is 200" in master.text
         with pytest.raises(Unavailable, match="too many connections"):
-            JQ(master.url).queues()
+            JQ(master.url).operations.queues()
         for one in others:
             one.close()
         deadline = time.monotonic() + 60

@@ -119,7 +119,7 @@ async def test_master_and_worker_stop_until_somebody_sets_it_up(
             assert (status, alive) == (503, 200)
             assert '"VERSION"' in said and "has vanished" in said
             # The worker sleeps. It learns of it when it looks again, as who is woken does.
-            client.zadd("{jq}:wake:" + channel_of(["double"], "priority"), {"1": 0})
+            client.zadd("{jq}:wake:" + channel_of(["double"]), {"1": 0})
             for process in (master, worker):
                 await eventually(lambda process=process: "has vanished" in process.text, 60)
             assert not client.exists(META)

@@ -273,5 +273,5 @@ class TestHttp:
         assert jq.enqueue("a", 1, durable=1).id
         with pytest.raises(NotDurable) as told:
             jq.enqueue("a", 1, durable={"replicas": 2, "timeout": 0.1})
-        assert jq.get(told.value.jobs[0])["name"] == "a"
+        assert jq.handle(told.value.jobs[0]).document()["name"] == "a"
         jq.close()

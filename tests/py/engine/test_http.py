@@ -62,7 +62,7 @@ async def losing(server: Server, answers: int = 1) -> AsyncIterator[HttpEngine]:
 async def test_who_is_no_master_is_named(body: bytes, content_type: str) -> None:
     async with somebody(body, content_type) as url:
         jq = JQ(url)
-        for asked in (jq.aqueues(), jq.aenqueue("a"), jq.aconfig(), jq.aget("0" * 14), jq.handle("a").aresult(0)):
+        for asked in (jq.acall("queues"), jq.aenqueue("a"), jq.handle("0" * 14).adocument(), jq.handle("a").aresult(0)):
             with pytest.raises(Unavailable, match=f"{url} answers 200 and {len(body)} bytes of {content_type}"):
                 await asked
         engine = HttpEngine([url])

@@ -65,7 +65,7 @@ async def test_a_function_that_says_not_now_closes_its_key(way: str, server: Ser
     other = await enqueue(own, "mail", {"who": "b"})
     async with working(way, server, {"mail": mail}):
         await until(own, other, "done")
-        [document] = [key for key in await jq.ausage("per-customer") if key["by"] == "a"]
+        [document] = [key async for key in jq.aeach("usage", "per-customer") if key["by"] == "a"]
         assert document["running"] == 0 and document["hold_ms"] == document["opens_ms"]
         assert (await last_event(own, first))["message"] == "the server is busy"
     attempts = []

@@ -1,4 +1,4 @@
-"""What docs/clients.md tells authors of clients that send again: answers that look wrong, and are right."""
+"""What docs/protocol.md tells authors of clients that send again: answers that look wrong, and are right."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from servers import RedisServer
 OF_A_JOB = {"get", "explain", "history"}
 # What only reads is for all who look, but for what is secret, and for what is no operation of people.
 READING = {name for name, one in builtin().items() if one.flags == "read"} - {
-    "audit", "export", "head", "keys", "trail", "webhooks",
+    "audit", "export", "keys", "trail", "webhooks",
 }  # fmt: skip
 CHANGING = {"cancel", "change", "depend", "free", "track"}
 WAITING = {"result", "watch"}
@@ -43,7 +43,7 @@ OPERATING = {
 }  # fmt: skip
 MAY = {
     "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue"},
-    "worker": {"pick", "head", "finish", "heartbeat", "release", "register", "unregister", "tick"},
+    "worker": {"pick", "finish", "heartbeat", "release", "register", "unregister", "tick"},
     "operator": READING | CHANGING | WAITING | OPERATING, "admin": set(builtin()),
 }  # fmt: skip
 
@@ -200,7 +200,7 @@ def test_processes_under_their_users(form: str, tmp_path: Path) -> None:
             handles = [jq.enqueue("echo", number, keep_result=True) for number in range(20)]
             assert [handle.result(timeout=60) for handle in handles] == list(range(20))
             with pytest.raises(Forbidden, match="NOPERM"):
-                jq.retry(handles[0].id)
+                jq.operations.retry([handles[0].id])
             jq.close()
             viewer = JQ(url_of(server, "viewer"), form=form)
             assert [one["name"] for one in viewer.queues()] == ["echo"]

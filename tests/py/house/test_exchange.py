@@ -169,11 +169,12 @@ def test_the_documented_exchange(loaded: RedisServer) -> None:
 
 def test_the_exchange_is_as_it_would_be_written(loaded: RedisServer) -> None:
     """Other calls than those that the program makes are not on the page, nor in another form."""
-
-    def still(exchange: Exchange) -> list[str]:
-        return written([(about, *(VARIES.sub(b"-", side) for side in sides)) for about, *sides in exchange]).split()
-
     assert still(documented()) == still(recorded(loaded))
+
+
+def still(exchange: Exchange) -> list[str]:
+    """What does not differ each time."""
+    return written([(about, *(VARIES.sub(b"-", side) for side in sides)) for about, *sides in exchange]).split()
 
 
 async def prepare(server: RedisServer) -> None:
@@ -186,5 +187,6 @@ async def prepare(server: RedisServer) -> None:
 if __name__ == "__main__":
     with RedisServer() as fresh:
         asyncio.run(prepare(fresh))
-        text = written(recorded(fresh))
-    PAGE.write_text(BLOCK.sub(lambda found: found[1] + text + found[3], PAGE.read_text()))
+        now = recorded(fresh)
+    if still(now) != still(documented()):
+        PAGE.write_text(BLOCK.sub(lambda found: found[1] + written(now) + found[3], PAGE.read_text()))

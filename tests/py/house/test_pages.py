@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -70,3 +71,12 @@ def test_the_hooks_before_a_commit_are_the_parts_of_lint() -> None:
     [parts] = re.findall(r"^LINT := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert entries == {f"make {part}" for part in parts.split()}
     assert all(repo["repo"] == "local" for repo in config["repos"])
+
+
+def test_a_rule_of_the_protocol_names_a_case_of_the_suite() -> None:
+    topics = [json.loads(path.read_text()) for path in (ROOT / "tests" / "protocol").glob("*.json")]
+    cases = {f"{topic['topic']}: {case['case']}" for topic in topics for case in topic["cases"]}
+    rules = (ROOT / "docs" / "protocol.md").read_text().split("\n## Rules")[1].split("\n## ")[0]
+    named = re.findall(r"^\| \d+ \| .+ \| (.+) \|$", rules, re.MULTILINE)
+    assert len(named) == 10
+    assert set(named) <= cases

@@ -49,7 +49,7 @@ def test_without_a_home_nothing_leads_nowhere(tmp_path: Path) -> None:
     assert told.get_all("License-File") == ["LICENSE", "python/jqmaster/ui/static/vendor/LICENSES.txt"]
     assert told.get_all("Project-URL") is None
     assert links(told) == []
-    assert "docs/features.md" in str(told.get_payload())
+    assert "docs/python.md" in str(told.get_payload())
 
 
 def test_with_a_home_links_are_absolute_and_of_this_version(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def changes() -> set[tuple[str, str]]:
 
 def documented() -> dict[str, set[str]]:
     """The table of states: each with those that come next."""
-    section = PAGE.split("## 2. Jobs")[1].split("## 3.")[0]
+    section = PAGE.split("\n## Jobs")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", section, re.M)
     return {state: set(re.findall(r"`(\w+)`", after)) & set(names().values()) for state, after in rows}
 

@@ -30,7 +30,7 @@ def straight(redis_url: str, namespace: str) -> JQ:
 
 def enqueue(jq: JQ, count: int) -> None:
     for _ in range(0, count, 1000):
-        jq.enqueue_many([jq.call("a")] * 1000)
+        jq.enqueue_many([jq.new_job("a")] * 1000)
 
 
 @pytest.mark.faults
@@ -38,30 +38,31 @@ def test_a_master_goes_on_where_another_died(straight: JQ, redis_url: str, names
     enqueue(straight, JOBS)
     options = ("--redis", redis_url, "--namespace", namespace)
     with MasterProcess(*options) as first:
-        bulk = JQ(first.url).begin_bulk("discard", {"queue": "a"}, total=JOBS)
+        bulk = JQ(first.url).operations.bulk("discard", {"queue": "a"}, total=JOBS)
         assert (bulk["changed"], bulk["total"]) == (0, JOBS)
         with pytest.raises(Conflict):
-            straight.begin_bulk("retry", {"queue": "a"})
-        until(lambda: straight.bulks()[0]["changed"])
+            straight.operations.bulk("retry", {"queue": "a"})
+        until(lambda: straight.operations.bulks()[0]["changed"])
         first.kill()
-    [left] = straight.bulks()
+    [left] = straight.operations.bulks()
     assert 0 < left["changed"] < JOBS and "ended_ms" not in left
-    with MasterProcess(*options) as second:
-        ended = JQ(second.url).follow_bulk(left)
+    with MasterProcess(*options):
+        [ended] = until(lambda: [bulk for bulk in straight.operations.bulks() if "ended_ms" in bulk])
     # What the first did last may not have been told any more.
     assert ended["resumed"] == 1 and 0 <= JOBS - ended["changed"] <= 1000
-    assert straight.queue("a")["queued"] == 0
+    assert straight.operations.queue("a")["queued"] == 0
 
 
-def test_it_is_stopped_and_done_without_a_master(straight: JQ) -> None:
-    enqueue(straight, 3000)
-    bulk = straight.begin_bulk("cancel", {"queue": "a", "status": ["queued"]})
-    assert straight.stop_bulk(bulk["id"])["stopped"] is True
-    assert straight.follow_bulk(straight.bulks()[0])["changed"] == 0
+async def test_it_is_stopped_and_done_without_a_master(straight: JQ) -> None:
+    await straight.aenqueue_many([straight.new_job("a")] * 3000)
+    engine = await straight.aengine()
+    bulk = await engine.bulk("cancel", {"queue": "a", "status": ["queued"]})
+    assert (await engine.bulk(stop=True, id=bulk["id"]))["stopped"] is True
+    assert (await engine.bulks())[0]["changed"] == 0
     said: list[int] = []
-    ended = straight.follow_bulk(
-        straight.begin_bulk("cancel", {"queue": "a"}, total=3000), lambda now: said.append(now["changed"])
-    )
+    bulk = await engine.bulk("cancel", {"queue": "a"}, total=3000)
+    ended = await engine.carry_on(bulk, "m", lambda now: said.append(now["changed"]))
+    assert ended is not None
     assert (ended["changed"], ended["stopped"], said[-1], len(said) > 1) == (3000, False, 3000, True)
-    entry = next(iter(straight.trail()))
+    entry = (await engine.trail()).documents[0]
     assert (entry["what"], entry["count"]) == ("cancel", 3000)

@@ -169,7 +169,7 @@ async def test_an_own_redis_stops_with_its_master_and_keeps_the_jobs(folder: Pat
         assert await asyncio.to_thread(master.ends) == 0
     assert ends(pid)
     with MasterProcess("--data-dir", str(folder)) as master:
-        assert (await JQ(master.url).aget(job.id))["argument"] == {"to": "me"}
+        assert (await JQ(master.url).handle(job.id).adocument())["argument"] == {"to": "me"}
         master.signal()
         assert await asyncio.to_thread(master.ends) == 0
 

@@ -50,9 +50,9 @@ def test_whatever_has_a_name_is_found_by_it(url: str, name: str) -> None:
         assert [job["queue"] for job in ask("GET", f"/queue/{at}/jobs")["jobs"]] == [name]
         assert ask("GET", f"/constraint/{at}")["id"] == name
         assert ask("GET", f"/schedule/{at}")["id"] == name
-        assert jq.queue(name, paused=True)["paused"] is True
+        assert jq.operations.queue(name, paused=True)["paused"] is True
         assert ask("GET", f"/queue/{at}")["paused"] is True
-        assert jq.usage(name) == ask("GET", f"/constraint/{at}/usage")["keys"]
+        assert list(jq.each("usage", name)) == ask("GET", f"/constraint/{at}/usage")["keys"]
 
 
 def test_the_session_tells_of_what_master_it_is(url: str, redis_server: RedisServer) -> None:

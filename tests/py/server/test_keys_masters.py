@@ -148,7 +148,7 @@ class TestTheLibrary:
         with pytest.raises(Forbidden, match="bound to queues: other is not among them"):
             await jq.task("other").aenqueue()
         with pytest.raises(Forbidden, match="needs a key with the role viewer"):
-            await jq.aqueues()
+            await jq.acall("queues")
         with pytest.raises(Unauthorized, match="asks for a key"):
             await JQ(two[0].url).task("add").aenqueue()
         monkeypatch.setenv("JQ_KEY", made["key"])
@@ -162,18 +162,18 @@ class TestTheLibrary:
         await _known(two)
         by_redis = JQ(redis_url, namespace=namespace, actor="deploy")
         jq, who = (by_redis, "deploy") if way == "redis" else (JQ(two[0].url, key=root["key"]), "root")
-        made = await jq.acreate_key("ann", ["viewer"], queues=["mail.*"], ttl=timedelta(days=1), rate=5)
+        made = await jq.aoperations.grant("ann", ["viewer"], queues=["mail.*"], ttl=timedelta(days=1), rate=5)
         assert secret.parse(made.pop("key")) is not None
-        listed = {one["id"]: one for one in await jq.akeys()}
+        listed = {one["id"]: one async for one in jq.aeach("keys")}
         assert listed.keys() == {root["id"], made["id"]} and listed[made["id"]] == made
         assert made["expires_ms"] - made["created_ms"] == 86_400_000
-        await jq.aqueue("mail", paused=True)
+        await jq.aoperations.queue("mail", paused=True)
         await jq.acancel_where(queue="mail")
-        await jq.arepeat("s", jq.call("mail"), every=60)
-        await jq.arevoke_key(made["id"])
+        await jq.arepeat("s", jq.new_job("mail"), every=60)
+        await jq.aoperations.revoke(made["id"])
         with pytest.raises(NotFound):
-            await jq.arevoke_key(made["id"])
-        *trail, first = [one async for one in jq.atrail()]
+            await jq.aoperations.revoke(made["id"])
+        *trail, first = [one async for one in jq.aeach("trail")]
         assert (first["what"], first["actor"]) == ("grant", "")
         assert [one["what"] for one in trail] == ["revoke", "schedule", "cancel", "queue", "grant"]
         assert {one["actor"] for one in trail} == {who}
@@ -183,9 +183,9 @@ class TestTheLibrary:
         made = await own.grant("app", ["viewer"], rate=0.01)
         await _known(two)
         jq = JQ(two[0].url, key=made["key"])
-        await jq.aqueues()
+        await jq.acall("queues")
         with pytest.raises(TooFast):
-            await jq.aqueues()
+            await jq.acall("queues")
 
     def test_tells_nobody_its_key(self, tmp_path: object) -> None:
         new = secret.new()
@@ -203,7 +203,7 @@ class TestTheLibrary:
 
     def test_takes_no_password_in_a_url(self) -> None:
         with pytest.raises(ValueError, match="the URL of a master has no user or password") as refused:
-            JQ("http://ann:hidden@127.0.0.1:1").queues()
+            JQ("http://ann:hidden@127.0.0.1:1").operations.queues()
         assert "hidden" not in str(refused.value)
 
     async def test_a_worker_shows_its_key(self, two: Two, own: Engine) -> None:

@@ -45,7 +45,7 @@ async def test_every_job_is_delivered_once(masters: Masters, own: Engine) -> Non
         made = []
         for master in masters * 3:
             jq = JQ(master.url)
-            made += [job.id for job in await jq.aenqueue_many(jq.call("mail", number) for number in range(40))]
+            made += [job.id for job in await jq.aenqueue_many(jq.new_job("mail", number) for number in range(40))]
         await eventually(lambda: _done(own, "mail", len(made)))
         delivered = Counter(job["id"] for stub in (one, two) for job in stub.jobs)
     assert delivered == Counter(made)

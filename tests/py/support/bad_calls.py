@@ -193,7 +193,7 @@ def of_calls(scripts):
         for name in ("", 5, "\0", "x" * 256, Raw(b"\xa1\xff")):
             yield invalid(script, f"one of {field}, {show(name)}", f"{field}[0]", encode({field: [name]}))
             yield invalid(script, f"second of {field} {show(name)}", f"{field}[1]", encode({field: ["a", name]}))
-    yield invalid("queues", "names and count", "names", encode({"names": ["a"], "count": 1}))
+    yield invalid("queues", "names and count", "count", encode({"names": ["a"], "count": 1}))
     yield invalid("setup", "an argument", "arguments", encode({}))
 
     unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, HOLD]]}, "unregister": {},

@@ -14,7 +14,7 @@ ID = "00000000000000"
 CURSORS = [
     5, True, [], {"a": 1}, "x", ":", "::::", "1:q:0:" + ID + ":a", "1:qw:0:" + ID[1:] + ":a", "1:qw:0::a",
     "1:qw::" + ID + ":a", "1:qw:.:" + ID + ":a", "1::0:" + ID + ":", "-1:qw:0:" + ID + ":a",
-    "1:qw:0:" + ID + ":", "x" * 2**20, f"{NAN}:qw:0:{ID}:a", "1:qw:0:" + ID + ":" + "a" * 400,
+    "1:qw:0:" + ID + ":", "x" * 2**20, f"{NAN}:qw:0:{ID}:a",
 ]  # fmt: skip
 
 
@@ -37,13 +37,13 @@ def of_finding(invalid, refused):
         yield invalid("jobs", f"a cursor of another place than {where}", "cursor", encode(spec))
     for match, place in (
         ({"argument.": 1}, "argument."), ({"customer": 1}, "customer"), ({"priority": "x"}, "priority"),
-        ({"name": {"eq": "a", "in": ["b"]}}, "name"), ({"argument.a": {"like": 1}}, "argument.a.like"),
+        ({"argument.a": {"like": 1}}, "argument.a.like"),
         ({"any": [{"name": 5}]}, "any[0].name"),
     ):  # fmt: skip
         yield invalid("jobs", f"match {match}", f"where.match.{place}", encode({"where": {"match": match}}))
     yield invalid("jobs", "a cursor of all queues without recent", "cursor", encode({"cursor": "1:kdec:0:" + ID + ":"}))
     for field, value in (("cursor", ""), ("count", 1)):
-        yield invalid("failures", f"group and {field}", "group", encode({"group": "g", field: value}), says="both")
+        yield invalid("failures", f"group and {field}", field, encode({"group": "g", field: value}), says="group")
     yield invalid("failures", "no time for steps", "from_ms", encode({"from_ms": 1, "to_ms": 2}), says="steps")
     yield invalid("failures", "an end before the begin", "to_ms", encode({"steps": 1, "from_ms": 2, "to_ms": 2}))
     yield invalid("tags", "top and cursor", "top", encode({"top": 1, "cursor": ""}), says="both")

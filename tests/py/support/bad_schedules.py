@@ -52,5 +52,5 @@ def of_schedules(invalid, refused):
         yield invalid("schedule", f"run of {what}", path, encode({"run": True, **spec}))
     yield invalid("schedule", "run with a job", "job", encode({**base, "run": True}))
     yield refused("schedule", "run of one unknown", "NOTFOUND", "id", {"id": "unknown", "run": True})
-    yield invalid("schedules", "ids and count", "ids", encode({"ids": ["a"], "count": 1}))
+    yield invalid("schedules", "ids and count", "count", encode({"ids": ["a"], "count": 1}))
     yield invalid("schedules", "too many moments", "ids", encode({"ids": ["a"] * 21, "next": 100}))

@@ -118,7 +118,7 @@ async def push(site: Site, sent: list[str], stop: asyncio.Event | None = None, p
             is_straight = at // BATCH % 3 == 2
             url, namespace = (site.url, NAMESPACE) if is_straight else (site.urls[turn % 2], None)
             jq = JQ(url, namespace=namespace, timeout=3, max_retry=30, retry_base=0.05, retry_cap=0.5)
-            jobs = [jq.call("flaky", {"number": n, "fails": n % 3, "ms": n % 20}) for n in range(at, at + BATCH)]
+            jobs = [jq.new_job("flaky", {"number": n, "fails": n % 3, "ms": n % 20}) for n in range(at, at + BATCH)]
             try:
                 sent += [job.id for job in await jq.aenqueue_many(jobs, request=f"batch-{at}")]
                 break

@@ -168,7 +168,7 @@ class Soak:
         self._wait(lambda: all(fleet.is_over for fleet in self.fleets))
 
     def _open(self) -> int:
-        return sum(queue[state] for queue in jq.queues() for state in OPEN)
+        return sum(queue[state] for queue in jq.each("queues") for state in OPEN)
 
     def _wait(self, fact: Callable[[], bool]) -> None:
         deadline = time.monotonic() + EMPTY_S

@@ -50,7 +50,7 @@ def call(request: pytest.FixtureRequest, jq: JQ) -> Call:
 
 async def put(jq: JQ, count: int = 1, **options: Any) -> list[Any]:
     """So many jobs named `a`, their numbers as arguments."""
-    return await jq.aenqueue_many(jq.call("a", number, **options) for number in range(count))
+    return await jq.aenqueue_many(jq.new_job("a", number, **options) for number in range(count))
 
 
 async def run(own: Engine, queue: str, **outcome: Any) -> str:

@@ -124,7 +124,7 @@ def test_a_cancelled_job_ends_with_its_process(jq: JQ) -> None:
             time.sleep(0.05)
         time.sleep(1)  # its process is there
         before = {one.pid for one in multiprocessing.active_children()}
-        jq.cancel(long)
+        long.cancel()
         until = time.monotonic() + 60
         while before & {one.pid for one in multiprocessing.active_children()}:
             assert time.monotonic() < until, "its process runs on"
@@ -137,7 +137,7 @@ def test_a_function_there_learns_that_its_job_is_given_up(jq: JQ, how: str, tmp_
     with working(jq, concurrency=1):
         while not (tmp_path / "said").exists():
             time.sleep(0.02)
-        jq.cancel(handle)
+        handle.cancel()
         other = where_it_runs.enqueue(1)
         assert other.result(timeout=60)[1] == 1
     said = {"asks": "True", "says": "it is given up", "waits": "started"}[how]

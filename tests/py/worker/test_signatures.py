@@ -1,5 +1,5 @@
 """What is signed as a master's: the vectors of tests/protocol/pushes, with our worker's check and with those for
-others that docs/clients.md and examples/ show."""
+others that docs/push.md and examples/ show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jqmaster.server.signing import Verifier
 
 ROOT = Path(__file__).parents[3]
 VECTORS = json.loads((ROOT / "tests/protocol/pushes/signatures.json").read_text())["vectors"]
-PAGE = (ROOT / "docs/clients.md").read_text()
+PAGE = (ROOT / "docs/push.md").read_text()
 EACH = pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["case"])
 FIRST, SECOND = signing.new_secret(), signing.new_secret()
 

@@ -138,12 +138,12 @@ def here() -> int:
     with Process("jqmaster.cli", "work", "program:jq", *options, ready="is ready", folder=tmp_path) as worker:
         pids = jq.gather([jq.task("there").enqueue(), jq.task("here").enqueue()], timeout=60)
         assert pids == [worker.pid] * 2
-        listed = {one["name"]: one for one in jq.workers()}
+        listed = {one["name"]: one for one in jq.each("workers")}
         assert set(listed) == {"w", "w.processes"}
         assert (listed["w"]["pid"], listed["w"]["knows"]) == (worker.pid, ["here", "there"])
-        jq.tell_worker(listed["w.processes"]["id"], "stop")
+        jq.operations.worker(listed["w.processes"]["id"], "stop")
         until(lambda: worker.has_ended)
-    assert list(jq.workers()) == []
+    assert list(jq.each("workers")) == []
 
 
 @pytest.mark.parametrize("by", ["redis", "master"])
@@ -162,8 +162,8 @@ def test_a_worker_that_is_not_registered_announces_itself(
         )
         options = ("--name", "w", "--concurrency", "3")
         with Process("jqmaster.cli", "work", "program:jq", *options, ready="is ready", folder=tmp_path) as worker:
-            until(lambda: jq.workers(others=True))
-            [shown] = jq.workers(others=True)
+            until(lambda: list(jq.each("workers", others=True)))
+            [shown] = jq.each("workers", others=True)
             told = {name: shown[name] for name in ("id", "state", "pid", "host", "knows", "max_jobs", "held")}
             assert told == {
                 "id": "w", "state": "pulling", "pid": worker.pid, "host": socket.gethostname(),
@@ -171,4 +171,4 @@ def test_a_worker_that_is_not_registered_announces_itself(
             }  # fmt: skip
             worker.signal()
             worker.ends()
-        assert jq.workers(others=True) == []
+        assert list(jq.each("workers", others=True)) == []

@@ -251,13 +251,13 @@ async def test_a_quiet_worker_takes_no_more(
         [document] = await eventually(lambda: _workers(own))
         first = await enqueue(own, "wait")
         await started.wait()
-        await jq.atell_worker(document["id"], "quiet")
+        await jq.aoperations.worker(document["id"], "quiet")
         second = await enqueue(own, "wait")
         go_on.set()
         await until(own, first, "done")
         assert (await _workers(own))[0]["state"] == "quiet"
         assert await status(own, second) == "queued"
-        await jq.atell_worker(document["id"], "resume")
+        await jq.aoperations.worker(document["id"], "resume")
         await until(own, second, "done")
         assert not worker.task.done()
 

@@ -38,6 +38,7 @@ class Checks:
         model.access.list_keys(self.pages("keys", digests=True), digests=True)
         model.access.list_trail(self.pages("trail"))
         model.marks.list_marks(self.pages("marks"))
+        model.alerts.list_alerts(self.pages("alerts"))
         self.check_constraints()
         self.check_heard()
         self.check_records()

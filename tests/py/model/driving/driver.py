@@ -70,6 +70,7 @@ class Driver(Labels, Checks):
             lambda id: self.call("schedules", ids=[id])[1],
             self.ids_after,
             self.look_at_events,
+            self.is_asleep,
         )
         self.move_clock(START_MS)
         self.call("setup")
@@ -101,6 +102,7 @@ class Driver(Labels, Checks):
     def move_clock(self, delta_ms):
         self.set_clock(self.model.now + delta_ms)
         self.model.advance(delta_ms)
+        self.model.sleepers.look_for_late(self.marked_ms)
         self.model.after_operation()
 
     def send(self, script, *args, keys=None):
@@ -189,7 +191,7 @@ class Driver(Labels, Checks):
             reply = self.compare(script, self.resolve(fields), label)
         self.model.after_operation()
         if script != "clock":
-            self.model.sleepers.check_sleepers(self.is_marked)
+            self.model.sleepers.check_sleepers(self.marked_ms)
         return reply
 
     def all_found(self, script, **fields):
@@ -245,8 +247,13 @@ class Driver(Labels, Checks):
         for name in self.model.workers.names_of_workers():
             self.listen_to("worker", name)
 
-    def is_marked(self, channel):
-        return self.redis.send("EXISTS", f"{self.namespace}:wake:{channel}") == 1
+    def marked_ms(self, channel):
+        """When the channel was marked; None where it is not."""
+        score = self.redis.send("ZSCORE", f"{self.namespace}:wake:{channel}", "1")
+        return None if score is None else float(score)
+
+    def is_asleep(self, who, channel):
+        return self.redis.send("ZSCORE", f"{self.namespace}:asleep:{channel}", who) is not None
 
     def wake(self, on, **then):
         """Takes the channel's marker, if it is set, as a sleeper does, who then picks. While he is told to
@@ -259,9 +266,11 @@ class Driver(Labels, Checks):
         for _ in range(1000):
             reply = self.compare(script, self.resolve(fields), None)
             if isinstance(reply, ErrorReply):  # he will come again, under another name
-                self.redis.send("ZADD", f"{self.namespace}:wake:{on}", 0, "1")
+                self.redis.send("ZADD", f"{self.namespace}:wake:{on}", self.model.now, "1")
                 return
-            if reply[0] != 0 or len(reply) > most:
+            wait = fields.get("wait") if script == "pick" else None
+            is_asleep = wait and self.is_asleep(self.resolve(fields["worker"]), wait["on"])
+            if reply[0] != (1 if wait else 0) or len(reply) > most or is_asleep:
                 return
             self.model.after_operation()
             fields = {name: value for name, value in fields.items() if name != "request"}

@@ -28,7 +28,7 @@ SETTINGS = {
 
 # How often each operation comes, while queues fill, drain, or neither.
 WEIGHTS = {
-    "enqueue": (30, 4, 12), "pick": (8, 25, 15), "head": (3, 4, 4), "finish": (8, 30, 18), "heartbeat": (4, 6, 5),
+    "enqueue": (30, 4, 12), "pick": (8, 25, 15), "finish": (8, 30, 18), "heartbeat": (4, 6, 5),
     "release": (3, 5, 4), "cancel": (3, 4, 4), "result": (4, 6, 5), "get": (3, 3, 3), "watch": (3, 3, 3),
     "tick": (3, 4, 4), "queue": (2, 2, 2), "queues": (1, 1, 1), "register": (2, 2, 2),
     "unregister": (0.4, 0.4, 0.4), "workers": (0.5, 0.5, 0.5), "assign": (4, 10, 8),

@@ -17,17 +17,12 @@ class PickGenerator:
     def pick(self):
         return {"worker": self.worker(), **self.pick_spec()}
 
-    def head(self):
-        return {"queues": self.entries()}
-
     def wake(self):
         """Somebody asleep takes the marker of his channel, if it is set, and picks."""
         channels = self.driver.model.sleepers.channels
         channels = {name: channels[name] for name in (*CHANNELS, "push") if name in channels and channels[name].up_ms}
         if not channels:
-            pick = self.pick()
-            pick.pop("before", None)  # with it 0 does not tell to pick again
-            return {"on": "all", "pick": pick}
+            return {"on": "all", "pick": self.pick()}
         name = self.rng.choice(list(channels))
         who = self.rng.choice(list(channels[name].up_ms))
         wait = {"on": name, "ms": self.rng.choice((1000, 60000))}
@@ -44,9 +39,6 @@ class PickGenerator:
             fields["order"] = self.rng.choice(("priority", "ordered", "round_robin", "shuffled"))
         if self.refuses and self.chance(0.15):
             fields["without"] = self.rng.sample(NAMES, self.rng.choice((1, 2, 4)))
-        if self.chance(0.1):
-            moment_ms = self.driver.model.now - self.rng.choice((0, 1, 1000, 10000))
-            fields["before"] = f"{self.rng.choice(PRIORITIES) + 2**31:08x}{moment_ms * 1024:014x}"
         if self.chance(0.25):
             fields["request"] = self.token()
         if self.chance(0.35):

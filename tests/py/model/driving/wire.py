@@ -159,7 +159,7 @@ KINDS = {script: of.name if of.name in SHAPES else of.kind for script, of in REP
 DECODE = {
     **{script: SHAPES[kind] for script, kind in KINDS.items() if kind in SHAPES},
     "enqueue": enqueued, "heartbeat": text, "watch": text,
-    "register": text, "audit": text, "pick": picked, "head": lambda reply: [*reply[:1], *text(reply[1:])],
+    "register": text, "audit": text, "pick": picked,
     "get": documents, "constrain": constraint_document,
     "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
     "usage": lambda reply: page(reply, use_document),

@@ -8,6 +8,7 @@ A decision about what the page leaves open is written into the page, and then fo
 """
 
 from model.access import Access
+from model.alerts import Alerts
 from model.arrival import Arrival
 from model.bounds import Bounds
 from model.bulks import Bulks
@@ -37,16 +38,17 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 
 
 class Model:
-    def __init__(self, look, look_at_worker, look_at_keys, look_at_schedule, look_for_new, look_at_events):
+    def __init__(self, look, look_at_worker, look_at_keys, look_at_schedule, look_for_new, look_at_events, is_asleep):
         """Three of them: id -> the engine's document, or None. look_at_keys: a constraint's id -> documents
         of `usage`. look_for_new: an id -> those after it. look_at_events: what was published since the last
-        check. Used only where the engine has a choice."""
+        check. is_asleep: (who, channel). Used only where the engine has a choice."""
         self.look = look
         self.look_at_worker = look_at_worker
         self.look_at_keys = look_at_keys
         self.look_at_schedule = look_at_schedule
         self.look_for_new = look_for_new
         self.look_at_events = look_at_events
+        self.is_asleep = is_asleep
         self.now = 0
         self.jobs = {}
         self.settings = dict(DEFAULTS)
@@ -74,6 +76,7 @@ class Model:
         self.webhooks = Webhooks(self)
         self.bounds = Bounds(self)
         self.bulks = Bulks(self)
+        self.alerts = Alerts(self)
         self.parts = [part for part in vars(self).values() if isinstance(part, Part)]
 
     def operation(self, name):

@@ -1,4 +1,4 @@
-"""Keys of the HTTP API, and the trail: section 20 of docs/protocol.md."""
+"""Keys of the HTTP API, and the trail: docs/operating.md."""
 
 import msgpack
 

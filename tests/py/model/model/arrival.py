@@ -1,4 +1,4 @@
-"""How jobs come: ids, unique keys, `enqueue`. Sections 3 and 11 of docs/protocol.md."""
+"""How jobs come: ids, unique keys, `enqueue`. docs/protocol.md and docs/unique.md."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -88,8 +88,6 @@ class Arrival(Part):
         if was_over:
             return key.id if answer == key.id else None
         return key.id
-
-    # ---- section 3 ----
 
     def enqueue(self, reply, options, jobs):
         token = (options or {}).get("request")
@@ -197,8 +195,6 @@ class Arrival(Part):
         self.keys[job.unique] = Key([job.id, *others])
         if job.unique_within is not None:
             self.keys[job.unique] = Key([job.id], self.model.now + ms(job.unique_within), has_record=False)
-
-    # ---- section 11 ----
 
     def free(self, reply, unique):
         owner = self.owner(unique, None if isinstance(reply, ErrorReply) else reply)

@@ -1,5 +1,5 @@
-"""How many queues, names, tags and keys of constraints a namespace takes, and how much matching a call: sections 9
-and 7 of docs/protocol.md.
+"""How many queues, names, tags and keys of constraints a namespace takes, and how much matching a call:
+docs/operating.md and docs/limits.md.
 
 Only what is asked for now is refused. Which keys are in use is the engine's to say, and where the clock has made a
 record free to go, whether its tags are still there.

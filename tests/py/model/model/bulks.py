@@ -1,4 +1,4 @@
-"""What is done to many jobs by masters: who does it, and how far it is. Section 14 of docs/protocol.md."""
+"""What is done to many jobs by masters: who does it, and how far it is. docs/finding.md."""
 
 from model.common import Refused, accepted, same
 from model.part import Part

@@ -1,4 +1,4 @@
-"""What finds jobs: section 14 of docs/protocol.md.
+"""What finds jobs: docs/finding.md.
 
 Operations that go on from page to page are run to their end, so here they are one step.
 """

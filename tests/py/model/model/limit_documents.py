@@ -9,7 +9,6 @@ from model.common import (
     Refused,
     accepted,
     expect,
-    matches,
     same,
 )
 from model.limits import FIELDS
@@ -281,10 +280,7 @@ class LimitDocuments(Part):
             expect(0 <= ahead <= before, "explain: ahead", ahead, before)
         else:
             same(ahead, before, "explain: ahead")
-        serving = [
-            w for w in self.model.workers.registered.values() if any(matches(entry, job.queue) for entry in w.queues)
-        ]
-        expect(workers == len(serving), "explain: workers", workers, len(serving))
+        same(workers, len(self.model.workers.serving(job.queue)), "explain: workers")
         expect(isinstance(channels, int | list), "explain: waiting", channels)
         is_unknown, told_unknown = self.model.workers.is_unknown(job.queue, job.name), doc.pop("unknown", False)
         expect(is_unknown in (None, told_unknown), "explain: unknown", told_unknown, is_unknown)

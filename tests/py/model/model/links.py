@@ -1,4 +1,4 @@
-"""Which job waits for which: section 12 of docs/protocol.md.
+"""Which job waits for which: docs/dependencies.md.
 
 Records of ended jobs go when the engine gets there, and of a job whose record is gone it is only known that
 it ended. So there may be several things that the engine may do with a blocked job; then the model follows.

@@ -1,4 +1,4 @@
-"""Marks: section 17 of docs/protocol.md."""
+"""Marks: docs/finding.md."""
 
 from model.common import accepted, same
 from model.part import Part

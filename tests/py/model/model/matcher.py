@@ -1,4 +1,4 @@
-"""Matchers, paths and values, as docs/protocol.md section 7 words them: no indexes, no compiling.
+"""Matchers, paths and values, as docs/limits.md words them: no indexes, no compiling.
 
 Values are what msgpack decodes, with two exceptions: a map is a list of pairs (its keys may be anything), and
 an argument that is not one whole value is `Broken`.

@@ -1,4 +1,4 @@
-"""Jobs that are only for when another failed: what the end of one means, and who is skipped. Section 12."""
+"""Jobs that are only for when another failed: what the end of one means, and who is skipped."""
 
 from model.common import expect
 from model.part import Part

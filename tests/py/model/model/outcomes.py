@@ -1,5 +1,5 @@
-"""What follows: outcomes that move a job on or enqueue others, changes, kicks, notes of heartbeats. Sections 4
-and 13 of docs/protocol.md.
+"""What follows: outcomes that move a job on or enqueue others, changes, kicks, notes of heartbeats.
+docs/protocol.md and docs/dependencies.md.
 """
 
 from model.bounds import Tags

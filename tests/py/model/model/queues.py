@@ -1,4 +1,4 @@
-"""Queues and settings: sections 6 and 9 of docs/protocol.md."""
+"""Queues and settings."""
 
 from model.common import (
     DEFAULTS,
@@ -6,13 +6,11 @@ from model.common import (
     Refused,
     accepted,
     expect,
-    matches,
     same,
 )
 from model.part import Part
 
 MOST_LOOKED_AT = 50
-LATE_MS = 10_000
 
 
 class Queues(Part):
@@ -47,8 +45,6 @@ class Queues(Part):
     def setting(self, queue, name):
         own = self.own_settings.get(queue, {})
         return own.get(name, self.model.settings[name])
-
-    # ---- section 6 and 8 ----
 
     def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=()):
         if self.model.bounds.no_queue(name):
@@ -111,8 +107,7 @@ class Queues(Part):
         else:
             same(recent, None, "recent, where nothing is counted")
         workers, channels, running = doc.pop("workers"), doc.pop("channels"), doc["running"]
-        registered = self.model.workers.registered.values()
-        same(workers, sum(any(matches(entry, name) for entry in w.queues) for w in registered), "workers of a queue")
+        same(workers, len(self.model.workers.serving(name)), "workers of a queue")
         cause, held_by, unknown = doc.pop("cause", None), doc.pop("held_by", []), doc.pop("unknown", None)
         expect((unknown is None) == (cause != "unknown job"), "unknown", cause, unknown)
         expect(bool(held_by) == (cause == "constraint"), "held_by", cause, held_by)
@@ -127,7 +122,7 @@ class Queues(Part):
             if self.oldest_ready_ms([job]) == oldest_ms:
                 is_held, is_unsure = limits.is_held(job, holders), bool(limits.unsure_keys(job))
                 allowed |= {"constraint"} if is_held or is_unsure else set()
-                if not is_held and now - oldest_ms >= LATE_MS:
+                if not is_held and now - oldest_ms >= self.setting(name, "late_after") * 1000:
                     is_unknown = self.model.workers.is_unknown(name, job.name)
                     allowed |= {late} if not is_unknown else set()
                     allowed |= {"unknown job"} if is_unknown is not False and unknown in (None, job.name) else set()

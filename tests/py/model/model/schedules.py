@@ -1,4 +1,4 @@
-"""Schedules: section 16 of docs/protocol.md."""
+"""Schedules: docs/schedules.md."""
 
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo

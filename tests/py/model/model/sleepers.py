@@ -91,17 +91,25 @@ class Sleepers(Part):
         moments += openings + self.model.schedules.moments_for(queues)
         return min(moments, default=float("inf"))
 
-    def check_sleepers(self, is_marked):
-        """After every operation but moves of the clock. is_marked: channel -> whether its marker is set."""
+    def look_for_late(self, marked_ms):
+        """Who blocks takes a marker at once: where one is left lying, all who should sleep there are late, or dead."""
+        for name in list(self.channels):
+            since_ms = marked_ms(name)
+            if since_ms is not None and self.model.now - since_ms > SLACK_MS:
+                del self.channels[name]
+
+    def check_sleepers(self, marked_ms):
+        """After every operation but moves of the clock. marked_ms: channel -> when its marker was set, or None."""
         for name, channel in self.channels.items():
             asleep = [
                 up for who, up in channel.up_ms.items() if up > self.model.now and not self.model.workers.is_quiet(who)
             ]
             if asleep and self.is_ready_for(channel):
-                expect(is_marked(name), "a job is ready and nobody is woken for it", name, channel, self.model.now)
+                is_woken = marked_ms(name) is not None
+                expect(is_woken, "a job is ready and nobody is woken for it", name, channel, self.model.now)
             up_ms = min((up for up in channel.up_ms.values() if up > self.model.now - SLACK_MS), default=None)
             due_ms = self.next_due_for(channel)
             is_new = due_ms < channel.covered_ms or channel.somebody_left
             if asleep and up_ms > due_ms and is_new and self.knows_when:
-                expect(is_marked(name), "nobody is up when the next is due", name, channel, due_ms)
+                expect(marked_ms(name) is not None, "nobody is up when the next is due", name, channel, due_ms)
             channel.covered_ms, channel.somebody_left = due_ms, False

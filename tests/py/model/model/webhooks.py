@@ -1,4 +1,4 @@
-"""Webhooks: section 21 of docs/protocol.md. Of each end that one matches, exactly one notification is made."""
+"""Webhooks: docs/webhooks.md. Of each end that one matches, exactly one notification is made."""
 
 from model.common import ENDED, WEBHOOKS, Refused, accepted, expect, same
 from model.life import Job

@@ -1,8 +1,9 @@
-"""What workers and readers ask about jobs: section 4 of docs/protocol.md."""
+"""What workers and readers ask about jobs: docs/protocol.md."""
 
 import re
 
 from model.common import (
+    DEAR,
     ENDED,
     ErrorReply,
     Refused,
@@ -22,7 +23,6 @@ def in_path(name):
 class Work(Part):
     operations = (
         "pick",
-        "head",
         "release",
         "result",
         "get",
@@ -34,11 +34,11 @@ class Work(Part):
         super().__init__(model)
         self.requests = {}  # (operation, token) -> (until when it is remembered, the answer)
 
-    # ---- section 4 ----
-
-    def pick(self, reply, worker, queues, count=1, order="priority", before=None, request=None, wait=None, without=()):
+    def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None, without=()):
         self.model.workers.known_worker(worker)
         accepted(reply)
+        if wait:
+            reply = self.without_block(reply, worker, wait)
         self.model.workers.sign_of_life(worker)
         self.model.workers.picks_without(worker, without)
         until_ms, answer = self.requests.get(("pick", request), (0, []))
@@ -52,11 +52,6 @@ class Work(Part):
         expect(None not in taken and len(taken) <= count, "unknown jobs, or more than asked for", reply)
         if self.model.workers.is_quiet(worker):
             return same(reply[1:], [], "jobs for a worker that is to be quiet")
-        if before:
-            waiting = [job for job in self.waiting(queues) if job.name not in without]
-            is_later = all(f"{job.priority + 2**31:08x}{job.id[:14]}" >= before for job in waiting)
-            if is_later or (self.model.limits.constraints and reply == [0]):  # those that are earlier may be held
-                return same(reply, [0], "a pick of what comes before all there is")
         following = self.model.order.follow(taken, queues, order, worker, without)
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
             self.model.life.give_token(job, doc)
@@ -67,26 +62,18 @@ class Work(Part):
         if len(taken) < count:
             self.model.order.check_nothing_left(reply[0], queues, due_before, without)
             openings = self.model.limits.openings(queues, lambda job: job.name not in without)
-        self.model.clock.check_next(reply[0], due_before, also=openings, given=len(reply) - 1)
+        self.model.clock.check_next(reply[0], due_before, also=openings, given=DEAR if wait else len(reply) - 1)
         if wait and not taken and reply[0] != 0:
             self.model.sleepers.goes_to_sleep(worker, wait, queues, reply[0], without)
         if request:
             self.remember("pick", request, [(job.id, job.token) for job in taken])
 
-    def head(self, reply, queues):
-        """The job that a pick starts is no better than what is told; of a fair queue only its priority is known."""
-        waiting = self.waiting(queues)
-        if waiting and not self.model.limits.constraints:
-            is_fair = any(job.queue in self.model.order.fair for job in waiting)
-            least = (
-                (min(job.priority for job in waiting),) if is_fair else min((job.priority, job.id) for job in waiting)
-            )
-            expect(reply and tuple(reply[: len(least)]) <= least, "a better job than the head", reply, least)
-
-    def waiting(self, queues):
-        """The jobs that wait in queues that are not paused."""
-        waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
-        return [job for job in waiting if self.model.life.is_open(job, queues)]
+    def without_block(self, reply, worker, wait):
+        """A reply as it were without `wait`. With it next_ms is for how long to block: 1 where it does not sleep."""
+        block_ms, *jobs = reply
+        expect(1 <= block_ms <= max(1, wait["ms"]) and (block_ms == 1 or not jobs), "for how long to block", reply)
+        is_up = block_ms == 1 and not (not jobs and self.model.is_asleep(worker, wait["on"]))
+        return [0 if is_up else block_ms, *jobs]
 
     def picked_again(self, reply, answer):
         self.show_again(reply, self.started_again(answer))

@@ -1,4 +1,4 @@
-"""Registered workers, and what is pushed to them: section 8 of docs/protocol.md."""
+"""Registered workers, and what is pushed to them: docs/push.md."""
 
 import re
 from dataclasses import dataclass, field
@@ -157,15 +157,17 @@ class Workers(Part):
         # As that of a job, the moment is part of the id.
         self.registered[reply].since_ms = self.model.arrival.created(reply[1:])
 
+    def serving(self, queue):
+        """The workers of a queue that are registered, or announced themselves."""
+        alive = [o for o in self.others.values() if not o.died and o.seen_ms > self.model.now - SILENT_MS]
+        workers = [*self.registered.values(), *alive]
+        return [worker for worker in workers if any(matches(entry, queue) for entry in worker.queues)]
+
     def is_unknown(self, queue, name):
         """Whether all who serve a queue refused jobs of a name, as far as is sure: None where that depends on who
         sleeps."""
-        alive = [o for o in self.others.values() if not o.died and o.seen_ms > self.model.now - SILENT_MS]
-        serving = [
-            one.refused for one in [*self.registered.values(), *alive]
-            if any(matches(entry, queue) for entry in one.queues)
-        ]  # fmt: skip
-        if not all(name in refused for refused in serving):
+        serving = self.serving(queue)
+        if not all(name in worker.refused for worker in serving):
             return False
         return None if self.model.sleepers.channels or not self.model.sleepers.knows_when else bool(serving)
 

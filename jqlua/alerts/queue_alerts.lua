@@ -1,0 +1,175 @@
+-- Alerts about a queue: why its jobs wait longer than usual, and what keeps it from taking more.
+local alerts = require "jqlua.alerts.alerts"
+local attempt_alerts = require "jqlua.alerts.attempt_alerts"
+local blocked_alerts = require "jqlua.alerts.blocked_alerts"
+local budget = require "jqlua.job.budget"
+local common_values = require "jqlua.find.common_values"
+local constraintdoc = require "jqlua.limits.constraintdoc"
+local explanation = require "jqlua.limits.explanation"
+local jobs = require "jqlua.job.jobs"
+local meta = require "jqlua.base.meta"
+local oldest = require "jqlua.queue.oldest"
+local queues = require "jqlua.queue.queues"
+local served = require "jqlua.queue.served"
+local settings = require "jqlua.settings.settings"
+local states = require "jqlua.job.states"
+local usual = require "jqlua.alerts.usual"
+local wording = require "jqlua.alerts.wording"
+
+local M = {}
+
+local call = redis.call
+
+local TIMES = 2 -- as long as usual
+local CROWD = 50 -- waiting jobs, from which on it is looked for what they have in common
+local SAMPLE = 50
+local MOST = 0.6 -- of them, that have a value
+local MOST_BEFORE = 0.4 -- of the jobs before, that may have it as well
+
+local function count(queue, ...)
+  local sum = 0
+  for _, state in ipairs({ ... }) do
+    sum = sum + call("ZCARD", queues.key(queue, state))
+  end
+  return sum
+end
+
+local function waits(number)
+  return wording.count(number, "job") .. (number == 1 and " waits" or " wait")
+end
+
+--- What each value of the first or last jobs of a set is the value of: path -> value -> share.
+local function values_of(queue, set, is_newest)
+  local ids = call("ZRANGE", queues.key(queue, set), is_newest and -SAMPLE or 0, is_newest and -1 or SAMPLE - 1)
+  local counts = {}
+  for _, id in ipairs(ids) do
+    common_values.count(counts, id)
+  end
+  return counts, #ids
+end
+
+--- What most of the waiting jobs have in common that those before had not: who floods the queue.
+---@return string? path
+---@return string? value in the form that names keys
+---@return number? share
+local function flooding(queue)
+  local set = count(queue, states.IN_LANE) >= CROWD and states.IN_LANE or states.QUEUED
+  local counts, size = values_of(queue, set, true)
+  if size < SAMPLE then
+    return nil
+  end
+  local before, size_before = {}, 0
+  for _, state in ipairs({ states.DONE, states.KEPT }) do
+    local more, size_more = values_of(queue, state, false)
+    for value, times in pairs(more) do
+      before[value] = (before[value] or 0) + times
+    end
+    size_before = size_before + size_more
+  end
+  for _, entry in ipairs(common_values.most(counts, SAMPLE)) do
+    local path, value, times = entry[1], entry[2], entry[3]
+    local was = before[struct.pack(">I2", #path) .. path .. value] or 0
+    if times < MOST * size then
+      return nil
+    elseif size_before > 0 and was <= MOST_BEFORE * size_before or size_before == 0 and times < size then
+      return path, value, times / size
+    end
+  end
+end
+
+--- Names a value in a sentence.
+local function shown(value)
+  local plain = cmsgpack.unpack(constraintdoc.value_blob(value))
+  return wording.name(tostring(plain):sub(1, 60))
+end
+
+--- Why the oldest job waits, what that is called, and what to do.
+local function cause_of(queue, job, running, is_stuck)
+  local name = queue[queues.NAME]
+  local held_by = job and explanation.holders(job, queue) or {}
+  local workers, channels = served.counts(name)
+  if held_by[1] then
+    return "late", "held by " .. table.concat(held_by, ", "), "See whether the limit is meant to hold so many.", held_by
+  elseif workers + channels + running == 0 and name ~= queues.WEBHOOKS and not usual.recent(name).is_active then
+    return "unserved", "nobody serves it", "Start a worker for it, or see whether its workers name another queue."
+  elseif job and served.is_unknown(name, job[jobs.NAME]) then
+    return "unknown_job", "none of its workers knows jobs named " .. wording.name(job[jobs.NAME]),
+      "Start a worker of a program that has it, or cancel them."
+  elseif is_stuck or not usual.recent(name).is_active then
+    return "stopped", "no attempt ends", is_stuck and "Its workers hang: see those first."
+      or "See what its workers do, and their logs."
+  end
+  return "late", "its workers are slower than its jobs come", "Start more workers for it, or give them more slots."
+end
+
+local function check_wait(queue, queued, running, is_stuck)
+  local name, late_ms = queue[queues.NAME], settings.late_ms(queue)
+  local since_ms, job = oldest.since(queue)
+  local age_ms = since_ms and meta.state[meta.NOW_MS] - since_ms or 0
+  if age_ms < late_ms then
+    return
+  end
+  local kind, why, advice, held_by = cause_of(queue, job, running, is_stuck)
+  local usual_ms = usual.of_queue(name).wait_ms
+  if kind == "late" and usual_ms and age_ms < TIMES * usual_ms then
+    return
+  end
+  local path, value, share
+  if queued >= CROWD then
+    path, value, share = flooding(queue)
+  end
+  local text = string.format("Queue %s: %s, the first for %s%s; %s", wording.name(name), waits(queued),
+    wording.span(age_ms), usual_ms and ", where 95 % wait at most " .. wording.span(usual_ms) or "", why)
+  if path then
+    text = string.format("%s; %s of the newest have %s %s", text, wording.percent(share), path, shown(value))
+  end
+  alerts.add({
+    kind = kind, level = held_by and not path and alerts.WARNING or alerts.PROBLEM, queue = name, since_ms = since_ms,
+    constraint = held_by and held_by[1], text = text, advice = advice,
+    values = {
+      waits_ms = age_ms, usual_ms = usual_ms, queued = queued, path = path, value = path and shown(value),
+      share = share, name = kind == "unknown_job" and job[jobs.NAME] or nil,
+    },
+  }, queued)
+end
+
+local function check_settings(queue, queued)
+  local name = queue[queues.NAME]
+  if queue[queues.PAUSED] ~= 0 and queued > 0 then
+    alerts.add({
+      kind = "paused", level = alerts.WARNING, queue = name,
+      text = string.format("Queue %s is paused; %s", wording.name(name), waits(queued)),
+      advice = "Resume it when its jobs may start.", values = { queued = queued },
+    }, queued)
+  end
+  local most = queue[queues.MAX_WAITING]
+  local waiting = most > 0 and count(queue, states.WAITING:match("(.)(.)(.)(.)(.)")) or 0
+  if most > 0 and waiting >= most then
+    alerts.add({
+      kind = "full", level = alerts.PROBLEM, queue = name,
+      text = string.format("Queue %s is full: %s, and more are refused", wording.name(name), waits(waiting)),
+      advice = "Start more workers for it, or raise its max_waiting.", values = { max_waiting = most },
+    }, waiting)
+  end
+end
+
+--- What is wrong with a queue.
+---@param name string
+function M.check(name)
+  local queue = queues.load(name)
+  local queued, running = count(queue, states.QUEUED, states.IN_LANE), count(queue, states.RUNNING)
+  check_settings(queue, queued)
+  local is_stuck = running > 0 and attempt_alerts.check_hung(queue)
+  if queued > 0 and queue[queues.PAUSED] == 0 then
+    check_wait(queue, queued, running, is_stuck)
+  end
+  if count(queue, states.BLOCKED) > 0 then
+    blocked_alerts.check(queue)
+  end
+  if count(queue, states.RETRYING, states.ERROR) > 0 then
+    attempt_alerts.check_failures(queue)
+  end
+  budget.pay(1)
+end
+
+return M

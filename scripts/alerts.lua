@@ -1,0 +1,79 @@
+-- What is wrong now, the worst first: queues that wait longer than usual, or that nobody serves, hung and dead workers,
+-- failures that are new or more than usual, limits whose paths lead nowhere.
+--
+-- Alerts of a page are in order; over several pages of a large namespace, by `weight`, the greatest first.
+--
+-- @arg    queue   queue?   only what concerns this one
+-- @arg    cursor  cursor?
+-- @reply  page<Alert> alerts
+-- @errors INVALID field
+-- @cost   some milliseconds at most, and one thing more; for most queues a few counts
+-- @flags  read
+-- @role   viewer
+-- @over   turn
+-- @http   GET /alerts
+local alerts = require "jqlua.alerts.alerts"
+local arguments = require "jqlua.base.arguments"
+local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
+local constraint_alerts = require "jqlua.alerts.constraint_alerts"
+local failure_alerts = require "jqlua.alerts.failure_alerts"
+local keys = require "jqlua.base.keys"
+local queue_alerts = require "jqlua.alerts.queue_alerts"
+local schedule_alerts = require "jqlua.alerts.schedule_alerts"
+local worker_alerts = require "jqlua.alerts.worker_alerts"
+
+local AT_ONCE = 200
+local LONGEST_CURSOR = 256
+
+-- What is looked at, in this order. A cursor is the letter of a part, and the name that was looked at last.
+local PARTS = {
+  { "q", keys.QUEUE_NAMES, queue_alerts.check },
+  { "c", keys.CONSTRAINT_IDS, constraint_alerts.check },
+  { "w", keys.WORKER_IDS, worker_alerts.check },
+  { "o", keys.OTHER_IDS, worker_alerts.check_other },
+  { "f", keys.FAILED_GROUPS, failure_alerts.check },
+  { "s", keys.SCHEDULE_IDS, schedule_alerts.check },
+}
+
+--- Looks at all of a part behind a name, as far as the budget goes.
+---@return string? last the name at which it stopped
+local function look(part, last)
+  repeat
+    local low = last == "" and "-" or "(" .. last
+    local names = redis.call("ZRANGEBYLEX", part[2], low, "+", "LIMIT", 0, AT_ONCE)
+    for _, name in ipairs(names) do
+      part[3](name)
+      last = name
+      if not budget.pay(budget.LOOK) then
+        return last
+      end
+    end
+  until #names < AT_ONCE
+end
+
+local spec = arguments.spec(HEAD)
+local queue, cursor = spec.queue, spec.cursor or ""
+if queue ~= nil then
+  check.refuse(cursor ~= "" and "INVALID queue: expected either queue or cursor, got both")
+  queue_alerts.check(queue)
+  return { "", unpack(alerts.encode()) }
+end
+check.refuse((type(cursor) ~= "string" or #cursor > LONGEST_CURSOR or cursor ~= ""
+  and not cursor:find("^[qcwofs]")) and check.problem("cursor", "a cursor as the last reply gave it, or empty text",
+  spec.cursor))
+if cursor == "" then
+  alerts.check_sweeps()
+end
+local onward = ""
+for _, part in ipairs(PARTS) do
+  if cursor == "" or cursor:sub(1, 1) == part[1] then
+    local last = look(part, cursor:sub(2))
+    cursor = ""
+    if last then
+      onward = part[1] .. last
+      break
+    end
+  end
+end
+return { onward, unpack(alerts.encode()) }
