@@ -91,9 +91,9 @@ async def while_known(
 async def grant(master: Master, request: Request) -> Reply:
     """`POST /keys`: a new key, which is told this once."""
     new = secret.new()
-    [asked], _ = _GRANT.read(request)
+    [asked], given = _GRANT.read(request)
     spec = packform.extend_map(asked, {"id": packform.pack(new.id), "digest": packform.pack(new.digest)})
-    document = await ask(master, request, _GRANT.operation, [spec])
+    document = await ask(master, request, _GRANT.operation, [spec], given)
     return Reply(201, packform.extend_map(document, {"key": packform.pack(new.text)}))
 
 

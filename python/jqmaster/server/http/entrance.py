@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,17 +43,6 @@ class RequestBounds:
     bytes: int = 0
     coming: set[asyncio.Timeout] = field(default_factory=set)
     is_stopping: bool = False
-
-    @contextlib.asynccontextmanager
-    async def limit(self, most_s: float | None = None) -> AsyncIterator[None]:
-        """For a request's body to come. Raises TimeoutError."""
-        limit = asyncio.timeout(self.body_s if most_s is None else min(most_s, self.body_s))
-        self.coming.add(limit)
-        try:
-            async with limit:
-                yield
-        finally:
-            self.coming.discard(limit)
 
     def hurry(self, within_s: float) -> None:
         """The server stops: what is not here by then is refused."""
@@ -135,14 +124,17 @@ class Entrance:
         response.headers.append((b"connection", b"close"))
         # It goes on reading to the very end: the server waits for room for what comes, also while this sends.
         rest = asyncio.create_task(_read_rest(receive))
+        limit = asyncio.timeout(0 if self._bounds.is_stopping else REST_S)
+        self._bounds.coming.add(limit)
         try:
             await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
             await send({"type": "http.response.body", "body": response.body, "more_body": True})
             with contextlib.suppress(TimeoutError):
-                async with self._bounds.limit(0 if self._bounds.is_stopping else REST_S):
+                async with limit:
                     await asyncio.wait((rest,))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
+            self._bounds.coming.discard(limit)
             rest.cancel()
 
     def _refuse_foreign(self, route: Route | None, scope: Scope) -> None:
@@ -194,14 +186,17 @@ class _RequestBody:
         for name, value in headers:
             if name == b"content-length" and value.isdigit() and int(value) > longest:
                 raise _too_large(longest)
+        self._bounds.coming.add(limit := asyncio.timeout(self._bounds.body_s))
         try:
-            async with self._bounds.limit():
+            async with limit:
                 return await self._read(receive, longest)
         except TimeoutError:
             if self._bounds.is_stopping:
                 raise draining() from None
             message = f"the request's body did not arrive within {self._bounds.body_s:g} s"
             raise HttpError(408, "TIMEOUT", message) from None
+        finally:
+            self._bounds.coming.discard(limit)
 
     def release(self) -> None:
         """It is needed no more."""
