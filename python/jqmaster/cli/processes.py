@@ -34,6 +34,7 @@ class Serve:
     port: Annotated[Port, option("0 for any free one")] = 8400
     unix: Annotated[str | None, option("listen on this unix socket instead")] = None
     allowed_hosts: Annotated[Names | None, option("more names that browsers may ask it by; * for any")] = None
+    root_path: Annotated[str, option("a proxy serves it under this path: /jq")] = ""
     insecure: Annotated[bool, option("listen to others although there are no keys: anybody may do anything")] = False
     tls_cert: Annotated[Path | None, option("PEM: serve HTTPS with it")] = None
     tls_key: Annotated[Path | None, option("PEM: its key; default: in the certificate's file")] = None

@@ -53,18 +53,20 @@ class RequestBounds:
 
 
 class Entrance:
-    """ASGI application around `app`, which is Quart's. `longest`: bytes of a body. `hosts`, `fast`: as `create_app` has
-    them."""
+    """ASGI application around `app`, which is Quart's. `longest`: bytes of a body. `hosts`, `fast`, `root_path`: as
+    `create_app` has them."""
 
     def __init__(
-        self, app: Asgi, master: Master, bounds: RequestBounds, longest: int, hosts: Collection[str] | None, fast: bool
-    ) -> None:
+        self, app: Asgi, master: Master, bounds: RequestBounds, longest: int, hosts: Collection[str] | None, fast: bool,
+        root_path: str,
+    ) -> None:  # fmt: skip
         self._app = app
         self._master = master
         self._bounds = bounds
         self._longest = longest
         self._names = origin.OwnNames(hosts)
         self._fast = fast
+        self._root_path = root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection's request."""
@@ -75,8 +77,9 @@ class Entrance:
             # The path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole URL, as
             # proxies are asked for, the path counts.
             scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
-        route, _ = scope[ROUTE] = routes.find(scope["method"], path)
+        if self._root_path and f"{scope['path']}/".startswith(f"{self._root_path}/"):
+            scope["path"] = scope["path"][len(self._root_path) :] or "/"
+        route, _ = scope[ROUTE] = routes.find(scope["method"], scope["path"])
         body = _RequestBody(self._bounds)
         try:
             message = await self._let_in(route, body, scope, receive, send)
