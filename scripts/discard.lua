@@ -22,7 +22,7 @@
 -- @http   DELETE /queue/{where.queue}/jobs (where.status:queued,scheduled,blocked,retrying, cursor, count)
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local removal = require "jqlua.job.removal"
+local removal = require "jqlua.life.removal"
 local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"

@@ -21,7 +21,7 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
-local notes = require "jqlua.job.notes"
+local notes = require "jqlua.life.notes"
 local held_jobs = require "jqlua.life.held_jobs"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
@@ -29,10 +29,11 @@ local settings = require "jqlua.settings.settings"
 local attempts = require "jqlua.life.attempts"
 local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD, true)
-check.refuse(held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs))
+held_jobs.check(spec.jobs, 0, 3)
+check.refuse(notes.check(spec.jobs))
 local is_registered = workers.is_id(spec.worker)
 check.refuse(is_registered and not workers.is_registered(spec.worker)
   and check.missing("worker", "registered worker", spec.worker))

@@ -19,10 +19,10 @@ local release = require "jqlua.life.release"
 local jobs = require "jqlua.job.jobs"
 local held_jobs = require "jqlua.life.held_jobs"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
-check.refuse(held_jobs.check(spec.jobs, 0))
+held_jobs.check(spec.jobs, 0)
 local why, retry_after = spec.why, spec.retry_after or 1
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 check.refuse(not record and check.missing("worker", "registered worker", spec.worker))

@@ -16,7 +16,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)

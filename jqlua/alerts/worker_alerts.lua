@@ -2,9 +2,9 @@
 local alerts = require "jqlua.alerts.alerts"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local unregistered = require "jqlua.pick.unregistered"
+local unregistered = require "jqlua.workers.unregistered"
 local wording = require "jqlua.alerts.wording"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
@@ -18,7 +18,8 @@ function M.check(id)
     alerts.add({
       kind = "unreachable", level = alerts.WARNING, worker = id,
       since_ms = tonumber(redis.call("ZSCORE", keys.ALIVE, id)),
-      text = string.format("Worker %s cannot be reached at %s", wording.name(record.n), workers.shown_url(record.u)),
+      text = string.format("Worker %s cannot be reached%s", wording.name(record.n),
+        record.u and " at " .. workers.shown_url(record.u) or ""),
       advice = "See whether it runs, and whether the servers' hosts can reach that address.",
       values = { name = record.n },
     })

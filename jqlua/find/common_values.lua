@@ -2,9 +2,10 @@
 local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
+local documents = require "jqlua.values.documents"
 local keys = require "jqlua.base.keys"
 local msgpack = require "jqlua.values.msgpack"
-local tally = require "jqlua.find.tally"
+local tally = require "jqlua.base.tally"
 
 local M = {}
 
@@ -23,7 +24,7 @@ local function count_at(counts, blob, pos, path, depth)
       tally.add(counts, struct.pack(">I2", #path) .. path .. value)
     end
     return
-  elseif depth < 0 then
+  elseif depth < 0 or depth == 0 and not is_map then
     return
   end
   for i = 0, math.min(size, MOST_VALUES) - 1 do
@@ -73,7 +74,7 @@ function M.encode(counts, most)
   for i, entry in ipairs(list) do
     list[i] = "\147" .. cmsgpack.pack(entry[1]) .. constraintdoc.value_blob(entry[2]) .. cmsgpack.pack(entry[3])
   end
-  return string.char(0x90 + #list) .. table.concat(list)
+  return documents.list(list)
 end
 
 return M

@@ -3,16 +3,17 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
+local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
-local history = require "jqlua.job.history"
+local history = require "jqlua.life.history"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local moving = require "jqlua.life.moving"
 local readers = require "jqlua.links.readers"
 local queues = require "jqlua.queue.queues"
-local unique = require "jqlua.job.unique"
+local unique = require "jqlua.links.unique"
 
 local M = {}
 
@@ -23,12 +24,8 @@ M.DEFAULT_STATES = "tec" -- retried if no state is named: not skipped jobs, whic
 --- precede any write.
 ---@param ids? string[]
 ---@param name? string of the queue, if it changes
----@return string? problem
 function M.check(ids, name)
-  local problem = name and queues.load(name)[queues.IS_NEW] and admission.check_queues(name, 1, "queue")
-  if problem then
-    return problem
-  end
+  check.refuse(name and queues.load(name)[queues.IS_NEW] and admission.check_queues(name, 1, "queue"))
   local list = {}
   for _, id in ipairs(meta.state[meta.VERSION] > 0 and ids or {}) do
     local job = jobs.read(id)
@@ -36,7 +33,7 @@ function M.check(ids, name)
       list[#list + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = job[jobs.NAME] } or job
     end
   end
-  return constraints.check_asked(list, "ids")
+  constraints.check_asked(list, "ids")
 end
 
 --- For a job that never started: an expiry in the future still applies, a past one does not. It is ready from now on.
@@ -50,7 +47,7 @@ local function renew_times(job)
     options.expires_ms = nil
   end
   options.ready_ms = now
-  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  jobs.set_options(job, options)
 end
 
 --- Queues the job as if it had not failed yet. Attempts keep counting; the last failure stays known.

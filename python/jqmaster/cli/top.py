@@ -15,6 +15,7 @@ from jqmaster.cli import failures, limits, queues, show, workers
 from jqmaster.cli.kinds import Span, option
 from jqmaster.cli.reach import as_json, connect, current
 from jqmaster.cli.status import EXIT_OK, Coded, Refused
+from jqmaster.engine import alerts
 from jqmaster.errors import JQError
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ _ORDERS = ("waiting", "running", "rate", "errors", "name")
 _VIEWS = ("all", "queues", "workers", "limits", "failures")
 _RARELY_S = 5.0  # what changes slowly, or costs more, is looked at so often
 _COUNTED = ("enqueued", "done", "failed")
+_LEVELS = {"ok": "green", "warning": "yellow", "problem": "red"}
+_LOW = 16  # lines, below which there is no room for the verdict
 
 
 def top(
@@ -65,7 +68,9 @@ class Watch:
         client, now = self._client, show.now_ms()
         if time.monotonic() - self._rarely_at > _RARELY_S:
             groups = sorted(client.each("failures"), key=lambda group: -group["last_ms"])
-            self.found |= {"limits": list(client.each("constraints", busiest=1)), "failures": groups}
+            told = client.ask(lambda engine: alerts.every(engine.alerts))
+            limits_ = list(client.each("constraints", busiest=1))
+            self.found |= {"verdict": alerts.verdict(told), "alerts": told, "limits": limits_, "failures": groups}
             self._rarely_at = time.monotonic()
         minutes = client.call("stats", "minute", from_ms=(now // 60_000 - 59) * 60_000, brief=True)
         by_begin = {one["begin_ms"] // 60_000: one for one in minutes}
@@ -157,13 +162,17 @@ class Screen:
         wanted = [len(one.cells) + 1 for one in chosen]
         if height is None:
             return Group(*self._head(), *(part for one in chosen for part in ("", one.rich())))
-        shares = _shares(wanted, height - 4 - len(chosen))
+        head = self._head()
+        if height < _LOW:
+            del head[1]
+        room = height - len(head) - 1 - len(chosen)
+        shares = _shares(wanted, room)
         parts = [part for one, most in zip(chosen, shares, strict=True) for part in ("", one.rich(most))]
         order = f"{watch.order}{' (turned)' if watch.is_reversed else ''}"
         keys = f"q quit  v view: {self._view}  s sort: {order}  r turn  p pause  +/- {show.duration(self._every_s)}"
         foot = Text(f"{'paused, p goes on  ' * self._paused}{keys}".ljust(width), "reverse", no_wrap=True)
         foot.truncate(width)
-        return Group(*self._head(), *parts, *[""] * (height - 4 - len(chosen) - sum(shares)), foot)
+        return Group(*head, *parts, *[""] * (room - sum(shares)), foot)
 
     def _head(self) -> list[Any]:
         from rich.text import Text
@@ -179,7 +188,9 @@ class Screen:
                 counts.append(show.count(number), show.OF_STATE.get(state, "")).append(f" {state}  ")
         came, went, failed = (f"{found['per_minute'][name]:,.1f}" for name in _COUNTED)
         rates = f"a minute: in {came}  done {went}  failed {failed}  {show.spark(found['done'][-30:])}"
-        return [first, counts, Text(rates, no_wrap=True, overflow="crop")]
+        verdict = found["verdict"]
+        told = Text(show.plain(verdict["text"]), _LEVELS[verdict["level"]], no_wrap=True, overflow="ellipsis")
+        return [first, told, counts, Text(rates, no_wrap=True, overflow="crop")]
 
 
 def _shares(wanted: list[int], room: int | None) -> list[int]:

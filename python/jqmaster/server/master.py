@@ -16,10 +16,8 @@ from jqmaster.server.figures import MOST_QUEUES, Figures
 from jqmaster.server.info import ServerInfo
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
-from jqmaster.server.overview import Overview
-from jqmaster.server.rankings import Rankings
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Logins, Proxies
-from jqmaster.server.trends import Trends
+from jqmaster.server.tally import Tallies
 
 
 @dataclass
@@ -48,15 +46,11 @@ class Master:
     metrics_queues: int = MOST_QUEUES
     streams: int = 0
     most_streams: int = 10_000
-    overview: Overview = field(init=False)
-    trends: Trends = field(init=False)
-    rankings: Rankings = field(init=False)
+    tallies: Tallies = field(init=False)
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
         self.enqueuing = Coalescer(self.engine)
         self.figures = Figures(self.engine, self.metrics_queues)
-        self.overview = Overview(self.engine, meters=self.meters)
-        self.trends = Trends(self.engine)
-        self.rankings = Rankings(self.engine)
+        self.tallies = Tallies(self.engine)
         self.engine.observe = self.meters.call

@@ -149,14 +149,13 @@ class Server:
         deadline = loop.time() + self.options.stop_timeout_s
         if hasattr(self, "master"):
             self.master.draining.set()
-            for part in (self.webhooks, self._waiting, self._ended, self._events, self.master.overview):
+            for part in (self.webhooks, self._waiting, self._ended, self._events):
                 part.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
             most_s = max(0.1, (deadline - loop.time()) * 0.6)
             await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
-            await self.master.overview.stop()
         if self._keyring is not None:
             await self._keyring.stop()
         if self._opened is not None:

@@ -6,11 +6,13 @@ hours again and again and adds what each has gained since; an hour that is gone 
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 
 EVENTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped")
@@ -21,6 +23,9 @@ ENDS_MS = (
     1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000,
     1_800_000, 3_600_000, 21_600_000, 86_400_000,
 )  # fmt: skip
+_HOUR_MS = 3_600_000
+_AT_ONCE = 10  # calls
+_KEPT = 400  # queues whose counters are known
 
 Key = tuple[str, int] | str  # (wait or run, place of the step), `wait sum`, or an event
 Cell = dict[Key, float]
@@ -41,15 +46,11 @@ def cell_of(document: Document) -> Cell:
 
 
 def _gained(cell: Cell, before: Cell) -> Cell:
-    shrunk = any(cell.get(key, 0) < count for key, count in before.items() if not _is_sum(key))
+    shrunk = any(cell.get(key, 0) < count for key, count in before.items() if not str(key).endswith(" sum"))
     if shrunk:
         # Not the same hour any more: its queue was forgotten, and came again.
         return cell
     return {key: max(0.0, value - before.get(key, 0)) for key, value in cell.items()}
-
-
-def _is_sum(key: Key) -> bool:
-    return isinstance(key, str) and key.endswith(" sum")
 
 
 class Tally:
@@ -59,36 +60,50 @@ class Tally:
         self.totals: defaultdict[Key, float] = defaultdict(float)
         self._seen: dict[int, Cell] = {}
 
-    def take(self, documents: Sequence[Document], *, counts: bool = True) -> Cell:
-        """Look at the hours; what they gained since the last look. With `counts` off it is only noted where
-        they stand: what was before is nobody's gain."""
-        gains: defaultdict[Key, float] = defaultdict(float)
+    def take(self, documents: Sequence[Document], *, counts: bool = True) -> None:
+        """Look at the hours. With `counts` off it is only noted where they stand: what was before is nobody's gain."""
         seen = {document["begin_ms"]: cell_of(document) for document in documents}
-        if counts:
-            for begin_ms, cell in seen.items():
-                for key, value in _gained(cell, self._seen.get(begin_ms, {})).items():
-                    gains[key] += value
-                    self.totals[key] += value
+        for begin_ms, cell in seen.items() if counts else ():
+            for key, value in _gained(cell, self._seen.get(begin_ms, {})).items():
+                self.totals[key] += value
         self._seen = seen
-        return gains
 
 
-class Rest:
-    """Totals of all that no tally counts: those of everything, less theirs.
+class Tallies:
+    """Those of a namespace: of the queues that are told one by one, and under None of all together."""
 
-    The looks at everything and at the parts are not of one moment, so the difference may go back a little;
-    then the totals wait for it.
-    """
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._tallies: dict[str | None, Tally] = {}
+        self._from_ms: int | None = None
+        self._looking = asyncio.Lock()  # figures that were overtaken would count as new ones
 
-    def __init__(self) -> None:
-        self.totals: defaultdict[Key, float] = defaultdict(float)
-        self._exact: defaultdict[Key, float] = defaultdict(float)
+    async def look(self, names: Iterable[str], now_ms: int, *, is_whole: bool) -> dict[str | None, Tally]:
+        """Bring the counters up to date. `is_whole`: there are no queues but these, so one that is not known is new and
+        counts from its first job."""
+        async with self._looking:
+            return await self._look([None, *names], now_ms, is_whole=is_whole)
 
-    def take(self, everything: Mapping[Key, float], parts: Sequence[Mapping[Key, float]]) -> None:
-        """What all gained, and what those gained that are counted elsewhere."""
-        for key in {*everything, *(key for part in parts for key in part)}:
-            self._exact[key] += everything.get(key, 0) - sum(part.get(key, 0) for part in parts)
-            self.totals[key] = max(self.totals[key], self._exact[key])
+    async def _look(self, told: list[str | None], now_ms: int, *, is_whole: bool) -> dict[str | None, Tally]:
+        is_first = self._from_ms is None
+        latest_ms = now_ms // _HOUR_MS * _HOUR_MS - _HOUR_MS
+        # What is before was looked at in full already, also when the clock went back meanwhile.
+        from_ms = self._from_ms = latest_ms if self._from_ms is None else self._from_ms
+        to_ms = max(now_ms, from_ms) + 2 * _HOUR_MS
+        for start in range(0, len(told), _AT_ONCE):
+            some = told[start : start + _AT_ONCE]
+            asked = [self._engine.stats("hour", from_ms=from_ms, to_ms=to_ms, queue=name) for name in some]
+            for name, documents in zip(some, await asyncio.gather(*asked), strict=True):
+                is_known = name in self._tallies
+                tally = self._tallies.setdefault(name, Tally())
+                tally.take(documents, counts=not is_first and (is_known or is_whole))
+        self._from_ms = max(from_ms, latest_ms)
+        for name in [name for name in self._tallies if name not in told]:
+            # Not told any more, or forgotten: then nothing of what it had is there when it comes again.
+            self._tallies[name].take([])
+            if len(self._tallies) > _KEPT:
+                del self._tallies[name]
+        return {name: self._tallies[name] for name in told}
 
 
 def cumulative(totals: Mapping[Key, float], kind: str) -> tuple[list[tuple[float, float]], float]:

@@ -153,8 +153,9 @@ describe("alerts", function()
       fold()
       jq:enqueue("a")
       local job = jq:take({ queues = "a", worker = "stuck" })
-      for _ = 1, 4 do
+      for i = 1, 4 do
         jq:pass(6)
+        assert.are.equal(i > 3 and "hung", alerts({ queue = "a" })[1] and alerts({ queue = "a" })[1].kind or false)
         assert.are.same({ 30000 }, jq:call("heartbeat", { worker = "stuck", jobs = { jq:held(job) } }))
       end
       local alert = only("hung")
@@ -215,6 +216,8 @@ describe("alerts", function()
       jq:enqueue_many({ name = "a" }, 3)
       local alert = only("path")
       assert.are.same({ "note", "cost", "argument.size" }, { alert.level, alert.values.field, alert.values.path })
+      jq:call("constrain", { id = "c", concurrency = 9 }, msgpack.pack({ name = "a", ["argument.a"] = { ne = 1 } }))
+      assert.are.same({}, kinds())
     end)
     it("say that one is on hold for long", function()
       announce("w", { "a" })
@@ -284,7 +287,8 @@ describe("alerts", function()
     assert.are.same({ 1, "b", "" }, { #found, found[1].queue, cursor })
   end)
   it("are refused for what is no queue or cursor", function()
-    jq:refuses('INVALID queue: expected text of 1 to 255 bytes, valid UTF-8, no control characters, got 1', "alerts",
+    jq:refuses('INVALID queue: expected text of 1 to 255 bytes, valid UTF-8, no control characters, no *, '
+      .. "got 1", "alerts",
       { queue = 1 })
     jq:refuses("INVALID queue: expected either queue or cursor, got both", "alerts", { queue = "a", cursor = "qa" })
     jq:refuses('INVALID cursor: expected a cursor as the last reply gave it, or empty text, got "x"', "alerts",

@@ -20,6 +20,7 @@ import jqmaster
 from jqmaster import JQ
 from jqmaster.bundle.build import version_of
 from jqmaster.bundle.built import builtin
+from processes import MasterProcess
 from servers import RedisServer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -215,6 +216,8 @@ def test_redis_and_msgpack_are_enough_to_enqueue(bare: Installed, fresh_server: 
     assert {package.name for package in asked_for(bare.home)} == {"redis", "hiredis", "msgpack"}
     (tmp_path / "app.py").write_text(APP)
     assert bare.run("python", "-c", ENQUEUE, fresh_server.url, cwd=tmp_path) == "queued queued\n"
+    with MasterProcess("--redis", fresh_server.url) as master:
+        assert bare.run("python", "-c", ENQUEUE, master.url, cwd=tmp_path) == "queued queued\n"
 
 
 def test_the_extra_for_workers_brings_what_works(

@@ -168,7 +168,7 @@ def test_statistics_settings_and_top(cli_: Cli) -> None:
 
     cli_.ok("limits", "set", "total", '{"name": "mail"}', "--concurrency", "1")
     lines = cli_.ok("top", "--once").out.splitlines()
-    assert " JQ " in lines[0] and lines[1].startswith("1 queued") and re.search(r"in (0\.\d|1)", lines[2])
+    assert " JQ " in lines[0] and lines[2].startswith("1 queued") and re.search(r"in (0\.\d|1)", lines[3])
     assert max(len(line) for line in lines) <= 80 and any("total" in line for line in lines)
     assert cli_.ok("top", "--json").document["totals"]["queued"] == 1
 

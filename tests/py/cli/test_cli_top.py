@@ -94,7 +94,7 @@ def top(filled: Engine, redis_url: str) -> Iterator[Terminal]:
 def test_it_fits_24_rows_of_80_columns(top: Terminal) -> None:
     lines = top.until("kind.29")
     assert len(lines) == 24 and max(len(line) for line in lines) <= 80
-    assert " JQ unix:" in lines[0] and lines[1].startswith("465 queued")
+    assert " JQ unix:" in lines[0] and lines[2].startswith("465 queued")
     assert any(line.startswith("… ") and line.strip().endswith(" more") for line in lines)
     assert any("w1" in line for line in lines)
 

@@ -57,7 +57,7 @@ async def losing(server: Server, answers: int = 1) -> AsyncIterator[HttpEngine]:
 
 @pytest.mark.parametrize(
     ("body", "content_type"),
-    [(b"<html>Log in</html>", "text/html"), (b"", "text/plain"), (b"\x81\xa4name", "application/msgpack")],
+    [(b"<html>Log in</html>", "text/html"), (b"", "text/plain")],
 )
 async def test_who_is_no_master_is_named(body: bytes, content_type: str) -> None:
     async with somebody(body, content_type) as url:

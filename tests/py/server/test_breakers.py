@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import msgpack
 import pytest
 from aiohttp import web
 from redis.asyncio import Redis
@@ -20,7 +19,6 @@ from jqmaster.server import breakers
 from jqmaster.server.breakers import FAILURES, Breakers
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.meters import Meters
-from jqmaster.server.overview import Overview
 from parts import StubWorker, answers, dispatch_of, enqueue, eventually, until, worker
 
 ACCEPTED = answers(202)
@@ -106,10 +104,6 @@ async def test_one_that_fails_is_left_alone_and_tried_again(
         assert failing.times[-1] - failing.times[-2] > 1.9  # a trial is one job
         assert stub.id in dispatch.meters.breakers and "401" in dispatch.meters.breakers[stub.id]
         assert f"circuit open for 2 s: worker {stub.id}" in caplog.text
-        overview = Overview(engine, meters=dispatch.meters)
-        alerts = msgpack.unpackb(await overview.document())["alerts"]
-        assert ("warning", stub.id) in [(one["level"], one["about"]) for one in alerts if one["check"] == "workers"]
-        await overview.stop()
         failing.fails = False
         for job in jobs:
             await until(engine, job, "running")

@@ -1,4 +1,4 @@
-"""The conformance suite by way of a server: `POST /call/<operation>` takes what the scripts take, and says what they say."""
+"""The conformance suite by way of a server: `POST /call/<operation>` takes and says what the scripts do."""
 
 from __future__ import annotations
 

@@ -87,8 +87,7 @@ def test_health_is_told_within_a_second(redis_url: str, namespace: str, share: f
         polls = crowd.many(POLLS / 2 * share, f"GET /job/{job.id}/polling?timeout=300")
         wish = json.dumps({"queues": "empty", "timeout": 300}).encode()
         picks = crowd.many(POLLS / 2 * share, "POST /pick", wish)
-        streams = crowd.many(STREAMS / 2 * share, f"GET /job/{job.id}/events")
-        streams += crowd.many(STREAMS / 2 * share, "GET /overview/events")
+        streams = crowd.many(STREAMS * share, f"GET /job/{job.id}/events")
         assert {status(one) for one in streams} == {200}
         idle = crowd.many(IDLE * share)  # these come last: who says nothing for long is let go
         took = healths(master.port)

@@ -39,6 +39,16 @@ async def test_both_queues_must_be_within_the_key(keyed: Keyed) -> None:
     assert [doc["queue"] for doc in await keyed.engine.get([mine, other])] == ["mail.x", "other"]
 
 
+async def test_the_overview_tells_of_its_queues(keyed: Keyed) -> None:
+    api = await keyed.grant("viewer", queues=["mail.*"])
+    for name in ("mail.de", "report"):
+        await keyed.engine.queue(name, paused=True)
+        await keyed.engine.enqueue([({"name": name}, b"\xc0")])
+    found = (await api.get("/overview")).value
+    assert found["totals"]["queued"] == 1 and found["queues"]["top"] == ["mail.de"]
+    assert [alert["queue"] for alert in found["alerts"]] == ["mail.de"]
+
+
 async def test_every_operation_is_refused_unless_it_is_known_to_be_within(keyed: Keyed) -> None:
     api = await keyed.grant("admin", queues=["elsewhere"])
     await keyed.engine.queue("q")
@@ -46,7 +56,7 @@ async def test_every_operation_is_refused_unless_it_is_known_to_be_within(keyed:
         if route.path.startswith("/job/") or route.takes_body or route.operation.roles == (ANYBODY,):
             continue  # asked about above: of an unknown job; the body cannot be read
         status, _, body = await ask(api, route, api.headers)
-        assert status == 403 or route.operation.name in ("config", "unregister"), (route.path, status, body)
+        assert status == 403 or route.operation.name in ("config", "unregister", "overview"), (route.path, status, body)
 
 
 async def test_calls_are_refused_unless_they_name_its_queues(keyed: Keyed) -> None:

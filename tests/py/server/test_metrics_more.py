@@ -9,8 +9,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from http_support import Api, Master, api, master  # noqa: F401
 from jqmaster.engine.engine import Engine
 from jqmaster.server.figures import Figures
-from jqmaster.server.tally import Rest, Tally
-from parts import answers, dispatch_of, enqueue, eventually, until, worker
+from jqmaster.server.tally import Tally
+from parts import answers, came_to, dispatch_of, enqueue, eventually, until, worker
 from test_metrics import Figure, scrape
 
 
@@ -25,7 +25,8 @@ async def test_constraints_show_their_use(api: Api) -> None:
     assert figure("jq_constraint_limit", constraint="one") == 1
     assert figure("jq_constraint_held", constraint="one") == 2
     assert figure("jq_constraint_keys", constraint="each") == 1
-    assert figure("jq_constraint_held", constraint="each") is None
+    assert figure("jq_constraint_held", constraint="each") == 0
+    assert figure("jq_constraint_full_keys", constraint="each") == 0
 
 
 async def test_schedules_show_when_they_come(api: Api) -> None:
@@ -48,7 +49,7 @@ async def test_workers_are_counted_by_state(api: Api) -> None:
     assert figure("jq_workers", state="ready") == 2
     assert figure("jq_workers", state="pulling") == 1
     assert figure("jq_workers", state="unreachable") == 0
-    assert figure("jq_worker_slots") == 8
+    assert figure("jq_worker_slots") == 8  # the puller did not say where it runs
     assert figure("jq_worker_slots_taken") == 0
 
 
@@ -92,19 +93,22 @@ async def test_deliveries_are_counted_by_what_came_of_them(engine: Engine) -> No
             await until(engine, await enqueue(engine, "mail"), "done")
         async with worker(engine, answers(429), queues=["busy"]):
             await enqueue(engine, "busy")
-            await eventually(lambda: dispatch.meters.deliveries["busy"])
+            await eventually(lambda: came_to(dispatch, "busy"))
     finally:
         await dispatch.stop()
-    assert dispatch.meters.deliveries["done"] == 1
-    assert sum(dispatch.meters.delivery_seconds.counts) == sum(dispatch.meters.deliveries.values())
+    assert came_to(dispatch, "done") == 1
+    assert sum(dispatch.meters.delivery_seconds.counts) == came_to(dispatch, "done", "busy")
 
 
-async def test_findings_of_the_doctor_are_there(api: Api) -> None:
+async def test_alerts_and_running_attempts_are_there(api: Api) -> None:
+    await api.enqueue("mail")
+    await api.pick("mail")
     await api.enqueue("mail")
     await api.post("/queue/mail/pause")
     figure = await scrape(api)
-    assert figure("jq_doctor_findings", check="paused", level="warning") == 1
-    assert figure("jq_doctor_findings", check="full", level="problem") == 0
+    assert figure("jq_alerts", kind="paused", level="warning") == 1
+    assert figure("jq_alerts", kind="full", level="problem") is None
+    assert figure("jq_longest_running_seconds", name="mail") is not None
 
 
 async def test_names_are_escaped(api: Api) -> None:
@@ -134,15 +138,6 @@ async def test_without_redis_the_masters_own_figures_are_there(api: Api, fresh_s
     assert figure("jq_up") == 0
     assert (await scrape(api))("jq_http_requests_total", method="GET", path="/metrics", status="200") == 1
     await lost.aclose()
-
-
-def test_the_rest_waits_where_the_parts_are_ahead() -> None:
-    rest = Rest()
-    rest.take({"done": 10}, [{"done": 4}])
-    rest.take({"done": 1}, [{"done": 3}])
-    assert rest.totals["done"] == 6
-    rest.take({"done": 5}, [])
-    assert rest.totals["done"] == 9
 
 
 def test_an_hour_that_shrank_counts_anew() -> None:

@@ -22,7 +22,7 @@ from jqmaster.server.http_error import STATUS
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # Their answers have one form, and some go on without end.
-STREAMS = {"/events", "/job/{id}/events", "/overview/events", "/export"}
+STREAMS = {"/events", "/job/{id}/events", "/export"}
 RECORDS = "application/octet-stream"
 
 
@@ -133,7 +133,7 @@ def flat_document() -> dict[str, Any]:
     """The document with matchers of two levels, the inner ones about names alone: of those without end so
     many cases are made that it takes minutes. Without what answers without end."""
     flat = copy.deepcopy(document())
-    for path in ("/events", "/job/{id}/events", "/overview/events"):
+    for path in ("/events", "/job/{id}/events"):
         del flat["paths"][path]
     outer = flat["components"]["schemas"]["Matcher"]["properties"]
     inner = {

@@ -69,8 +69,6 @@ def live_server(
         await waiting.stop()
         await ended.stop()
         await events.stop()
-        if master.overview is not None:
-            await master.overview.stop()
         await client.aclose()
 
     thread = threading.Thread(target=asyncio.run, args=(main(),))

@@ -287,7 +287,6 @@ async def master(engine: Engine) -> AsyncIterator[Master]:
     events = EventFeed(engine, engine.redis)
     master = Master(engine, waiting, ended, Pokes(), events)
     yield master
-    await master.overview.stop()
     await waiting.stop()
     await ended.stop()
     await events.stop()

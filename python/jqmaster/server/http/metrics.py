@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import redis.exceptions
+from prometheus_client.exposition import generate_latest as as_text
+from prometheus_client.openmetrics.exposition import generate_latest as as_openmetrics
 
 from jqmaster.errors import JQError
-from jqmaster.server import exposition
-from jqmaster.server.figures import Look
 from jqmaster.server.http.own import own
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, accepted
+from jqmaster.server.metrics import Families
 
 log = logging.getLogger("jqmaster.metrics")
 
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _TEXT = ("text/plain", "text/*", "*/*")
 _OPENMETRICS = "application/openmetrics-text"
 
@@ -31,25 +35,35 @@ _OPENMETRICS = "application/openmetrics-text"
 async def metrics(master: Master, request: Request) -> Reply:
     """All figures, in Prometheus' text format or in OpenMetrics. What the master itself has counted is told
     also when Redis is out of reach."""
-    openmetrics = _wants_openmetrics(request.header("accept"))
-    families = exposition.Families(await _look(master), master.meters, master.dispatch.under_way)
-    kind = exposition.OPENMETRICS if openmetrics else exposition.TEXT
-    return Reply(200, exposition.render(families, openmetrics=openmetrics), kind)
-
-
-async def _look(master: Master) -> Look | None:
+    kind = _format(request.header("accept"))
+    families = Families(None, master.meters, master.dispatch.under_way)
     try:
-        return await master.figures.look()
+        look = await master.figures.look()
+        names = [queue["name"] for queue in look.queues]
+        families.tallies = await master.tallies.look(names, look.now_ms, is_whole=look.count == len(names))
+        families.commands = await _commands(master)
+        families.look = look
     except (JQError, redis.exceptions.RedisError, OSError) as error:
         log.warning("cannot look at the namespace: %s", error)
-        return None
+    text: bytes = (as_openmetrics if kind == OPENMETRICS else as_text)(families)
+    return Reply(200, text, kind)
 
 
-def _wants_openmetrics(accept: str | None) -> bool:
-    """Raises 406 for a client that takes neither format."""
+async def _commands(master: Master) -> dict[str, dict[str, Any]]:
+    """What Redis says of commands; nothing where this user may not ask."""
+    try:
+        stats = await master.engine.redis.info("commandstats")
+    except redis.exceptions.ResponseError:
+        return {}
+    of_commands = {name: values for name, values in stats.items() if isinstance(values, dict)}
+    return {name.removeprefix("cmdstat_"): values for name, values in of_commands.items()}
+
+
+def _format(accept: str | None) -> str:
+    """Which format. Raises 406 for a client that takes neither."""
     taken = [kind for kind, quality in accepted(accept or "*/*").items() if quality > 0]
     if _OPENMETRICS in taken:
-        return True
+        return OPENMETRICS
     if not any(kind in taken for kind in _TEXT):
         raise HttpError(406, "NOTACCEPTABLE", f"accept: this is text/plain or {_OPENMETRICS}", "accept")
-    return False
+    return TEXT

@@ -3,77 +3,63 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Any
+from collections import Counter
 
 from jqmaster.engine import packform
-from jqmaster.engine.ranking import ORDERS, Looked, ranked
+from jqmaster.engine.alerts import verdict
 from jqmaster.engine.search import MOST
-from jqmaster.errors import JQError
-from jqmaster.manifest.contract import Argument
-from jqmaster.server import jsonform
-from jqmaster.server.http.asking import refuse_draining
-from jqmaster.server.http.events import ALIVE_EVERY_S, EVENT_STREAM, sent
-from jqmaster.server.http.own import Own, own
-from jqmaster.server.http.translate import value_of
-from jqmaster.server.http_error import HttpError, from_engine, invalid
+from jqmaster.server.figures import OPEN, STATES
+from jqmaster.server.http.own import own
+from jqmaster.server.http_error import invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
 from jqmaster.server.reader import printable
 
+_TOP = 30
+
 
 @own(
     "overview",
-    """What an operator sees at a glance.
+    """What an operator sees at a glance: what is wrong, and counts. Of a key that is bound to queues, of these.
 @reply Overview
 @errors UNAVAILABLE
 @role viewer
+@bound any
 @http GET /overview""",
 )
-async def get_overview(master: Master, _request: Request) -> Reply:
-    """`GET /overview`: counts, rates, workers and alerts, two seconds old at most."""
-    refuse_draining(master)
-    return Reply(200, await master.overview.document())
-
-
-@own(
-    "overview_events",
-    """Follow the overview.
-@reply Overview
-@errors UNAVAILABLE
-@role viewer
-@http GET /overview/events -> events""",
-)
-async def overview_events(master: Master, _request: Request) -> Reply:
-    """`GET /overview/events`: the same, every two seconds."""
-    refuse_draining(master)
-    coming = master.overview.follow(ALIVE_EVERY_S)
-    return Reply(200, content_type=EVENT_STREAM, stream=sent(master, coming, _piece))
-
-
-@own(
-    "ranking",
-    f"""Queues in order of how they do.
-@arg by {"|".join(ORDERS)}? = oldest  the column
-@arg turned flag?  the other way round
-@arg text text?  contained in the name
-@arg minutes integer? 1..180 = 15  how they did in so many minutes
-@arg first integer? 0..20000 = 0  behind so many
-@arg count integer? 1..1000 = 50
-@reply Ranking
-@errors INVALID
-@role viewer
-@http GET /queues/ranking""",
-)
-async def ranking(master: Master, request: Request) -> Reply:
-    """`GET /queues/ranking`: queues in order of how they do, as far as they were looked at."""
-    wanted = _asked(ranking, request)
-    minutes = wanted.pop("minutes")
-    ranked(Looked([], False), **wanted)
-    rows, age_ms = await master.rankings.look(minutes)
-    answer = ranked(rows, **wanted)
-    answer["queues"] = await master.rankings.freshen(minutes, answer["queues"])
-    return Reply(200, packform.pack({**answer, "age_ms": age_ms}))
+async def get_overview(master: Master, request: Request) -> Reply:
+    """`GET /overview`: alerts and counts, ten seconds old at most."""
+    look, who = await master.figures.look(), request.who
+    alerts, queues, workers, sums = look.alerts, look.queues, look.workers, look.sums
+    if who.queues is not None:
+        alerts = [alert for alert in alerts if "queue" in alert and who.may_use(alert["queue"])]
+        queues = [queue for queue in queues if who.may_use(queue["name"])]
+        workers = [worker for worker in workers if any(who.may_use(queue) for queue in worker["queues"])]
+        sums = Counter({field: sum(queue[field] for queue in queues) for field in (*STATES, "paused")})
+    told = sorted(queues, key=lambda queue: (-sum(queue[state] for state in OPEN), -queue["error"], queue["name"]))
+    waiting = [queue for queue in queues if queue.get("oldest_ready_ms") and not queue["paused"]]
+    oldest = min(waiting, key=lambda queue: (queue["oldest_ready_ms"], queue["name"]), default=None)
+    slots = [worker for worker in workers if worker.get("url") or worker.get("host")]
+    answer = {
+        "now_ms": look.now_ms,
+        "age_ms": round(look.age_s * 1000),
+        "verdict": verdict(alerts),
+        "alerts": alerts,
+        "totals": {state: sums[state] for state in STATES},
+        "queues": {
+            "count": len(queues) if who.queues is not None or look.count is None else look.count,
+            "more": look.count is None, "paused": sums["paused"], "age_ms": round(look.round_s * 1000),
+            "top": [queue["name"] for queue in told[:_TOP]],
+        },
+        "oldest": oldest and {"queue": oldest["name"], "ready_ms": oldest["oldest_ready_ms"]},
+        "workers": {
+            "count": len(workers), "held": sum(worker["held"] for worker in workers),
+            "unreachable": sum(worker["state"] == "unreachable" for worker in workers),
+            "slots": sum(worker["max_jobs"] or 0 for worker in slots),
+            "slots_held": sum(worker["held"] for worker in slots),
+        },
+    }  # fmt: skip
+    return Reply(200, packform.pack(answer))
 
 
 @own(
@@ -93,72 +79,3 @@ async def search(master: Master, request: Request) -> Reply:
     if not re.fullmatch(r"[0-9]{1,2}", count) or not 1 <= int(count) <= MOST:
         raise invalid("count", f"expected an integer from 1 to {MOST}, got {printable(count, 40)!r}")
     return Reply(200, packform.pack(await master.engine.search(text, count=int(count))))
-
-
-@own(
-    "trends",
-    """What came to an end over time, by outcome, queue or name.
-@arg split outcome|queue|name? = outcome
-@arg from_ms moment_ms  from the bucket of then on
-@arg to_ms moment_ms?  buckets that begin before; default: now
-@arg top integer? 1..20 = 8  so many series, the largest
-@reply Trends
-@errors INVALID
-@role viewer
-@http GET /trends""",
-)
-async def get_trends(master: Master, request: Request) -> Reply:
-    """`GET /trends`: the largest queues or names, or outcomes, over time."""
-    asked = _asked(get_trends, request)
-    refuse_draining(master)
-    return Reply(200, await master.trends.trends(asked["split"], asked["from_ms"], asked.get("to_ms"), asked["top"]))
-
-
-@own(
-    "changes",
-    """What is different since a moment.
-@arg since_ms moment_ms  such as a mark's
-@arg span integer? 60..691200 = 3600  so many seconds before and after
-@arg top integer? 1..1000 = 100  so many rows, the most changed
-@reply Changes
-@errors INVALID
-@role viewer
-@http GET /changes""",
-)
-async def get_changes(master: Master, request: Request) -> Reply:
-    """`GET /changes`: what is different since a moment."""
-    asked = _asked(get_changes, request)
-    refuse_draining(master)
-    return Reply(200, await master.trends.changes(asked["since_ms"], asked["span"], asked["top"]))
-
-
-def _asked(asked: Own, request: Request) -> dict[str, Any]:
-    """The arguments of a request, those with a default always among them."""
-    fields: dict[str, Any] = {}
-    for argument in asked.operation.arguments:
-        value = value_of(argument, request.arguments.get(argument.name))
-        if value is None and not argument.optional:
-            raise HttpError(400, "INVALID", f"{argument.name} is missing", argument.name)
-        _check_range(argument, value)
-        if (value := argument.default if value is None else value) is not None:
-            fields[argument.name] = value
-    return fields
-
-
-def _check_range(argument: Argument, value: Any) -> None:
-    if argument.type == "integer" and value is not None:
-        assert argument.least is not None and argument.most is not None
-        if not argument.least <= value <= argument.most:
-            raise invalid(argument.name, f"expected an integer from {argument.least} to {argument.most}, got {value}")
-
-
-@lru_cache(maxsize=2)
-def _event(packed: bytes) -> bytes:
-    """Made once for all who listen."""
-    return b"data: %s\n\n" % jsonform.to_json(packed)
-
-
-def _piece(result: bytes | JQError) -> bytes:
-    if isinstance(result, JQError):
-        return b"event: unavailable\ndata: %s\n\n" % jsonform.to_json(packform.pack(from_engine(result, None).body()))
-    return _event(result)

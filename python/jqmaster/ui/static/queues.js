@@ -12,7 +12,7 @@ import { html, Link } from './view.js';
 export const WAITING = ['queued', 'scheduled', 'blocked', 'retrying'];
 
 /** Rates are of so many minutes. */
-export const MINUTES = 15;
+export const MINUTES = 5;
 
 /** By how many jobs a minute it grows; null where nothing is counted. */
 export function netOf({ recent }) {
@@ -57,7 +57,7 @@ const CAUSES = {
   paused: ['paused', 'paused', 'It is paused'],
   'no worker': ['no worker', 'problem', 'No worker is registered for it, waits for its jobs or runs one'],
   'unknown job': ['unknown job', 'problem', 'No worker that serves it knows its oldest job'],
-  slow: ['too slow', 'warning', 'It is served, and its oldest job waits for more than ten seconds'],
+  slow: ['too slow', 'warning', 'It is served, and its oldest job waits for longer than late_after'],
 };
 
 /** Why its oldest ready job waits. */

@@ -1,7 +1,8 @@
 // What is wrong, in lines that open: at most three are seen at once, the rest is one click away. A line can be snoozed,
 // in this browser.
 import { path } from '../api.js';
-import { clock, count, now } from '../format.js';
+import { count, now } from '../format.js';
+import { withQuery } from '../router.js';
 import { html, Link, useState } from '../view.js';
 import { Badge } from './badge.js';
 import { Ago } from './time.js';
@@ -9,40 +10,30 @@ import { Ago } from './time.js';
 const SHOWN = 3;
 const LISTED = 50;
 const HOUR = 3600000;
-const PAGES = {
-  constraints: 'constraint',
-  keys: 'constraint',
-  paths: 'constraint',
-  blocked: 'job',
-  sweeping: 'queue',
-  unserved: 'queue',
-  unknown: 'queue',
-  late: 'queue',
-  paused: 'queue',
-  full: 'queue',
-  lapsed: 'queue',
-  overran: 'queue',
-};
-const LISTS = { workers: '/workers', schedules: '/schedules' };
 
-function placeOf({ check, about }) {
-  if (!about) return null;
-  if (check === 'failures') return `/jobs?${new URLSearchParams({ status: 'error', group: about })}`;
-  return LISTS[check] || (PAGES[check] ? `/${PAGES[check]}${path`/${about}`}` : null);
+/** The page where it is looked into, and mended. */
+function placeOf({ kind, queue, worker, constraint, job, group, schedule }) {
+  if (kind === 'hung' || worker) return worker ? path`/worker/${worker}` : '/workers';
+  if (constraint) return path`/constraint/${constraint}`;
+  if (job) return path`/job/${job}`;
+  if (group) return withQuery('/jobs', { group, ...(kind === 'failing' ? { queue } : { status: 'error' }) });
+  if (queue) return path`/queue/${queue}`;
+  return schedule ? '/schedules' : null;
 }
 
-function About({ finding }) {
-  const to = placeOf(finding);
-  return to ? html`<${Link} to=${to} aria-label=${`Show ${finding.about}`}>Show<//>` : null;
+function About({ alert }) {
+  const to = placeOf(alert);
+  return to ? html`<${Link} to=${to} aria-label=${`Show: ${alert.text}`}>Show<//>` : null;
 }
-
-/** What stands between backticks is a command. */
-const commands = (text) => text.split('`').map((part, i) => (i % 2 ? html`<code>${part}</code>` : part));
 
 // -- snoozed: until when, by what it is and what it is about ------------------------------------------
 
 const KEY = 'jq.snoozed';
-const keyOf = ({ check, about }) => `${check} ${about ?? ''}`;
+const keyOf = ({ kind, ...about }) =>
+  ['queue', 'worker', 'constraint', 'job', 'group', 'schedule'].reduce(
+    (key, field) => `${key} ${about[field] ?? ''}`,
+    kind,
+  );
 
 function snoozedNow() {
   try {
@@ -72,53 +63,45 @@ function tomorrow() {
 /** Many of a kind are one line, the worst first. */
 function grouped(found) {
   const groups = new Map();
-  for (const finding of found) {
-    const kind = `${finding.level} ${finding.check}`;
-    groups.set(kind, [...(groups.get(kind) || []), finding]);
+  for (const alert of found) {
+    const kind = `${alert.level} ${alert.kind}`;
+    groups.set(kind, [...(groups.get(kind) || []), alert]);
   }
   return [...groups.entries()];
 }
 
-/** Since when it is so; where that is not known, when it was seen first. */
-const Since = ({ finding }) =>
-  finding.since_ms
-    ? html`<span>since <${Ago} ms=${finding.since_ms} /></span>`
-    : html`<span>first seen <${Ago} ms=${finding.seen_ms} /></span>`;
+const Since = ({ alert }) => (alert.since_ms ? html`<span>since <${Ago} ms=${alert.since_ms} /></span>` : null);
 
 function Line({ group, onSnooze }) {
   const [first, ...more] = group;
   return html`<details class=${`alert is-${first.level}`}>
-    <summary><${Badge} word=${first.level} /> <b>${first.title}</b>
+    <summary><${Badge} word=${first.level} /> <b>${first.text}</b>
       ${more.length ? html`<span> and ${count(more.length)} more like it</span>` : null}
-      <span class="muted"> · <${Since} finding=${first} /></span></summary>
-    <div>${first.means} <${About} finding=${first} /></div>
-    ${first.do ? html`<div>${commands(first.do)}</div>` : null}
+      <span class="muted"> <${Since} alert=${first} /></span> <${About} alert=${first} /></summary>
+    <div>${first.advice}</div>
     ${more
       .slice(0, LISTED)
-      .map(
-        (one) =>
-          html`<div key=${one.about}>${one.title} <${About} finding=${one} /> · <${Since} finding=${one} /></div>`,
-      )}
+      .map((one) => html`<div key=${keyOf(one)}>${one.text} <${About} alert=${one} /> <${Since} alert=${one} /></div>`)}
     ${more.length > LISTED ? html`<div>All of them: <code>jqmaster doctor --all</code></div>` : null}
-    <div class="alert-foot"><span>As of ${clock(first.as_of_ms, true)}</span>
+    <div class="alert-foot">
       <button type="button" class="quiet" onClick=${() => onSnooze(group, now() + HOUR)}>Snooze for 1 h</button>
       <button type="button" class="quiet" onClick=${() => onSnooze(group, tomorrow())}>Snooze until tomorrow</button></div>
   </details>`;
 }
 
-/** <Alerts found=${[{check, level, title, means, do, about, since_ms, as_of_ms}, …]} />; null: not known yet. */
+/** <Alerts found=${[{kind, level, text, advice, since_ms, …}, …]} />, the worst first. */
 export function Alerts({ found }) {
   const [snoozed, setSnoozed] = useState(snoozedNow);
   if (!found?.length) return null;
-  const isSnoozed = (finding) => snoozed[keyOf(finding)] > now();
-  const lines = grouped(found.filter((finding) => !isSnoozed(finding)));
+  const isSnoozed = (alert) => snoozed[keyOf(alert)] > now();
+  const lines = grouped(found.filter((alert) => !isSnoozed(alert)));
   const hidden = found.filter(isSnoozed);
   const set = (all) => {
     keep(all);
     setSnoozed(all);
   };
   const snooze = (group, until) =>
-    set({ ...snoozedNow(), ...Object.fromEntries(group.map((finding) => [keyOf(finding), until])) });
+    set({ ...snoozedNow(), ...Object.fromEntries(group.map((alert) => [keyOf(alert), until])) });
   const line = ([kind, group]) => html`<${Line} key=${kind} group=${group} onSnooze=${snooze} />`;
   const rest = lines.slice(SHOWN);
   return html`<section class="panel alerts" aria-label="Alerts">

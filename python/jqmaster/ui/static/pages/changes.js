@@ -1,5 +1,6 @@
 // What is different since a moment, such as a deploy: queues and names, the largest change first.
 import { api, path } from '../api.js';
+import { changes } from '../compared.js';
 import { Button, Empty, Head, Loaded } from '../components/parts.js';
 import { Table } from '../components/rows.js';
 import { brief, clock, count, duration, moment, percent } from '../format.js';
@@ -61,7 +62,7 @@ function Compared({ told }) {
 }
 
 function Since({ since_ms, span, marks }) {
-  const state = useData((signal) => api.get('/changes', { since_ms, span }, { signal }), {
+  const state = useData((signal) => changes(since_ms, span, signal), {
     ms: 15000,
     deps: [since_ms, span],
   });

@@ -6,17 +6,20 @@ import { Stack } from '../components/bar.js';
 import { form } from '../components/dialog.js';
 import { Button, Head, Loaded, Tile, zero } from '../components/parts.js';
 import { Table } from '../components/rows.js';
-import { Sparkline } from '../components/sparkline.js';
 import { Ago } from '../components/time.js';
 import { Chart } from '../components/timechart.js';
 import { act } from '../components/toast.js';
-import { amount, brief, clock, count, cut, duration, percent, rate, setServerNow } from '../format.js';
+import { amount, brief, clock, count, cut, duration, now, percent, rate, setServerNow } from '../format.js';
 import { useMarks } from '../marks.js';
+import { MINUTES } from '../queues.js';
+import { lookOn, ranked } from '../ranking.js';
 import { navigate, withQuery } from '../router.js';
-import { html, Link, useData, useEffect, useQuery, useRange, useStream } from '../view.js';
+import { trends } from '../trends.js';
+import { html, Link, STEP_MS, useData, useEffect, useQuery, useRange } from '../view.js';
 
 const OPEN = ['queued', 'scheduled', 'blocked', 'running', 'retrying'];
 const SHOWN = 15;
+const MINUTE = STEP_MS.minute;
 const SPLITS = [
   ['outcome', 'by outcome'],
   ['queue', 'by queue'],
@@ -35,42 +38,74 @@ const REST = 'others';
 // -- in a line ----------------------------------------------------------------------------------------
 
 function Verdict({ data }) {
-  const { verdict } = data;
-  const levels = (data.alerts || []).map((alert) => alert.level);
-  const isBad = levels.includes('problem');
-  const kind = isBad ? 'problem' : levels.includes('warning') ? 'warning' : 'ok';
-  return html`<p class=${`verdict ${isBad || data.alerts ? `is-${kind}` : ''}`} role="status">
-    <span class="dot" aria-hidden="true"></span><b>${verdict.text}</b></p>`;
+  const { verdict, age_ms } = data;
+  return html`<p class=${`verdict is-${verdict.level}`} role="status">
+    <span class="dot" aria-hidden="true"></span><b>${verdict.text}</b>${' '}<span class="muted">${age_ms < 1500 ? 'as of now' : `as of ${duration(age_ms)} ago`}</span></p>`;
 }
 
-function Tiles({ data }) {
-  const { totals, rates, workers, oldest, hour, constraints, now_ms, queues } = data;
-  const failing = rates.failed + rates.lapsed + rates.error;
+/** How full a constraint is, of one with keys its fullest: of what may run at once, or start in its time. */
+function fullness(constraint) {
+  const key = constraint.by ? constraint.busiest?.[0] || {} : constraint;
+  const uses = [
+    ['running', constraint.concurrency],
+    ['starts', constraint.rate?.limit],
+  ].map(([of, limit]) => ({ of, limit, used: key[of] || 0, share: limit ? (key[of] || 0) / limit : 0 }));
+  const [fullest] = uses.sort((a, b) => b.share - a.share);
+  return { id: constraint.id, by: constraint.by ? key.by : null, ...fullest };
+}
+
+/** Rates of the last minutes, the times of this hour or the one before, and the fullest limit. */
+function useLately() {
+  const at = Math.floor(now() / MINUTE);
+  const rates = useData(
+    (signal) => api.get('/stats', { by: 'minute', from_ms: (at - 4) * MINUTE, brief: true }, { signal }),
+    { ms: 5000 },
+  );
+  const hours = useData(
+    (signal) =>
+      api.get('/stats', { by: 'hour', from_ms: (Math.floor(at / 60) - 1) * 60 * MINUTE, brief: true }, { signal }),
+    { ms: 15000 },
+  );
+  const limits = useData((signal) => api.get('/constraints', { busiest: 1, count: 100 }, { signal }), { ms: 10000 });
+  const sums = {};
+  for (const minute of rates.data?.stats || [])
+    for (const kind of ['enqueued', 'done', 'failed', 'lapsed', 'error']) sums[kind] = (sums[kind] || 0) + minute[kind];
+  const seconds = 240 + (now() % MINUTE) / 1000;
+  return {
+    rate: (...kinds) => kinds.reduce((sum, kind) => sum + (sums[kind] || 0), 0) / seconds,
+    hour: hours.data?.stats.filter(({ wait, run }) => wait.count || run.count).at(-1),
+    limits: limits.data?.constraints.map(fullness).sort((a, b) => b.share - a.share),
+  };
+}
+
+function Tiles({ data, lately }) {
+  const { totals, workers, oldest, now_ms, queues } = data;
+  const { hour, limits } = lately;
   const sum = (number) => (queues.more ? html`${brief(number)} <small>so far</small>` : brief(number));
-  const [fullest] = constraints.fullest;
+  const [fullest] = limits || [];
   const used = workers.slots ? workers.slots_held / workers.slots : null;
   return html`<div class="tiles is-many">
-    <${Tile} name="Waiting" kind="queued" to="/jobs?status=queued" value=${sum(totals.queued)}>${rate(rates.enqueued)} come<//>
+    <${Tile} name="Waiting" kind="queued" to="/jobs?status=queued" value=${sum(totals.queued)}>${rate(lately.rate('enqueued'))} enqueued, 5 min<//>
     <${Tile} name="Oldest wait" to=${oldest ? path`/queue/${oldest.queue}` : undefined}
-      value=${oldest ? duration(Math.max(0, now_ms - oldest.ready_ms)) : '–'}>${oldest ? oldest.queue : 'no job waits'}<//>
+      value=${oldest ? duration(Math.max(0, now_ms - oldest.ready_ms)) : '–'}>${oldest ? cut(oldest.queue, 40) : 'no job waits'}<//>
     <${Tile} name="Wait, p95" value=${hour?.wait.count ? duration(hour.wait.p95) : '–'}>${
       hour?.wait.count ? `ended since ${clock(hour.begin_ms)}` : 'nothing started'
     }<//>
-    <${Tile} name="Running" kind="running" to="/jobs?status=running" value=${sum(totals.running)}>${rate(rates.done)} done<//>
+    <${Tile} name="Running" kind="running" to="/jobs?status=running" value=${sum(totals.running)}>${rate(lately.rate('done'))} done, 5 min<//>
     <${Tile} name="Slots in use" to="/workers" value=${used === null ? '–' : percent(used)}>${
       used === null ? 'none is known' : `${count(workers.slots_held)} of ${count(workers.slots)}`
     }<//>
-    <${Tile} name="Workers" to="/workers" value=${`${count(workers.count)}${workers.more ? '+' : ''}`}>${
+    <${Tile} name="Workers" to="/workers" value=${count(workers.count)}>${
       workers.unreachable ? `${count(workers.unreachable)} unreachable` : `${count(workers.held)} jobs held`
     }<//>
-    <${Tile} name="Fullest limit" to=${fullest?.share ? path`/constraint/${fullest.id}` : '/constraints'} value=${fullest?.share ? percent(fullest.share) : '–'}>${
+    <${Tile} name="Fullest limit" to=${limits && (fullest?.share ? path`/constraint/${fullest.id}` : '/constraints')} value=${fullest?.share ? percent(fullest.share) : '–'}>${
       fullest?.share
         ? `${fullest.id}${fullest.by === null ? '' : `, ${cut(JSON.stringify(fullest.by), 24)}`}: ${amount(fullest.used)} of ${amount(fullest.limit)} ${fullest.of}`
-        : constraints.count
+        : limits?.length
           ? 'none is in use'
           : 'no constraints'
     }<//>
-    <${Tile} name="Retrying" kind="retrying" to="/jobs?status=retrying" value=${sum(totals.retrying)}>${rate(failing)} fail<//>
+    <${Tile} name="Retrying" kind="retrying" to="/jobs?status=retrying" value=${sum(totals.retrying)}>${rate(lately.rate('failed', 'lapsed', 'error'))} fail, 5 min<//>
     <${Tile} name="Failed" kind="error" to="/failures" value=${sum(totals.error)}>for good<//>
     <${Tile} name="Scheduled" kind="scheduled" to="/jobs?status=scheduled" value=${sum(totals.scheduled)}>for later<//>
     <${Tile} name="Blocked" kind="blocked" to="/jobs?status=blocked" value=${sum(totals.blocked)}>by other jobs<//>
@@ -106,29 +141,31 @@ function Ended({ told, split, isLive, marks }) {
   ${told.more ? html`<p class="muted">The largest of the first ${count(told.pairs)} pairs of queue and name; there are more.</p>` : null}`;
 }
 
-function Levels({ told, isLive, marks }) {
-  const moments = isLive ? [...told.begins, told.as_of_ms] : told.begins;
+function Levels({ told, totals, isLive, marks }) {
+  const moments = isLive ? [...told.begins, now()] : told.begins;
   const upTo = (values, last) => (isLive ? [...values, last] : values);
   const place = { moments, from_ms: moments[0], to_ms: moments.at(-1), zoom: true, marks, height: 150 };
-  const running = [{ name: 'running', kind: 'running', values: upTo(told.running, told.now.running) }];
+  const running = [{ name: 'running', kind: 'running', values: upTo(told.running, told.running_now) }];
+  const open = OPEN.reduce((sum, state) => sum + totals[state], 0);
+  const jobs = upTo(
+    told.grown.map((more) => Math.max(0, open - more)),
+    open,
+  );
   return html`<div class="grid charts">
     <div class="panel"><${Chart} ...${place} title=${told.running_is_exact ? 'Running' : 'Running, at least'} series=${running} /></div>
-    <div class="panel">${
-      told.open
-        ? html`<${Chart} ...${place} title="Not ended" series=${[{ name: 'jobs', kind: 'queued', values: upTo(told.open, told.now.open) }]} />`
-        : html`<h2>Not ended</h2><p class="muted">With more than 200 queues the history of all is not added up; each queue has its own.</p>`
-    }</div>
+    <div class="panel"><${Chart} ...${place} title="Not ended" series=${[{ name: 'jobs', kind: 'queued', values: jobs }]} /></div>
   </div>`;
 }
 
-function OverTime({ range, marks }) {
+function OverTime({ range, marks, totals }) {
   const [{ split: asked }, setQuery] = useQuery();
   const split = SPLITS.some(([one]) => one === asked) ? asked : 'outcome';
   const { from_ms, to_ms, isLive, name } = range;
-  const state = useData(
-    (signal) => api.get('/trends', { split, from_ms, to_ms: isLive ? '' : Math.round(to_ms), top: 7 }, { signal }),
-    { ms: 10000, deps: isLive ? [split, name] : [split, from_ms, to_ms] },
-  );
+  const state = useData((signal) => trends(split, { from_ms, to_ms: isLive ? now() : to_ms, top: 7 }, signal), {
+    ms: 10000,
+    deps: isLive ? [split, name] : [split, from_ms, to_ms],
+  });
+  if (state.problem?.status === 403) return null; // of a key that is bound to queues
   return html`<section class="panel" aria-label="Over time">
       <div class="split" role="group" aria-label="Split">${SPLITS.map(
         ([one, text]) => html`<button type="button" aria-pressed=${one === split}
@@ -139,7 +176,7 @@ function OverTime({ range, marks }) {
           ? html`<${Ended} told=${told} split=${told.split} isLive=${isLive} marks=${marks} />`
           : html`<p class="muted">Nothing is kept of this time.</p>`}<//>
     </section>
-    ${state.data?.begins.length ? html`<${Levels} told=${state.data} isLive=${isLive} marks=${marks} />` : null}`;
+    ${state.data?.begins.length ? html`<${Levels} told=${state.data} totals=${totals} isLive=${isLive} marks=${marks} />` : null}`;
 }
 
 // -- deploys ------------------------------------------------------------------------------------------
@@ -199,34 +236,33 @@ const COLUMNS = (now_ms) => [
     title: 'Wait, p50 / p95',
     kind: 'number',
     hide: 'narrow',
-    tip: 'Of the jobs that started this hour',
-    cell: (queue) =>
-      queue.wait?.count
-        ? html`${duration(queue.wait.p50)}<span class="muted"> / ${duration(queue.wait.p95)}</span>`
+    tip: `Of the jobs that started in ${MINUTES} minutes`,
+    cell: ({ recent }) =>
+      recent?.wait
+        ? html`${duration(recent.wait.p50)}<span class="muted"> / ${duration(recent.wait.p95)}</span>`
         : dash,
   },
-  { title: 'Done', kind: 'number', hide: 'narrow', cell: (queue) => (queue.rates ? rate(queue.rates.done) : '…') },
   {
-    title: 'Trend',
+    title: `Done, ${MINUTES} min`,
+    kind: 'number',
     hide: 'narrow',
-    cell: (queue) =>
-      queue.trend?.length
-        ? html`<${Sparkline} values=${queue.trend} kind="done" title="done by the minute, half an hour" />`
-        : null,
+    cell: ({ recent }) => (recent ? rate((recent.done * 1000) / recent.span_ms) : dash),
   },
 ];
 
 function Queues({ data }) {
-  const { queues, now_ms } = data;
-  const others = queues.count - Math.min(SHOWN, queues.top.length);
-  const old = now_ms - queues.as_of_ms;
+  const state = useData(lookOn, { ms: 5000 });
+  const old = data.queues.age_ms;
   return html`<section class="panel"><h2>Queues with most to do</h2>
-    <${Table} label="Queues" rows=${queues.top.slice(0, SHOWN)} rowKey=${(queue) => queue.name} columns=${COLUMNS(now_ms)}
-      empty=${html`<p class="empty">No queue yet. The first job makes one: <code>jqmaster enqueue mail</code></p>`}>
-      <p class="muted pager"><${Link} to="/queues">${others > 0 && !queues.more ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//>
-        ${queues.more ? html`<span>Still counting: ${count(queues.count)} queues were looked at so far; the sums above are of these</span>` : null}
-        ${!queues.more && old > 10000 ? html`<span>The sums above are up to ${duration(old)} old: there are too many queues to look at all at once</span>` : null}</p>
-    <//></section>`;
+    <${Loaded} of=${state}>${({ queues }) => {
+      const others = queues.length - SHOWN;
+      return html`<${Table} label="Queues" rows=${ranked(queues, 'open').slice(0, SHOWN)} rowKey=${(queue) => queue.name} columns=${COLUMNS(data.now_ms)}
+        empty=${html`<p class="empty">No queue yet. The first job makes one: <code>jqmaster enqueue mail</code></p>`}>
+        <p class="muted pager"><${Link} to="/queues">${others > 0 ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//>
+          ${data.queues.more ? html`<span>Still counting: ${count(data.queues.count)} queues were looked at so far; the sums above are of these</span>` : null}
+          ${!data.queues.more && old > 15000 ? html`<span>The sums above are up to ${duration(old)} old: there are too many queues to look at all at once</span>` : null}</p>
+      <//>`;
+    }}<//></section>`;
 }
 
 const TIMES = [
@@ -255,18 +291,20 @@ function Times({ hour, oldest, now_ms }) {
 }
 
 export function Page() {
-  const data = useStream('/overview/events', { ms: 5000 });
+  const state = useData((signal) => api.get('/overview', {}, { signal }), { ms: 2000 });
+  const { data } = state;
+  const lately = useLately();
   const range = useRange();
   const { marks, lines, reload } = useMarks(range);
   useEffect(() => {
-    if (data) setServerNow(data.now_ms);
+    if (data) setServerNow(data.now_ms + data.age_ms);
   }, [data]);
-  if (!data) return html`<${Head} title="Overview" /><p class="muted">Loading …</p>`;
+  if (!data) return html`<${Head} title="Overview" /><${Loaded} of=${state}>${() => null}<//>`;
   return html`<${Head} title="Overview" /><${Verdict} data=${data} />
     <${Alerts} found=${data.alerts} />
-    <${Tiles} data=${data} />
+    <${Tiles} data=${data} lately=${lately} />
     <${Marks} marks=${marks} reload=${reload} />
-    <${OverTime} range=${range} marks=${lines} />
+    <${OverTime} range=${range} marks=${lines} totals=${data.totals} />
     <${Queues} data=${data} />
-    <${Times} hour=${data.hour} oldest=${data.oldest} now_ms=${data.now_ms} />`;
+    <${Times} hour=${lately.hour} oldest=${data.oldest} now_ms=${data.now_ms} />`;
 }

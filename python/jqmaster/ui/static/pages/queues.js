@@ -1,10 +1,11 @@
 // All queues, the worst first, or by any column: counts, ages, rates, waits, and why each is behind.
-import { api, path } from '../api.js';
+import { path } from '../api.js';
 import { FilterBar } from '../components/filterbar.js';
 import { Button, Empty, Head, Loaded, zero } from '../components/parts.js';
 import { Pager, sortOf, Table, usePages } from '../components/rows.js';
 import { count, duration } from '../format.js';
 import { Age, Cause, Counted, Gone, isFull, MINUTES, netOf, PerMinute, pause } from '../queues.js';
+import { lookOn, ranked } from '../ranking.js';
 import { html, Link, useQuery } from '../view.js';
 
 const SIZE = 50;
@@ -37,7 +38,7 @@ const columnsOf = (reload) => [
       html`<${Cause} queue=${queue} />${isFull(queue) ? html` <span class="badge is-full">full</span>` : null}`,
   },
   state('Running', 'running'),
-  number('Net/min', 'net', (queue) => html`<${PerMinute} of=${netOf(queue)} isSigned />`, {
+  number(`Net/min, ${MINUTES} min`, 'net', (queue) => html`<${PerMinute} of=${netOf(queue)} isSigned />`, {
     hide: 'narrow',
     tip: `Jobs a minute that come less those that end, ${MINUTES} minutes`,
   }),
@@ -49,7 +50,7 @@ const columnsOf = (reload) => [
   p95('Run', 'run', 'tight', `95 % of the jobs that were done in ${MINUTES} minutes ran no longer`),
   number('Workers', 'workers', (queue) => zero(count(queue.workers), queue.workers), {
     hide: 'narrow',
-    tip: 'Registered for it; others may pull as well',
+    tip: 'Registered for it, or announced',
   }),
   state('Retrying', 'retrying', 'narrow'),
   state('Scheduled', 'scheduled', 'tight'),
@@ -68,13 +69,12 @@ const columnsOf = (reload) => [
 ];
 
 /** How far it was looked, and how old that is. */
-function said({ total, looked, more, counting, age_ms, first, queues }) {
-  const shown = total > queues.length && queues.length ? `${count(first + 1)} to ${count(first + queues.length)}` : '';
-  if (counting) return `${shown && `${shown}; `}still counting: ${count(looked)} queues were looked at so far`;
+function said({ rows, total, looked, more, age_ms, first }) {
+  const shown = total > rows.length && rows.length ? `${count(first + 1)} to ${count(first + rows.length)}` : '';
   return [
     shown && `${shown} of ${count(total)}`,
     more ? `only the first ${count(looked)} queues were looked at` : '',
-    age_ms > 5000 ? `their order is ${duration(age_ms)} old` : '',
+    age_ms > 10000 ? `their order is ${duration(age_ms)} old` : '',
   ]
     .filter(Boolean)
     .join('; ');
@@ -86,13 +86,11 @@ export function Page() {
   const state = usePages(
     async (at, signal) => {
       const first = Number(at) || 0;
-      const turned = TEXTS.has(by) === isDown ? 1 : 0;
-      const found = await api.get(
-        '/queues/ranking',
-        { by, turned, text: name, minutes: MINUTES, first, count: SIZE },
-        { signal },
-      );
-      return { ...found, first, cursor: first + SIZE < found.total ? String(first + SIZE) : '' };
+      const found = await lookOn(signal);
+      const fitting = ranked(found.queues, by, { turned: TEXTS.has(by) === isDown, text: name });
+      const rows = fitting.slice(first, first + SIZE);
+      const cursor = first + SIZE < fitting.length ? String(first + SIZE) : '';
+      return { ...found, looked: found.queues.length, rows, total: fitting.length, first, cursor };
     },
     { ms: 3000, deps: [by, isDown, name] },
   );
@@ -102,8 +100,8 @@ export function Page() {
   return html`<${Head} title="Queues" />
     <${FilterBar} fields=${[{ name: 'name', label: 'Name has', type: 'search' }]} />
     <${Loaded} of=${state}>${(found) => html`<${Table} label="Queues" columns=${columnsOf(state.reload)}
-      rows=${found.queues} rowKey=${(queue) => queue.name}
-      empty=${found.counting ? html`<${Empty}>None so far: still counting.<//>` : empty} sort=${sort}
+      rows=${found.rows} rowKey=${(queue) => queue.name}
+      empty=${empty} sort=${sort}
       onSort=${(next) => setQuery({ sort: next === WORST ? '' : next, at: '' })}>
       <${Pager} of=${state.pager}>${said(found)}<//>
     <//>`}<//>`;

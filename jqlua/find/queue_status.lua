@@ -1,0 +1,128 @@
+-- A queue's status: what happened in the last minutes, which workers serve it, why its oldest ready job waits, and
+-- which constraints hold others.
+local budget = require "jqlua.job.budget"
+local explanation = require "jqlua.find.explanation"
+local jobs = require "jqlua.job.jobs"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local queues = require "jqlua.queue.queues"
+local served = require "jqlua.find.served"
+local settings = require "jqlua.settings.settings"
+local states = require "jqlua.job.states"
+local buckets = require "jqlua.statistics.buckets"
+local statisticsdoc = require "jqlua.statistics.statisticsdoc"
+
+local M = {}
+
+local call = redis.call
+
+local MINUTE_MS = 60000
+local CHUNK = 50
+
+local log = { cells = nil } -- decoded once in a call
+
+--- What happened in the last minutes, the current one included.
+---@return table? recent nil if statistics are off
+---@return boolean # whether an attempt ended in the current minute or the one before
+local function recent_of(name, minutes)
+  if not meta.state[meta.COUNTED] then
+    return nil, false
+  end
+  log.cells = log.cells or buckets.cells(call("GET", keys.LOG), true)
+  local now = meta.state[meta.NOW_MS]
+  local current = math.floor(now / MINUTE_MS)
+  local first, is_active = current - minutes + 1, false
+  local period = { by = "minute", queue = name, from_ms = first * MINUTE_MS, to_ms = (current + 1) * MINUTE_MS }
+  local shown, cell = {}, statisticsdoc.sum(period, log.cells, function(bucket, counts)
+    is_active = is_active or bucket >= current - 1 and counts[2] + counts[3] + counts[7] > 0
+  end)
+  local place = 0
+  for kind in buckets.KINDS:gmatch("%a+") do
+    place = place + 1
+    shown[kind] = cell[place]
+  end
+  shown.span_ms = now - first * MINUTE_MS
+  shown.wait = cell[buckets.WAIT] and statisticsdoc.distribution(cell[buckets.WAIT], true)
+  shown.run = cell[buckets.RUN] and statisticsdoc.distribution(cell[buckets.RUN], true)
+  return shown, is_active
+end
+
+--- How long until no job is ready, at the present rate.
+---@return number? ms nil for never
+local function empties_in(shown, recent)
+  local less = recent.done + recent.error + recent.cancelled + recent.skipped + recent.moved - recent.enqueued
+  return less > 0 and shown.queued > 0 and shown.queued * recent.span_ms / less or nil
+end
+
+--- Why the oldest ready job waits.
+---@param is_served boolean
+---@param oldest table? record of the job
+---@return string? cause
+---@return string[]? held_by constraints
+---@return string? unknown name of the job, if no worker of the queue knows it
+local function cause_of(queue, shown, is_served, oldest)
+  if shown.paused then
+    return "paused"
+  end
+  local held_by = oldest and explanation.holders(oldest, queue)
+  if held_by and held_by[1] then
+    return "constraint", held_by
+  elseif meta.state[meta.NOW_MS] - shown.oldest_ready_ms >= settings.late_ms(queue) then
+    if oldest and served.is_unknown(shown.name, oldest[jobs.NAME]) then
+      return "unknown job", nil, oldest[jobs.NAME]
+    end
+    return is_served and "slow" or "no worker"
+  end
+end
+
+--- Adds the status to a queue's document.
+---@param shown table document
+---@param minutes number
+---@param oldest table? record of its oldest ready job
+function M.add(queue, shown, minutes, oldest)
+  local name = queue[queues.NAME]
+  local recent, is_active = recent_of(name, minutes)
+  shown.workers, shown.channels = served.counts(name)
+  shown.recent, shown.empties_ms = recent, recent and empties_in(shown, recent)
+  if shown.oldest_ready_ms then
+    local is_served = is_active or name == queues.WEBHOOKS or shown.workers + shown.channels + shown.running > 0
+    shown.cause, shown.held_by, shown.unknown = cause_of(queue, shown, is_served, oldest)
+  end
+  budget.pay(budget.LOOK)
+end
+
+--- Which constraints hold the first waiting jobs of a queue.
+---@param most number of jobs that are read
+---@return table {looked, jobs that are held, by: {{id, jobs}, ...}, the most first}
+function M.held(queue, most)
+  local looked, held, counts, order = 0, 0, {}, {}
+  while looked < most and budget.is_left() do
+    local size = math.min(CHUNK, most - looked)
+    local ids = call("ZRANGE", queues.key(queue, states.IN_LANE), looked, looked + size - 1)
+    for _, id in ipairs(ids) do
+      local job = jobs.read(id)
+      local holders = job and explanation.holders(job, queue) or {}
+      held = held + (holders[1] and 1 or 0)
+      for _, constraint_id in ipairs(holders) do
+        if not counts[constraint_id] then
+          counts[constraint_id] = { id = constraint_id, jobs = 0 }
+          order[#order + 1] = counts[constraint_id]
+        end
+        counts[constraint_id].jobs = counts[constraint_id].jobs + 1
+      end
+      looked = looked + 1
+      if not budget.pay(job and budget.of_job(job) or budget.LOOK) then
+        break
+      end
+    end
+    if #ids < size then
+      break
+    end
+  end
+  table.sort(order, function(a, b)
+    return a.jobs > b.jobs or a.jobs == b.jobs and a.id < b.id
+  end)
+  return { looked = looked, jobs = held, by = order }
+end
+
+return M

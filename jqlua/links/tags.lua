@@ -1,0 +1,102 @@
+-- The jobs that have a tag, from their creation until their record is removed, and their count. A call's changes are
+-- buffered, so that a batch costs a few commands for each tag; transition.commit writes them.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local bounds = require "jqlua.settings.bounds"
+local jobs = require "jqlua.job.jobs"
+local queues = require "jqlua.queue.queues"
+
+local M = {}
+
+local call = redis.call
+
+local CHUNK = 2000
+
+---@drained
+M.pending = {} -- tag -> {id -> whether the job now has it}
+
+local function note(tag, id, has)
+  meta.set(meta.TAGGED, true)
+  local changes = M.pending[tag]
+  if not changes then
+    changes = {}
+    M.pending[tag] = changes
+  end
+  changes[id] = has
+end
+
+--- Adds a new job. Retention then knows that indexes may hold jobs of its queue.
+---@param queue table
+---@param job table job
+function M.enter(queue, job)
+  local options = jobs.options(job)
+  local tags = options.tags or {}
+  if tags[1] or options.unique_for then
+    queues.set(queue, queues.INDEXED)
+  end
+  for _, tag in ipairs(tags) do
+    note(tag, job[jobs.ID], true)
+  end
+end
+
+--- Removes a job whose record goes.
+---@param job table job
+function M.leave(job)
+  for _, tag in ipairs(jobs.options(job).tags or {}) do
+    note(tag, job[jobs.ID], false)
+  end
+end
+
+--- Replaces a job's tags; the caller puts them into its record.
+---@param job table job
+---@param old_tags string[]? those it had
+---@param new_tags string[]?
+function M.replace(job, old_tags, new_tags)
+  for _, tag in ipairs(old_tags or {}) do
+    note(tag, job[jobs.ID], false)
+  end
+  for _, tag in ipairs(new_tags or {}) do
+    note(tag, job[jobs.ID], true)
+    queues.set(queues.load(job[jobs.QUEUE]), queues.INDEXED)
+  end
+end
+
+local function write(command, key, list)
+  for first = 1, #list, CHUNK do
+    call(command, key, unpack(list, first, math.min(first + CHUNK - 1, #list)))
+  end
+end
+
+--- Writes the buffered changes.
+function M.flush()
+  local is_new = false
+  for tag, changes in pairs(M.pending) do
+    M.pending[tag] = nil
+    local added, removed = {}, {}
+    for id, has in pairs(changes) do
+      if has then
+        added[#added + 1] = 0
+        added[#added + 1] = id
+      else
+        removed[#removed + 1] = id
+      end
+    end
+    write("ZADD", keys.TAGGED .. tag, added)
+    write("ZREM", keys.TAGGED .. tag, removed)
+    local count = call("ZCARD", keys.TAGGED .. tag)
+    if count > 0 then
+      if call("ZADD", keys.TAGS, count, tag) == 1 then
+        call("ZADD", keys.TAG_NAMES, 0, tag)
+        is_new = true
+      end
+    else
+      call("ZREM", keys.TAGS, tag)
+      call("ZREM", keys.TAG_NAMES, tag)
+    end
+  end
+  if is_new then
+    bounds.review()
+  end
+end
+
+return M

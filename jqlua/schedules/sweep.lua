@@ -1,0 +1,320 @@
+-- Handles what is due, as far as a call's budget goes.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local settings = require "jqlua.settings.settings"
+local dependents = require "jqlua.life.dependents"
+local budget = require "jqlua.job.budget"
+local due = require "jqlua.base.due"
+local batch = require "jqlua.base.batch"
+local rollout = require "jqlua.limits.rollout"
+local jobs = require "jqlua.job.jobs"
+local states = require "jqlua.job.states"
+local placement = require "jqlua.life.placement"
+local removal = require "jqlua.life.removal"
+local readers = require "jqlua.links.readers"
+local parking = require "jqlua.limits.parking"
+local queues = require "jqlua.queue.queues"
+local schedules = require "jqlua.schedules.schedules"
+local transition = require "jqlua.life.transition"
+local failure = require "jqlua.life.failure"
+local pulse = require "jqlua.life.pulse"
+local departure = require "jqlua.life.departure"
+local unregistered = require "jqlua.workers.unregistered"
+local unique = require "jqlua.links.unique"
+local workers = require "jqlua.workers.workers"
+
+local M = {}
+
+local call = redis.call
+
+local function due_ids(key, until_ms, limit)
+  return call("ZRANGEBYSCORE", key, "-inf", until_ms, "LIMIT", 0, limit)
+end
+
+local function first_score(key)
+  return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
+end
+
+--- Handles each due job of a set, as long as the budget allows.
+---@param late_ms? number how long after their time they stay
+---@return number count
+local function each_due(key, limit, what, late_ms)
+  local ids = due_ids(key, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
+  for i, id in ipairs(ids) do
+    local ripe = jobs.read(id)
+    local price = budget.LOOK
+    if ripe then
+      price = budget.of_job(ripe)
+      what(ripe)
+      price = math.max(price, budget.of_job(ripe)) -- it may have gained or lost units
+    else
+      batch.remove(key, id) -- a record deleted by hand must not stop the sweep
+    end
+    if not budget.pay(price) then
+      return i
+    end
+  end
+  return #ids
+end
+
+local function lapse(job)
+  if not pulse.excuses(job, queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING)) then
+    failure.lapse(job)
+  end
+end
+
+local function grace_ms(queue)
+  return settings.at(settings.LEASE_GRACE, queue) * 1000
+end
+
+--- When to check a queue's leases again: at the next end, or if that is past, at the end of the grace.
+local function lapses_ms(queue)
+  local end_ms = first_score(queues.key(queue, states.RUNNING))
+  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
+end
+
+local function make_ready(job)
+  placement.enter(job)
+  jobs.save(job)
+end
+
+--- Drops a kept result; its job becomes an ordinary done job. A result that is still needed is held.
+function M.drop_result(job)
+  if readers.any(job) then
+    batch.add(queues.key(queues.load(job[jobs.QUEUE]), states.KEPT), readers.HELD, job[jobs.ID])
+    return
+  end
+  call("DEL", keys.OUTCOME .. job[jobs.ID])
+  jobs.clear(job, jobs.HAS_OUTCOME)
+  if transition.move(job, states.DONE, job[jobs.ENDED_MS]) then
+    jobs.save(job)
+  end
+end
+
+-- Removing a record costs a fraction of what other steps cost.
+local REMOVALS = 2
+
+--- Removes old records of one ended state: by age, then by number.
+local function forget(queue, letter, steps)
+  local limit = steps * REMOVALS
+  local key = queues.key(queue, letter)
+  local ttl_s, max = settings.retention(letter, queue)
+  local old = due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
+  local count = math.min(math.max(#old, call("ZCARD", key) - max), limit)
+  if count > #old then
+    old = call("ZRANGE", key, 0, count - 1)
+  end
+  return math.ceil(removal.remove(queue, letter, old, true) / REMOVALS)
+end
+
+local function earliest(...)
+  local least = meta.NONE
+  for i = 1, select("#", ...) do
+    local at_ms = (select(i, ...))
+    if at_ms and at_ms < least then
+      least = at_ms
+    end
+  end
+  return least
+end
+
+local function ended_due(queue, letter)
+  local key = queues.key(queue, letter)
+  local at_ms = first_score(key)
+  if not at_ms then
+    return nil
+  end
+  local ttl_s, max = settings.retention(letter, queue)
+  return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
+end
+
+local WAITING_FOR_TIME = "st" -- scheduled, retrying
+local KEPT_FOR_READERS = "decn" -- done, error, cancelled, skipped
+
+-- Field of a queue's record with the bound of a kind.
+local FIELDS = { r = queues.DUE_RUNNING, w = queues.DUE_WAITING, e = queues.DUE_ENDED }
+
+--- Handles one kind of a queue.
+---@return number steps taken
+local function sweep_queue(kind, name, limit)
+  local queue = queues.load(name)
+  local done
+  budget.pay(budget.RECORD)
+  if kind == due.LEASES then
+    done = each_due(queues.key(queue, states.RUNNING), limit, lapse, grace_ms(queue))
+  elseif kind == due.WAITING then
+    done = each_due(keys.EXPIRING .. name, limit, failure.expire)
+    -- Expired jobs must leave their set before the others are read.
+    batch.flush()
+    for state in WAITING_FOR_TIME:gmatch(".") do
+      if done < limit and budget.is_left() then
+        done = done + each_due(queues.key(queue, state), limit - done, make_ready)
+      end
+    end
+  else
+    done = each_due(queues.key(queue, states.KEPT), limit, M.drop_result)
+    batch.flush()
+    for state in KEPT_FOR_READERS:gmatch(".") do
+      if done < limit and budget.is_left() then
+        done = done + forget(queue, state, limit - done)
+      end
+    end
+  end
+  batch.flush()
+  local next_ms
+  if kind == due.LEASES then
+    next_ms = lapses_ms(queue)
+  elseif kind == due.WAITING then
+    next_ms = earliest(first_score(queues.key(queue, states.SCHEDULED)),
+      first_score(queues.key(queue, states.RETRYING)), first_score(keys.EXPIRING .. name))
+  else
+    local kept_ms = first_score(queues.key(queue, states.KEPT))
+    next_ms = earliest(kept_ms ~= readers.HELD and kept_ms, ended_due(queue, states.DONE),
+      ended_due(queue, states.ERROR), ended_due(queue, states.CANCELLED),
+      ended_due(queue, states.SKIPPED))
+  end
+  queue[FIELDS[kind]] = next_ms or meta.NONE
+  queue[queues.CHANGED] = true
+  due.set(kind .. name, queue[FIELDS[kind]])
+  return done
+end
+
+local function sweep_workers(limit)
+  local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
+  local done = 0
+  for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
+    local record = workers.load(id)
+    if record then
+      record.x = call("ZSCORE", keys.RESTING, id) and record.x or unregistered.lost(id)
+      -- It gets no more jobs, even if moving its jobs takes more than this call.
+      workers.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
+    end
+    local failed = departure.jobs_fail(id, "the worker sent no heartbeat in time", limit - done)
+    done = done + math.max(failed, 1)
+    if call("EXISTS", keys.HELD .. id) == 0 then
+      if record then
+        unregistered.died(id, workers.load(id))
+      end
+      departure.forget(id)
+    end
+    if not budget.pay(budget.RECORD) or done >= limit then
+      break
+    end
+  end
+  local first_ms = first_score(keys.ALIVE)
+  due.set(due.WORKERS, first_ms and first_ms + ttl_ms or meta.NONE)
+  return done
+end
+
+local function sweep_resting(limit)
+  local ids = due_ids(keys.RESTING, meta.state[meta.NOW_MS], limit)
+  local done = 0
+  for _, id in ipairs(ids) do
+    call("ZREM", keys.RESTING, id)
+    local record = workers.load(id)
+    if record then
+      workers.place(id, record)
+    end
+    done = done + 1
+    if not budget.pay(budget.RECORD) then
+      break
+    end
+  end
+  due.set(due.RESTING, first_score(keys.RESTING) or meta.NONE)
+  return done
+end
+
+--- After a change of settings: makes every queue's leases and old records due, a page of queues at a time.
+local function review(limit)
+  local at = call("GET", keys.REVIEW)
+  local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)
+  local looked = 0
+  for _, name in ipairs(names) do
+    queues.recheck_due(queues.load(name))
+    looked = looked + 1
+    if not budget.pay(budget.RECORD) then
+      break
+    end
+  end
+  if looked == #names and looked < limit then
+    call("DEL", keys.REVIEW)
+    due.set(due.REVIEW, meta.NONE)
+  else
+    call("SET", keys.REVIEW, names[looked])
+  end
+  return looked
+end
+
+--- Places a queue's waiting jobs under a new set of constraints.
+local function walk(name, limit)
+  local looked = placement.walk(queues.load(name), limit)
+  if call("EXISTS", keys.WALK .. name) == 0 then
+    due.set(due.PLACING .. name, meta.NONE)
+  end
+  return looked
+end
+
+--- Handles what is due first.
+---@param kind string of due
+---@param name string of the queue or other subject
+---@return number steps taken
+local function step(kind, name, limit)
+  if kind == due.WORKERS then
+    return sweep_workers(limit)
+  elseif kind == due.RESTING then
+    return sweep_resting(limit)
+  elseif kind == due.REVIEW then
+    return review(limit)
+  elseif kind == due.KEYS then
+    local steps = parking.sweep(limit)
+    due.set(due.KEYS, first_score(keys.OPENING) or meta.NONE)
+    return steps
+  elseif kind == due.PLACING then
+    return walk(name, limit)
+  elseif kind == due.DEPENDENTS then
+    return dependents.sweep(name, limit)
+  elseif kind == due.UNIQUE then
+    return unique.sweep(limit)
+  elseif kind == due.SCHEDULE then
+    return schedules.fire(name, limit)
+  elseif kind == due.EXPIRY then
+    return rollout.expire(name)
+  end
+  return sweep_queue(kind, name, limit)
+end
+
+--- Does up to limit steps, within the budget, and writes them. Afterwards meta.next_ms says when more is due.
+---@return number done
+function M.run(limit)
+  local state = meta.state
+  local done = 0
+  budget.pay(budget.RESERVE)
+  if state[meta.PENDING] ~= 0 then
+    done = limit -- due jobs may depend on pending changes
+    rollout.carry_out()
+  end
+  while done < limit and budget.pay(budget.LOOK) do
+    local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")
+    local at_ms = tonumber(head[2]) or meta.NONE
+    meta.set_due(at_ms)
+    if at_ms > state[meta.NOW_MS] then
+      break
+    end
+    local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
+    -- A step that moves nothing counts as well, which bounds the call.
+    done = done + math.max(step(kind, name, limit - done), 1)
+    if kind == due.EXPIRY and state[meta.PENDING] ~= 0 then
+      done = limit -- likewise
+    end
+    batch.flush()
+  end
+  budget.pay(-budget.RESERVE)
+  meta.set_due(tonumber(call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")[2]) or meta.NONE)
+  if state[meta.NEXT_DUE] > state[meta.NOW_MS] then
+    due.move_timer() -- otherwise the caller sweeps again
+  end
+  transition.commit()
+  return done
+end
+
+return M

@@ -1,0 +1,39 @@
+"""All alerts of a namespace, over pages and partitions, in the order in which they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from jqmaster.engine.replies import Document, Page
+
+_ABOUT = ("kind", "queue", "worker", "constraint", "job", "group", "schedule")
+
+
+async def every(ask: Callable[..., Awaitable[Page]]) -> list[Document]:
+    """What `ask`, the operation `alerts`, gives, from the first page to the last."""
+    found: list[Document] = []
+    cursor: str | None = None
+    while cursor != "":
+        page = await ask(cursor=cursor)
+        found += page.documents
+        cursor = page.cursor
+    return in_order(found)
+
+
+def in_order(alerts: Iterable[Document]) -> list[Document]:
+    """The worst first. What several partitions tell of the same thing is told once."""
+    found: dict[tuple[Any, ...], Document] = {}
+    for alert in sorted(alerts, key=lambda alert: (-alert["weight"], alert["text"])):
+        found.setdefault(tuple(alert.get(field) for field in _ABOUT), alert)
+    return list(found.values())
+
+
+def verdict(alerts: Sequence[Document]) -> Document:
+    """How things stand, as `{level, text}`: `ok`, or the level of the worst, and a sentence. `alerts`: in order."""
+    grave = [alert for alert in alerts if alert["level"] != "note"]
+    if not grave:
+        return {"level": "ok", "text": "All is well"}
+    more = len(grave) - 1
+    others = f". And {more:,} more alert{'s' if more > 1 else ''}" if more else ""
+    return {"level": grave[0]["level"], "text": grave[0]["text"] + others}
