@@ -6,7 +6,7 @@
 -- @arg    order    priority|ordered|round_robin|shuffled?  between queues
 -- @arg    without  set<name>? 1..100     names of jobs that the worker does not take
 -- @arg    request  token?                the same token gives the same jobs again
--- @arg    wait     Wait?                 where who waits is woken
+-- @arg    wait     Wait?                 go to sleep if there is nothing
 -- @reply  picked                        {next_ms, document, argument, document, argument, ...}
 -- @errors INVALID field, NOTFOUND worker, FULL queues
 -- @cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are moved

@@ -4,7 +4,7 @@
 --
 -- @arg    worker   worker
 -- @arg    jobs     list<Lease> 1..1000
--- @arg    delay    seconds? 0..1e10     how long before they are ready
+-- @arg    delay    seconds? 0..1e10     delay before they are ready
 -- @arg    message  message?             why, for their history; 200 bytes of it are kept
 -- @arg    hold     map<seconds>? 1..10  ids of constraints, and for how long the jobs' keys are closed
 -- @reply  states jobs

@@ -4,7 +4,7 @@
 -- With `where`: of the jobs that fit, and had come there when the first call was made.
 --
 -- @arg    ids     list<job>? 1..1000     the jobs; or
--- @arg    where   Where?                 all that fit, a step with each call
+-- @arg    where   Where?                 all that match, a step with each call
 -- @arg    cursor  cursor?                with where: of the step before
 -- @arg    count   integer? 1..1000 = 100 with where: how many to change, at most
 -- @arg    queue   queue?                 where they wait from now on; default: where they did

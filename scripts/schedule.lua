@@ -3,7 +3,7 @@
 -- @arg    id          name
 -- @arg    job         ScheduledJob?       what is enqueued at each moment
 -- @arg    every       seconds? 0.1..1e9   from moment to moment; or
--- @arg    offset      seconds? 0..        moments are so long, and n times every, after 1970
+-- @arg    offset      seconds? 0..        moments are offset + n · every after 1970
 -- @arg    cron        text?               five fields: minute, hour, day of month, month, day of week
 -- @arg    utc_offset  integer? -1440..1440  minutes by which the clock of cron is ahead of UTC; or
 -- @arg    timezone    zone? 1..255        whose clocks cron is about, such as `Europe/Berlin`
@@ -12,7 +12,7 @@
 -- @arg    end         moment? 0..1e10     no moment after
 -- @arg    limit       integer? 1..1e9     how many jobs in all, at most
 -- @arg    catch_up    one|all|none? = one when several moments have passed at once
--- @arg    backlog     integer? 1..1000    no new job while so many wait
+-- @arg    backlog     integer? 1..1000    with catch_up all: at most this many
 -- @arg    paused      flag? = false       moments pass without jobs
 -- @arg    declared    name?               digest of a program's declaration: nothing changes if it is the same
 -- @arg    argument    value? = nil        the jobs' argument

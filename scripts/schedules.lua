@@ -1,8 +1,8 @@
 -- Lists recurring jobs, in order of id, with the moments to come, and what became of their last jobs.
 --
 -- @arg    ids     list<name>? 1..1000    those named; or
--- @arg    next    integer? 0..100 = 0    with so many moments to come
--- @arg    runs    integer? 0..20 = 0     with what became of so many jobs that it made last
+-- @arg    next    integer? 0..100 = 0    with this many coming moments
+-- @arg    runs    integer? 0..20 = 0     with what became of its last jobs, this many
 -- @arg    cursor  cursor?
 -- @arg    count   integer? 1..1000 = 100
 -- @reply  page<Schedule> schedules

@@ -4,8 +4,8 @@
 --
 -- @arg    id       name
 -- @arg    url      url? 0..2000         http or https, without user and `#`
--- @arg    match    Matcher?             of which jobs; default: all
--- @arg    on       set<done|error|cancelled|skipped>? 1..4  of which ends; default: all
+-- @arg    match    Matcher?             which jobs; default: all
+-- @arg    on       set<done|error|cancelled|skipped>? 1..4  which ends; default: all
 -- @arg    secrets  list<secret>? 1..2   what goes to it is signed with each
 -- @arg    actor    actor?
 -- @argv   spec, match

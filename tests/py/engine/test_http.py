@@ -16,7 +16,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.http import HttpEngine
 from jqmaster.errors import NotFound, Unavailable, Vanished, Version
 from jqmaster.server.server import ServeOptions, Server
-from jqmaster.worker.sources import HttpSource
+from jqmaster.worker.http_source import HttpSource
 from jqmaster.worker.worker import Worker
 from parts import enqueue, eventually, until
 from servers import RedisServer
