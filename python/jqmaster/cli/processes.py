@@ -108,7 +108,6 @@ class Work:
     push_port: Annotated[Port, option("with --push: 0 for any free one")] = 0
     push_secrets: Annotated[Secrets | None, option("with --push: run only jobs signed with one of these")] = None
     advertise: Annotated[str | None, option("with --push: URL at which servers reach it")] = None
-    synchronous: Annotated[bool, option("with --push: answer with the outcome itself")] = False
     recreate: Annotated[bool, option("set up the namespace again, empty, if it vanishes from Redis")] = False
     stop_timeout: Annotated[Duration, option("time that running jobs have to finish, in s")] = 8
     log_format: Annotated[Logs | None, option("log format; default: as the program has it, or text")] = None
