@@ -15,12 +15,15 @@
 -- @reply  {cursor: cursor, changed: integer} with where
 -- @errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse; with atomic it runs and is
 --         protected, or has ended otherwise), NOTFOUND ids[i] (with atomic)
+-- @conflict it runs, and the settings protect running jobs; force cancels it all the same
 -- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  drain, function
+-- @room   any
+-- @once
 -- @role   pusher, operator
 -- @over   jobs
 -- @http   POST /jobs/cancel
--- @http   DELETE /job/{ids[0]} (force, dependents) -> nothing
+-- @http   DELETE /job/{ids[0]} (force, dependents)
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"

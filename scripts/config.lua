@@ -13,7 +13,7 @@
 -- @bound  any
 -- @over   all
 -- @http   GET /config (describe)
--- @http   PATCH /config set
+-- @http   PATCH /config (set, unset)
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

@@ -12,8 +12,8 @@
 -- @over   job
 -- @http   POST /job/{id}/depends
 local arguments = require "jqlua.base.arguments"
-local dependency = require "jqlua.links.dependency"
-local dependents = require "jqlua.links.dependents"
+local dependency = require "jqlua.life.dependency"
+local dependents = require "jqlua.life.dependents"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"

@@ -10,17 +10,19 @@
 -- @reply  states jobs
 -- @reply  {cursor: cursor, changed: integer} with where
 -- @errors INVALID field
+-- @conflict it runs; cancel it first
 -- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  drain
+-- @room   any
+-- @once
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/discard
 -- @http   DELETE /job/{ids[0]}/record ()
--- @http   DELETE /queue/{where.queue}/jobs (where.status) -> {discarded: integer, more: flag}
--- @param  timeout  seconds? 0..60 = 10  after how long to stop
+-- @http   DELETE /queue/{where.queue}/jobs (where.status:queued,scheduled,blocked,retrying, cursor, count)
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local removal = require "jqlua.job.removal"
+local removal = require "jqlua.life.removal"
 local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"

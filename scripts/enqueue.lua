@@ -14,12 +14,11 @@
 -- @header Idempotency-Key = request  a token of 1 to 200 bytes
 -- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
 -- @header tracestate   see `traceparent`
--- @http   POST /jobs (jobs, request) | jobs -> {job_ids: list<job>, created: list<flag>} 201 200
+-- @http   POST /jobs (jobs, request) -> {job_ids: list<job>, created: list<flag>} 201 200
 -- @header Idempotency-Key = request  a token of 1 to 200 bytes
 -- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
 -- @header tracestate   see `traceparent`
 local check = require "jqlua.base.check"
-local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local creation = require "jqlua.life.creation"
@@ -47,7 +46,7 @@ if count < 1 or count > MOST_JOBS then
     .. " specs, each with its argument, got " .. count)
 end
 local new_jobs, names = { false }, { false }
-local records, queue_count, is_linked = {}, 0, false
+local records, queue_count, is_linked, is_checked = {}, 0, false, false
 for i = 1, count do
   local new
   new, problem = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
@@ -87,14 +86,11 @@ if token then
     return remembered.reply
   end
 end
-local by_name
-local queue = queues.decode(names[1], raws[4])
-if queue_count > 1 or queue[queues.MAX_WAITING] > 0 or queue[queues.IS_NEW] then
-  by_name, problem = enqueueing.queues(names, raws, new_jobs)
-  check.refuse(problem)
+for i = 1, queue_count do
+  local queue = queues.decode(names[i], raws[i + 3])
+  is_checked = is_checked or queue[queues.MAX_WAITING] > 0 or queue[queues.IS_NEW]
 end
-
-local reply = { false, false }
+check.refuse(is_checked and enqueueing.check_queues(new_jobs))
 if count > 1 and meta.state[meta.VERSION] > 0 then
   check.refuse(constraints.check_asked(new_jobs, "jobs"))
 end
@@ -104,39 +100,8 @@ end
 if meta.state[meta.CROWDED] then
   check.refuse(enqueueing.check_new(new_jobs, first + 1))
 end
-if is_linked then
-  reply = creation.create_all(new_jobs, first + 1, {})
-  count = 0
-end
-local seq, format
-if count > 0 then
-  seq, format = serial.last(raws[2], raws[3])
-end
-local writes = batch.writes
-for i = 1, count do
-  local new, argument = new_jobs[i], ARGV[first + 2 * i - 1]
-  local id = string.format(format, seq + i)
-  local score, record = new[jobs.PRIORITY], new[jobspec.RECORD]
-  queue = by_name and by_name[new[jobs.QUEUE]] or queue
-  if new[jobspec.IS_TIMED] or enqueueing.changes_queue(new, queue) or not queues.is_free(queue, new[jobs.NAME]) then
-    new = { unpack(new) }
-    new[jobs.ID] = id
-    score = enqueueing.place(new, queue, argument)
-    record = jobs.encode(new)
-  elseif not record then
-    record = jobs.encode(new)
-    new[jobspec.RECORD] = record
-  end
-  new[jobs.ID] = id
-  local n = 4 * i
-  writes[n - 3], writes[n - 2] = keys.JOB .. id, record
-  writes[n - 1], writes[n] = keys.ARGUMENT .. id, argument
-  transition.enter(queue, new, score)
-  reply[2 * i - 1], reply[2 * i] = id, 1
-end
-if count > 0 then
-  writes[4 * count + 1], writes[4 * count + 2] = keys.SEQ, reply[2 * count - 1]
-end
+serial.open(raws[2], raws[3])
+local reply = creation.create_all(new_jobs, first + 1, { nil, nil })
 transition.commit()
 if token then
   request.remember("e", token, { digest = arguments_digest, reply = reply })

@@ -10,7 +10,7 @@
 -- @http   GET /job/{id}/explain
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local explanation = require "jqlua.limits.explanation"
+local explanation = require "jqlua.find.explanation"
 local jobs = require "jqlua.job.jobs"
 
 local id = arguments.id()

@@ -12,55 +12,53 @@
 --         NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
 -- @cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- @flags  drain, function
+-- @room   worker
 -- @role   worker
 -- @bound  any
 -- @over   finish
--- @http   POST /done (worker, outcomes!, pick) | outcomes[0] -> Finished 200 204
+-- @http   POST /done (worker, outcomes!, pick) -> Finished
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local continuation = require "jqlua.life.continuation"
-local attempts = require "jqlua.life.attempts"
 local keys = require "jqlua.base.keys"
+local finish_call = require "jqlua.pick.finish_call"
 local jobs = require "jqlua.job.jobs"
 local outcomes = require "jqlua.life.outcomes"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
 local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local MOST_OUTCOMES = 1000
-local call, problem, token = outcomes.read_call(ARGV[1])
+local call, problem, token = finish_call.read(ARGV[1])
 check.refuse(not call and problem)
-local count = (#ARGV - 1) / 2
-if count % 1 ~= 0 or count > MOST_OUTCOMES or (count == 0 and not call.wish) then
+local most = (#ARGV - 1) / 2
+if most % 1 ~= 0 or most > MOST_OUTCOMES or (most == 0 and not call.wish) then
   return redis.error_reply("INVALID outcomes: expected " .. (call.wish and 0 or 1) .. " to " .. MOST_OUTCOMES
     .. " outcomes, each with its blob, got " .. #ARGV - 1 .. " arguments")
 end
 local parsed, blobs, wanted = { nil }, { nil }, { nil, nil }
-local at, i = 2, 0
-while at <= #ARGV do
+local at, last, count = 2, #ARGV, 0
+while at <= last do
   local outcome
-  i = i + 1
-  outcome, problem = outcomes.parse(ARGV[at], i - 1)
+  outcome, problem = outcomes.parse(ARGV[at], count)
   check.refuse(problem)
-  blobs[i] = ARGV[at + 1]
-  if blobs[i] == "" then
-    return redis.error_reply("INVALID outcomes[" .. i - 1 .. "].blob: expected one MessagePack value, got no bytes")
+  count = count + 1
+  parsed[count], blobs[count], wanted[count] = outcome, ARGV[at + 1], keys.JOB .. outcome.id
+  if blobs[count] == "" then
+    return redis.error_reply("INVALID outcomes[" .. count - 1 .. "].blob: expected one MessagePack value, got no bytes")
   end
   at = at + 2
   if outcome.enqueue then
-    check.refuse(continuation.parse(outcome, i - 1, at))
+    check.refuse(continuation.parse(outcome, count - 1, at))
     at = at + 2 * outcome.enqueue
   end
-  parsed[i] = outcome
-  wanted[i] = keys.JOB .. outcome.id
 end
-count = i
-local queue_wanted = call.wish and call.wish.queue
-if queue_wanted then
-  wanted[count + 1] = queues.record_key(queue_wanted)
+local queue_name = call.wish and call.wish.queue
+if queue_name then
+  wanted[count + 1] = queues.record_key(queue_name)
 end
 local raws, plan
 raws = meta.open(unpack(wanted))
@@ -72,22 +70,20 @@ for n = 1, count do
   local outcome = parsed[n]
   if not raws[n + 1] and not check.is_id(outcome.id) then -- an existing job has a valid id
     check.refuse(check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id))
+  elseif outcome.jobs or outcome.resume then
+    check.refuse(continuation.check(outcome, n - 1))
   end
-  check.refuse((outcome.jobs or outcome.resume) and continuation.check(outcome, n - 1))
 end
 
-if queue_wanted then
-  queues.decode(queue_wanted, raws[count + 2])
+if queue_name then
+  queues.decode(queue_name, raws[count + 2])
 end
 local answers = { nil, nil }
 for n = 1, count do
-  local outcome = parsed[n]
-  -- It may be named twice, and its continuation may name it as well.
-  answers[n] = outcome.is_plain and attempts.succeed_plain(outcome, wanted[n], raws[n + 1], count == 1 and not token)
-    or outcomes.apply(jobs.from_record(outcome.id, raws[n + 1]), outcome, blobs[n])
+  answers[n] = outcomes.apply(jobs.from_record(parsed[n].id, raws[n + 1]), parsed[n], blobs[n])
 end
 if plan then
-  return picker.run(plan, answers)
+  return picker.pick(plan, answers)
 end
 transition.commit()
 if workers.ID_SIZES[#call.worker] and workers.is_alive(call.worker) then

@@ -11,7 +11,7 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local queues = require "jqlua.queue.queues"
-local queue_removal = require "jqlua.queue.queue_removal"
+local queue_removal = require "jqlua.life.queue_removal"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 

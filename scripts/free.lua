@@ -12,7 +12,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local unique = require "jqlua.job.unique"
+local unique = require "jqlua.links.unique"
 
 local spec = arguments.spec(HEAD)
 local id = unique.free(spec.unique)

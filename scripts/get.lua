@@ -11,7 +11,7 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"
-local jobdoc = require "jqlua.job.jobdoc"
+local jobdoc = require "jqlua.find.jobdoc"
 
 arguments.ids()
 local documents = {}

@@ -11,6 +11,7 @@
 -- @reply  Key
 -- @errors INVALID field, CONFLICT id (there is another key of this id), FULL id
 -- @flags  write
+-- @once
 -- @role   admin
 -- @over   all
 -- @http   POST /keys (name, roles, queues, ttl, rate) -> NewKey 201

@@ -12,15 +12,16 @@
 -- @errors INVALID field, NOTFOUND worker
 -- @cost   for each job one GETRANGE and its part of a ZADD
 -- @flags  drain, function
+-- @room   worker
 -- @role   worker
 -- @bound  any
 -- @over   heartbeat
--- @http   POST /worker/heartbeat (worker, jobs?) -> Beat
+-- @http   POST /worker/heartbeat (worker, jobs, arguments, control=true) -> Beat
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
-local notes = require "jqlua.job.notes"
+local notes = require "jqlua.life.notes"
 local held_jobs = require "jqlua.life.held_jobs"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
@@ -28,7 +29,7 @@ local settings = require "jqlua.settings.settings"
 local attempts = require "jqlua.life.attempts"
 local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD, true)
 check.refuse(held_jobs.check(spec.jobs, 0, 3) or notes.check(spec.jobs))

@@ -10,7 +10,7 @@
 -- @http   GET /job/{id}/history
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local history = require "jqlua.job.history"
+local history = require "jqlua.life.history"
 local jobs = require "jqlua.job.jobs"
 
 local id = arguments.id()

@@ -22,7 +22,7 @@
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
-local jobdoc = require "jqlua.job.jobdoc"
+local jobdoc = require "jqlua.find.jobdoc"
 local find = require "jqlua.find.find"
 local jobs = require "jqlua.job.jobs"
 local filter = require "jqlua.find.filter"

@@ -11,7 +11,10 @@
 -- @reply  states jobs
 -- @reply  {kicked: integer, more: flag} with queue, worker
 -- @errors INVALID field, NOTFOUND queue, NOTFOUND worker
+-- @conflict it does not run
 -- @flags  drain
+-- @room   any
+-- @once
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/kick (ids!, delay)
@@ -26,10 +29,10 @@ local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local keys = require "jqlua.base.keys"
-local unregistered = require "jqlua.pick.unregistered"
+local unregistered = require "jqlua.workers.unregistered"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 local ways = (spec.ids and 1 or 0) + (spec.queue and 1 or 0) + (spec.worker and 1 or 0)

@@ -13,7 +13,7 @@
 -- @http   POST /mark
 local check = require "jqlua.base.check"
 local arguments = require "jqlua.base.arguments"
-local marks = require "jqlua.statistics.marks"
+local marks = require "jqlua.find.marks"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 

@@ -11,6 +11,6 @@
 -- @over   first
 -- @http   GET /marks
 local arguments = require "jqlua.base.arguments"
-local marks = require "jqlua.statistics.marks"
+local marks = require "jqlua.find.marks"
 
 return marks.page(arguments.spec(HEAD))

@@ -36,4 +36,4 @@ end
 local plan
 plan, problem = plans.new(wish, token)
 check.refuse(problem)
-return picker.run(plan, { nil, nil, nil }, raws[2])
+return picker.pick(plan, { nil, nil, nil }, raws[2])

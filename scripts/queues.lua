@@ -17,7 +17,7 @@ local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 local queues = require "jqlua.queue.queues"
-local queuedoc = require "jqlua.queue.queuedoc"
+local queuedoc = require "jqlua.find.queuedoc"
 
 local spec = arguments.spec(HEAD)
 

@@ -19,7 +19,7 @@ local release = require "jqlua.life.release"
 local jobs = require "jqlua.job.jobs"
 local held_jobs = require "jqlua.life.held_jobs"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 check.refuse(held_jobs.check(spec.jobs, 0))

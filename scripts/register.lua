@@ -17,6 +17,8 @@
 -- @reply  {worker_id: worker}           with announce its name
 -- @errors INVALID field, FULL queues
 -- @flags  write
+-- @room   any
+-- @once
 -- @role   worker
 -- @role   server with key
 -- @over   register
@@ -27,13 +29,13 @@ local arguments = require "jqlua.base.arguments"
 local fields = require "jqlua.base.fields"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
-local departure = require "jqlua.pick.departure"
-local unregistered = require "jqlua.pick.unregistered"
-local heads = require "jqlua.queue.heads"
+local departure = require "jqlua.life.departure"
+local unregistered = require "jqlua.workers.unregistered"
+local patterns = require "jqlua.pick.patterns"
 local wishes = require "jqlua.pick.wishes"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 local url = spec.url
@@ -50,7 +52,7 @@ if spec.announce then
 end
 local entries, problem
 entries, problem = wishes.parse_queues(spec.queues, "queues")
-check.refuse(problem or heads.check_patterns(entries, "queues"))
+check.refuse(problem or patterns.check(entries, "queues"))
 
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, s = spec.secrets and table.concat(spec.secrets, " "), a = spec.key,

@@ -18,7 +18,7 @@ local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
-local sweep = require "jqlua.life.sweep"
+local sweep = require "jqlua.schedules.sweep"
 local transition = require "jqlua.life.transition"
 
 local id = arguments.id()

@@ -9,7 +9,7 @@
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local pulse = require "jqlua.life.pulse"
-local sweep = require "jqlua.life.sweep"
+local sweep = require "jqlua.schedules.sweep"
 
 local spec = arguments.spec(HEAD)
 local moved = 0

@@ -22,7 +22,7 @@ for i, id in ipairs(spec.ids) do
   local options = job and jobs.copy_options(job)
   if options and options.track ~= is_tracked then
     options.track = is_tracked
-    job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+    jobs.set_options(job, options)
     jobs.save(job)
   end
 end

@@ -4,6 +4,7 @@
 -- @reply  {released: integer}           how many jobs
 -- @errors INVALID worker, NOTFOUND worker
 -- @flags  drain
+-- @room   any
 -- @role   worker
 -- @bound  any
 -- @over   all
@@ -11,10 +12,10 @@
 -- @header worker-id = worker  the id from `POST /worker`
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local departure = require "jqlua.pick.departure"
-local unregistered = require "jqlua.pick.unregistered"
+local departure = require "jqlua.life.departure"
+local unregistered = require "jqlua.workers.unregistered"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 if not workers.is_id(spec.worker) and unregistered.load(spec.worker) then

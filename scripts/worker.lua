@@ -6,6 +6,7 @@
 -- @reply  nothing
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
+-- @room   any
 -- @role   operator
 -- @over   all
 -- @http   POST /worker/{worker}/quiet (request=quiet)
@@ -15,7 +16,7 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)

@@ -19,8 +19,8 @@ local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local page = require "jqlua.find.page"
 local check = require "jqlua.base.check"
-local unregistered = require "jqlua.pick.unregistered"
-local workers = require "jqlua.pick.workers"
+local unregistered = require "jqlua.workers.unregistered"
+local workers = require "jqlua.workers.workers"
 
 local MOST_SHOWN = 100
 

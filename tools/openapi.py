@@ -33,7 +33,7 @@ MEDIA = {
     ],
 }  # fmt: skip
 # What a body is that is one of the arguments itself, where that is not as the argument's type says.
-WHOLE = {"change": "OneJobChange", "finish": "SingleOutcome", "enqueue jobs[0]": "NewJob"}
+WHOLE = {"change": "OneJobChange", "enqueue jobs[0]": "NewJob"}
 FLAG = {"type": "string", "enum": ["", "1", "true", "yes", "0", "false", "no"]}
 FAILURES = {
     400: ("Invalid", "The request is wrong; `field` names what.", ["INVALID"]),

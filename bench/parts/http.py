@@ -45,7 +45,7 @@ def jq(side: Side) -> Figures:
     answers, found["POST /pick"] = side.cost("/pick", [msgpack.packb({"queues": NAME, "count": 1})] * side.requests)
     picked = [document for answer in answers for document in msgpack.unpackb(answer)["jobs"]]
     outcomes = [{"id": document["id"], "token": document["token"], "type": "success"} for document in picked]
-    _, found["POST /done"] = side.cost("/done", [msgpack.packb(outcome) for outcome in outcomes])
+    _, found["POST /done"] = side.cost("/done", [msgpack.packb({"outcomes": [outcome]}) for outcome in outcomes])
     _, found["POST /jobs, 100"] = side.cost("/jobs", [jobs] * (side.requests // 10))
     found["jobs/s, singly"] = side.rate("/job", job, side.requests // 4)
     found["jobs/s, 100 in a POST"] = 100 * side.rate("/jobs", jobs, side.requests // 10)

@@ -2,8 +2,8 @@
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local sleepers = require "jqlua.pick.sleepers"
-local workers = require "jqlua.pick.workers"
+local sleepers = require "jqlua.workers.sleepers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 

@@ -2,9 +2,9 @@
 local alerts = require "jqlua.alerts.alerts"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local unregistered = require "jqlua.pick.unregistered"
+local unregistered = require "jqlua.workers.unregistered"
 local wording = require "jqlua.alerts.wording"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 

@@ -7,8 +7,11 @@ local call = redis.call
 -- unpack() of some thousands of values fails in Redis.
 local CHUNK = 4000
 
+---@drained
 M.writes = {} -- key, value, key, value, ...
+---@drained
 M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
+---@drained
 M.removals = {} -- key of a sorted set -> {member, ...}; UNWANTED -> keys to remove
 
 -- [1]: this call wrote much. A library then makes all tables anew: what grew would stay so, and each call would search
@@ -37,6 +40,13 @@ function M.add(key, score, member)
     local n = #list
     list[n + 1], list[n + 2] = score, member
   end
+end
+
+--- Sets a string.
+function M.write(key, value)
+  local writes = M.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = key, value
 end
 
 function M.remove(key, member)

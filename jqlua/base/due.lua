@@ -1,7 +1,7 @@
--- What waits for the clock. One sorted set holds, for each kind of thing and queue, a moment no later than
--- the first of them; meta holds a moment no later than all. Bounds, not exact: an end of a job takes nothing
--- out here; the sweep (module life.sweep) that finds nothing due moves the bound on. So the common job writes no timer
--- at all: its lease ends later than one that is already recorded.
+-- What waits for the clock. One sorted set holds, for each kind of thing and queue, a moment no later than the first of
+-- them; meta holds a moment no later than all. Bounds, not exact: an end of a job takes nothing out here; the sweep
+-- (module schedules.sweep) that finds nothing due moves the bound on. So the common job writes no timer at all: its
+-- lease ends later than one that is already recorded.
 --
 -- A member is one letter, the kind, followed by a queue's name or what is listed beside the kind.
 local keys = require "jqlua.base.keys"
@@ -13,7 +13,7 @@ local M = {}
 M.LEASES = "r" -- of a queue's running jobs
 M.WAITING = "w" -- a queue's scheduled and retrying jobs, and those that may expire
 M.ENDED = "e" -- a queue's kept results and old records
-M.PLACING = "v" -- a queue's jobs that are to be placed under other constraints (module limits.placement)
+M.PLACING = "v" -- a queue's jobs that are to be placed under other constraints (module life.placement)
 M.REVIEW = "E" -- all queues' leases and old records, after the settings changed
 M.WORKERS = "W" -- registered workers whose heartbeats may be overdue
 M.RESTING = "B" -- workers to try again

@@ -13,8 +13,9 @@ local NUMBERS = {
   moment_ms = "ms since 1970",
 }
 local EXPECTED = {
-  flag = "true or false", message = "text", queue = check.QUEUE, job = check.ID, secret = check.SECRET,
-  cursor = check.CURSOR, actor = check.SHORT_NAME, map = "a map",
+  flag = "true or false", message = "text", text = "text", token = "text of 1 to 200 bytes", map = "a map",
+  queue = check.QUEUE, job = check.ID, secret = check.SECRET,
+  cursor = check.CURSOR, actor = check.SHORT_NAME,
   reference = "a job id, or the index of an earlier job of this call",
 }
 local MOST = 1e10 -- of what has no range of its own
@@ -43,18 +44,18 @@ local function is_word(value, words)
     and (" " .. words .. " "):find(" " .. value .. " ", 1, true) ~= nil
 end
 
---- Whether a value is of a kind.
-local function is_valid(value, kind, least, most, field)
+--- Whether a value is one of a field; entries of a list are not looked at.
+---@return boolean
+function M.is_valid(value, field)
+  local kind, least, most = field[1], field[2], field[3]
   if kind == "integer" then
     return check.is_integer(value, least, most)
-  elseif kind == "name" or kind == "worker" or kind == "zone" then
-    return check.is_name(value)
   elseif kind == "seconds" or kind == "number" or kind == "moment" or kind == "ms" then
     return check.is_number(value, least or 0, most or MOST)
+  elseif kind == "name" or kind == "worker" or kind == "zone" then
+    return check.is_name(value)
   elseif kind == "flag" then
     return type(value) == "boolean"
-  elseif kind == "message" then
-    return type(value) == "string"
   elseif kind == "queue" then
     return check.is_queue(value)
   elseif kind == "job" then
@@ -67,7 +68,7 @@ local function is_valid(value, kind, least, most, field)
     return is_word(value, field.words)
   elseif kind == "cursor" then
     return type(value) == "string" and #value <= (most or MOST_CURSOR)
-  elseif kind == "text" then
+  elseif kind == "text" or kind == "message" then
     return type(value) == "string" and #value >= (least or 0) and #value <= (most or math.huge)
   elseif kind == "token" then
     return type(value) == "string" and #value > 0 and #value <= MOST_TOKEN
@@ -85,28 +86,29 @@ local function is_valid(value, kind, least, most, field)
   return true
 end
 
---- What a value of a kind is, for errors.
-local function expected(kind, least, most, field)
+--- What a value of a field is, for errors.
+local function expected(field)
+  local kind, least, most = field[1], field[2], field[3]
   if NUMBERS[kind] then
     return NUMBERS[kind] .. " from " .. range(least or 0, most or kind == "moment_ms" and LATEST_MS or MOST)
   elseif kind == "list" then
     return "a list of " .. range(least, most) .. " " .. (ENTRIES[field.of] or "values")
   elseif kind == "choice" then
     return "one of " .. field.words:gsub(" ", ", ")
-  elseif kind == "text" or kind == "token" then
-    return most and "text of " .. range(least or 0, most) .. " bytes" or "text"
+  elseif kind == "text" and most then
+    return "text of " .. range(least or 0, most) .. " bytes"
   end
   return EXPECTED[kind] or check.NAME
 end
 
 --- Refuses the call for a value. What may be part of a secret is not shown.
-local function refuse(path, value, kind, least, most, field)
-  if kind == "url" then
+local function refuse(path, value, field)
+  if field[1] == "url" then
     check.refuse(check.problem_of_url(path, value))
-  elseif field.of == "secret" then
-    check.refuse("INVALID " .. path .. ": expected " .. expected(kind, least, most, field))
+  elseif field.of == "secret" or field[1] == "secret" then
+    check.refuse("INVALID " .. path .. ": expected " .. expected(field))
   end
-  check.refuse(check.problem(path, expected(kind, least, most, field), value))
+  check.refuse(check.problem(path, expected(field), value))
 end
 
 --- Checks a value: refuses the call if it is none of its field.
@@ -114,16 +116,14 @@ end
 ---@param prefix string in front of its name in errors, such as "jobs[0]."
 ---@param name string
 function M.check_value(value, field, prefix, name)
-  local kind, least, most = field[1], field[2], field[3]
-  if not is_valid(value, kind, least, most, field) then
-    refuse(prefix .. name, value, kind, least, most, field)
-  end
-  if kind == "list" and field.of then
-    local seen = {}
+  if not M.is_valid(value, field) then
+    refuse(prefix .. name, value, field)
+  elseif field.of then
+    local entry_field, seen = { field.of, words = field.words }, {}
     for i, entry in ipairs(value) do
       local path = prefix .. name .. "[" .. i - 1 .. "]"
-      if not is_valid(entry, field.of, nil, nil, field) then
-        refuse(path, entry, field.of, nil, nil, field)
+      if not M.is_valid(entry, entry_field) then
+        refuse(path, entry, entry_field)
       end
       check.refuse(field.distinct and seen[entry] and "INVALID " .. path .. ": duplicate value " .. check.show(entry))
       seen[entry] = true
@@ -150,7 +150,7 @@ end
 function M.check_required(spec, fields, prefix)
   for name, field in pairs(fields) do
     if field.required and spec[name] == nil then
-      check.refuse(check.problem(prefix .. name, expected(field[1], field[2], field[3], field), nil))
+      check.refuse(check.problem(prefix .. name, expected(field), nil))
     end
   end
 end

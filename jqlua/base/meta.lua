@@ -47,23 +47,21 @@ M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then must be placed again
 M.PENDING = 10 -- 1: changes of constraints are not carried out yet; stored with CROWDED, as the second flag
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
-M.TAGGED = 12 -- tags of jobs changed (module job.tags)
+M.TAGGED = 12 -- tags of jobs changed (module links.tags)
 M.SECRET = 13
 M.SECONDS = 14 -- the moment, as texts
 M.MICROS = 15
 M.RANDOM = 16 -- random part of this call's tokens, or false before the first
-M.RUN = 17 -- run section of the records of jobs this call starts, or false before the first
-M.DROPPED = 18 -- sum of the flags of states that leave no record
-M.EVENTS = 19 -- whether events are written
-M.COUNTED = 20 -- whether statistics are kept
-M.SPENT = 21 -- of the call's budget (module job.budget)
-M.RAN_MS = 22 -- when the last call came, as far as recorded
-local KNOWN = 23 -- the encoded header; empty once something changed
-M.NOTICED = 24 -- whether events are written or webhooks exist, so that any job's changes may matter to others
-M.CROWDED = 25 -- whether a limit of the namespace is near (module settings.bounds)
+M.DROPPED = 17 -- sum of the flags of states that leave no record
+M.EVENTS = 18 -- whether events are written
+M.COUNTED = 19 -- whether statistics are kept
+M.SPENT = 20 -- of the call's budget (module job.budget)
+M.RAN_MS = 21 -- when the last call came, as far as recorded
+local KNOWN = 22 -- the encoded header; empty once something changed
+M.NOTICED = 23 -- whether events are written or webhooks exist, so that any job's changes may matter to others
+M.CROWDED = 24 -- whether a limit of the namespace is near (module settings.bounds)
 M.state = {
-  0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, 0, "", false,
-  false,
+  0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, 0, false, true, 0, 0, "", false, false,
 }
 
 local function refusal(raw, schema)
@@ -132,7 +130,7 @@ function M.open(...)
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
-  state[M.RANDOM], state[M.RUN], state[M.SPENT] = false, false, 0
+  state[M.RANDOM], state[M.SPENT] = false, 0
   return raws
 end
 
@@ -149,8 +147,8 @@ function M.new_secret()
 end
 
 ---@kept
--- The last second whose digest was computed, and the digest.
-local known_digest = { false, "" }
+-- The last secret and second whose digest was computed, and the digest.
+local known_digest = { false, false, "" }
 
 --- The random part of a token: never reused after a failover that lost writes, and not guessable.
 ---@return string random 12 hexadecimal digits, the same throughout a call
@@ -158,11 +156,12 @@ function M.random()
   local state = M.state
   local random = state[M.RANDOM]
   if not random then
-    local second = state[M.SECRET] .. state[M.SECONDS] .. server.address()
-    if second ~= known_digest[1] then
-      known_digest[1], known_digest[2] = second, redis.sha1hex(second)
+    local secret, seconds = state[M.SECRET], state[M.SECONDS]
+    if seconds ~= known_digest[2] or secret ~= known_digest[1] then
+      known_digest[1], known_digest[2] = secret, seconds
+      known_digest[3] = redis.sha1hex(secret .. seconds .. server.address())
     end
-    random = (known_digest[2] .. state[M.MICROS]):sub(-12)
+    random = (known_digest[3] .. state[M.MICROS]):sub(-12)
     state[M.RANDOM] = random
   end
   return random

@@ -1,7 +1,12 @@
--- Ranks in a sorted set by position, a position being (score, member).
+-- Positions in sorted sets, (score, member), of jobs (priority, id): their order, and ranks.
 local M = {}
 
 local call = redis.call
+
+---@return boolean
+function M.is_before(score, member, other_score, other_member)
+  return score < other_score or (score == other_score and member < other_member)
+end
 
 --- How many members of a set are at or before a position, whether a member is there or not.
 ---@param score number
@@ -13,10 +18,10 @@ function M.behind(key, score, member)
     local middle = math.floor((low + high) / 2)
     local at = call("ZRANGE", key, middle, middle, "WITHSCORES")
     local its_score = tonumber(at[2])
-    if its_score < score or (its_score == score and at[1] <= member) then
-      low = middle + 1
-    else
+    if M.is_before(score, member, its_score, at[1]) then
       high = middle
+    else
+      low = middle + 1
     end
   end
   return low

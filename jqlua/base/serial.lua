@@ -24,20 +24,14 @@ local function after_failover(last)
 end
 
 ---@param raw string|false as of keys.SEQ
----@param note string|false as of server.key()
----@return number last issued, or what counts as such now. The caller writes those it takes
+---@return number last issued, or what counts as such now
 ---@return string format of an id
-function M.last(raw, note)
+local function number_of(raw)
   local format = "%014x"
   if raw and #raw > M.DIGITS then
     raw, format = raw:sub(1, M.DIGITS), format .. raw:sub(M.DIGITS + 1)
   end
-  local last = math.max(tonumber(raw or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1)
-  if note ~= server.address() and server.take_over() then
-    last = after_failover(last)
-    call("SET", keys.SEQ, string.format(format, last))
-  end
-  return last, format
+  return math.max(tonumber(raw or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1), format
 end
 
 --- The problem with an id that was never issued here: no job can wait for it. Must precede any write.
@@ -52,21 +46,36 @@ function M.id_problem(path, id, last)
   end
 end
 
-M.sequence = {} -- [1]: the last number issued by this call, [2]: the format of ids
+-- [1]: the last number issued by this call, [2]: the format of ids, [3]: where the last one stands in the call's writes
+local sequence = {}
+
+--- Notes what a call that issues numbers read already.
+---@param raw string|false as of keys.SEQ
+---@param note string|false as of server.key()
+function M.open(raw, note)
+  local last, format = number_of(raw)
+  if note ~= server.address() and server.take_over() then
+    last = after_failover(last)
+    call("SET", keys.SEQ, string.format(format, last))
+  end
+  sequence[1], sequence[2], sequence[3] = last, format, 0
+end
 
 --- Issues the next number, and adds that to the call's writes.
 ---@return string digits as of an id
 function M.next()
-  local sequence = M.sequence
-  if not sequence[1] then
-    sequence[1], sequence[2] = M.last(unpack(call("MGET", keys.SEQ, server.key())))
+  local known = sequence
+  if not known[1] then
+    M.open(unpack(call("MGET", keys.SEQ, server.key())))
   end
-  sequence[1] = sequence[1] + 1
-  local number = string.format(sequence[2], sequence[1])
-  local writes = batch.writes
-  local n = #writes
-  writes[n + 1], writes[n + 2] = keys.SEQ, number
-  return number
+  local number, writes, at = known[1] + 1, batch.writes, known[3]
+  local digits = string.format(known[2], number)
+  if writes[at] ~= keys.SEQ then
+    at = #writes + 1
+    writes[at], known[3] = keys.SEQ, at
+  end
+  known[1], writes[at + 1] = number, digits
+  return digits
 end
 
 return M

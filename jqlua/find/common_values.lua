@@ -4,7 +4,7 @@ local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local msgpack = require "jqlua.values.msgpack"
-local tally = require "jqlua.find.tally"
+local tally = require "jqlua.base.tally"
 
 local M = {}
 
@@ -23,7 +23,7 @@ local function count_at(counts, blob, pos, path, depth)
       tally.add(counts, struct.pack(">I2", #path) .. path .. value)
     end
     return
-  elseif depth < 0 then
+  elseif depth < 0 or depth == 0 and not is_map then
     return
   end
   for i = 0, math.min(size, MOST_VALUES) - 1 do

@@ -6,7 +6,7 @@ local check = require "jqlua.base.check"
 local common_values = require "jqlua.find.common_values"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
-local tally = require "jqlua.find.tally"
+local tally = require "jqlua.base.tally"
 
 local M = {}
 

@@ -2,8 +2,8 @@
 local buckets = require "jqlua.statistics.buckets"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
-local unregistered = require "jqlua.pick.unregistered"
-local workers = require "jqlua.pick.workers"
+local unregistered = require "jqlua.workers.unregistered"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 

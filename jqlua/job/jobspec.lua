@@ -101,31 +101,42 @@ local function check_options(spec, prefix, i)
   end
 end
 
+--- Checks a field.
+---@return boolean is_option
+local function check_field(name, value, path)
+  local field, option = M.FIELDS[name], nil
+  if not field then
+    option = M.OPTIONS[name]
+    field = option or fields.unknown(path, name, M.FIELDS, M.OPTIONS)
+  end
+  if field.of or not fields.is_valid(value, field) then
+    fields.check_value(value, field, path .. ".", name)
+  end
+  return option ~= nil
+end
+
 --- Checks a job's spec: refuses the call for what is wrong.
 ---@param path string of it, for errors
 ---@param i number how many jobs come before it in its call
+---@return boolean has_options
 function M.check(spec, path, i)
-  local prefix, has_options = path .. ".", false
+  local has_options = false
   for name, value in pairs(spec) do
-    local field = M.FIELDS[name]
-    if not field then
-      field, has_options = M.OPTIONS[name], true
-      if not field then
-        fields.unknown(path, name, M.FIELDS, M.OPTIONS)
-      end
+    -- Often there is nothing else.
+    if name ~= "name" or not check.is_name(value) then
+      has_options = check_field(name, value, path) or has_options
     end
-    fields.check_value(value, field, prefix, name)
   end
-  check.refuse(not spec.name and check.problem(prefix .. "name", check.NAME, nil))
-  check.refuse(not spec.queue and string.find(spec.name, "*", 1, true)
-    and "INVALID " .. prefix .. "name: holds a *, so it cannot be the queue's name too: give a queue")
-  check.refuse(spec.delay and spec.run_at
-    and "INVALID " .. prefix .. "delay: expected either delay or run_at, got both")
-  check.refuse(has_options and check_options(spec, prefix, i))
-end
-
-local function to_ms(seconds)
-  return seconds and math.ceil(seconds * 1000) or false
+  if not spec.name then
+    check.refuse(check.problem(path .. ".name", check.NAME, nil))
+  elseif not spec.queue and string.find(spec.name, "*", 1, true) then
+    check.refuse("INVALID " .. path .. ".name: holds a *, so it cannot be the queue's name too: give a queue")
+  elseif spec.delay and spec.run_at then
+    check.refuse("INVALID " .. path .. ".delay: expected either delay or run_at, got both")
+  elseif has_options then
+    check.refuse(check_options(spec, path .. ".", i))
+  end
+  return has_options
 end
 
 --- The options of a spec, packed.
@@ -140,14 +151,19 @@ local function options_of(spec)
 end
 
 --- The job that a checked spec describes.
+---@param has_options boolean whether it may have any
 ---@return table new
-function M.new(spec)
-  local delay_ms, run_at_ms, expires_in_ms = to_ms(spec.delay), to_ms(spec.run_at), to_ms(spec.expires_in)
+function M.new(spec, has_options)
+  local ceil = math.ceil
+  local delay_ms = spec.delay and ceil(spec.delay * 1000) or false
+  local run_at_ms = spec.run_at and ceil(spec.run_at * 1000) or false
+  local expires_in_ms = spec.expires_in and ceil(spec.expires_in * 1000) or false
   return {
-    spec.keep_result and jobs.KEEP_RESULT or 0, states.QUEUED, jobs.NOT_YET, 0, 0, 0, 0, spec.name,
-    spec.queue or spec.name, spec.priority or 0, spec.max_retry or 10, to_ms(spec.timeout) or 30000,
-    options_of(spec), "", "", "", "", false, delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
-    spec.unique and true or spec.depends and true or false, spec.priority or false, false,
+    spec.keep_result and jobs.KEEP_RESULT or 0, states.QUEUED, jobs.NOT_YET, 0, 0, 0, 0, "", "", "", false, spec.name,
+    spec.queue or spec.name, spec.priority or 0, spec.max_retry or 10,
+    spec.timeout and ceil(spec.timeout * 1000) or 30000, has_options and options_of(spec) or "", "",
+    delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
+    (spec.unique or spec.depends) and true or false, spec.priority or false, false,
   }
 end
 
@@ -168,8 +184,7 @@ function M.parse(blob, i, list)
   local path = (list or "jobs") .. "[" .. i .. "]"
   local spec = check.map(blob)
   check.refuse(not spec and check.not_a_map(path, blob))
-  M.check(spec, path, i)
-  new = M.new(spec)
+  new = M.new(spec, M.check(spec, path, i))
   if spec.depends then -- which may name earlier jobs of the call by index
     return new
   end

@@ -3,15 +3,13 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
-local statlog = require "jqlua.statistics.statlog"
 local settings = require "jqlua.settings.settings"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local placement = require "jqlua.limits.placement"
-local taking = require "jqlua.limits.taking"
-local job_units = require "jqlua.limits.job_units"
+local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
+local extras = require "jqlua.job.extras"
 local failure = require "jqlua.life.failure"
 
 local M = {}
@@ -70,38 +68,12 @@ function M.start(job, holder, is_registered)
     lease_ms = math.min(lease_ms, M.most_ms(job))
   end
   transition.move(job, states.RUNNING, now + lease_ms, true)
-  jobs.begin(job)
-  job[jobs.RANDOM], job[jobs.STARTED_MS], job[jobs.WORKER] = meta.random(), now, holder
+  jobs.begin(job, now, meta.random(), holder)
   if is_registered then
     hold(job, holder)
   end
   jobs.save(job)
   return jobs.document(job)
-end
-
---- Starts a job that was popped from its queue's plain set. A job without rare fields is not decoded.
----@param queue table
----@param key string of its record
----@param raw string
----@return string? document
-function M.start_popped(queue, id, key, raw, holder, is_registered)
-  local first = not is_registered and jobs.first_start(raw)
-  local state = meta.state
-  if not first or state[meta.EVENTS] then
-    local job = jobs.decode(id, raw)
-    return M.start(job, holder, is_registered), job
-  end
-  transition.run(queue, id, state[meta.NOW_MS] + first[3])
-  local digits = meta.random()
-  local run = state[meta.RUN]
-  if not run then
-    run = jobs.run(state[meta.NOW_MS], 0, digits, holder)
-    state[meta.RUN] = run
-  end
-  local writes = batch.writes
-  local n, record, document = #writes, jobs.first_run(first, id, run, digits)
-  writes[n + 1], writes[n + 2] = key, record
-  return document
 end
 
 --- Whether a token is that of the running attempt.
@@ -151,17 +123,8 @@ function M.forgive(job, number, digits)
   jobs.save(job)
 end
 
---- finished_at belongs to the last outcome.
-local function note_finished_at(job, finished_at)
-  local extra = failure.extra(job)
-  extra.f = finished_at
-  failure.save_extra(job, extra)
-end
-
 local function keep_result(job, result)
-  local writes = batch.writes
-  local n = #writes
-  writes[n + 1], writes[n + 2] = keys.OUTCOME .. job[jobs.ID], result
+  batch.write(keys.OUTCOME .. job[jobs.ID], result)
   jobs.set(job, jobs.HAS_OUTCOME)
   local ttl_s = settings.at(settings.RESULT_TTL, queues.load(job[jobs.QUEUE]))
   return transition.move(job, states.KEPT, meta.state[meta.NOW_MS] + ttl_s * 1000)
@@ -179,40 +142,13 @@ function M.succeed(job, result, finished_at)
     kept = transition.move(job, states.DONE, now)
   end
   if kept then
-    if finished_at or jobs.has(job, jobs.HAS_EXTRA) then
-      note_finished_at(job, finished_at)
+    if finished_at then
+      local extra = extras.read(job)
+      extra.s = finished_at
+      extras.save(job, extra)
     end
     jobs.save(job)
   end
-end
-
---- Like succeed, for a job without rare fields: its record is changed without being decoded.
----@param outcome table outcome
----@param key string of the record
----@param raw string|false
----@param is_only boolean whether this call reads no other job
----@return string? answer nil if succeed is needed
-function M.succeed_plain(outcome, key, raw, is_only)
-  local state = meta.state
-  local digits, started_ms, rest = jobs.plain_run(raw)
-  if not digits or outcome.token ~= "1-" .. digits or state[meta.DROPPED] > 0 or state[meta.NOTICED]
-    or jobs.is_open(outcome.id) then
-    return nil
-  end
-  local queue = queues.load(rest[2])
-  if queue[queues.FLAGS] >= queues.OWN then
-    return nil
-  end
-  if state[meta.COUNTED] then
-    statlog.done(rest[2], rest[1], jobs.created_ms(outcome.id), started_ms)
-  end
-  local section = rest[jobs.UNITS_OF_REST]
-  if section ~= "" then
-    taking.give_back(job_units.parse(section))
-  end
-  transition.finish(queue, outcome.id)
-  jobs.save_raw(outcome.id, key, jobs.succeeded(raw, section, state[meta.NOW_MS]), is_only)
-  return "done"
 end
 
 --- Releases the running attempt.
@@ -221,9 +157,9 @@ end
 ---@return string state
 function M.release(job, delay_s, message)
   job[jobs.HOW] = jobs.GIVEN_BACK
-  local extra = failure.extra(job)
-  failure.note_attempt(extra, job, nil, nil, message)
-  failure.save_extra(job, extra)
+  local extra = extras.read(job)
+  extras.note_attempt(extra, job, nil, nil, message)
+  extras.save(job, extra)
   if delay_s > 0 then
     transition.move(job, states.SCHEDULED, meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))
   else

@@ -9,10 +9,10 @@ local fields = require "jqlua.base.fields"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local moving = require "jqlua.life.moving"
 local queues = require "jqlua.queue.queues"
-local tags = require "jqlua.job.tags"
+local tags = require "jqlua.links.tags"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -41,10 +41,6 @@ function M.parse(blob, i, has_argument)
   return change
 end
 
-local function save_options(job, options)
-  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-end
-
 --- Sets when a waiting job may start.
 ---@param due_ms number
 local function set_time(job, due_ms)
@@ -57,7 +53,7 @@ local function set_time(job, due_ms)
   if job[jobs.ATTEMPT] == 0 or state == states.BLOCKED then
     -- A blocked job whose time has come waits only for other jobs.
     options.ready_ms = (due_ms > now or state ~= states.BLOCKED) and due_ms or nil
-    save_options(job, options)
+    jobs.set_options(job, options)
   end
   if state == states.BLOCKED then
     return
@@ -77,7 +73,7 @@ local function set_tags(job, new_tags)
   local options = jobs.copy_options(job)
   tags.replace(job, options.tags or {}, new_tags)
   options.tags = new_tags[1] and new_tags or nil
-  save_options(job, options)
+  jobs.set_options(job, options)
 end
 
 --- Changes a waiting job.
@@ -85,12 +81,10 @@ end
 ---@param argument? string
 local function change_waiting(job, changed, argument)
   if argument then
-    local writes = batch.writes
-    local n = #writes
-    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. job[jobs.ID], argument
+    batch.write(keys.ARGUMENT .. job[jobs.ID], argument)
   end
-  job[jobs.MAX_RETRY] = changed.max_retry or job[jobs.MAX_RETRY]
-  job[jobs.TIMEOUT_MS] = changed.timeout and math.ceil(changed.timeout * 1000) or job[jobs.TIMEOUT_MS]
+  jobs.put(job, jobs.MAX_RETRY, changed.max_retry or job[jobs.MAX_RETRY])
+  jobs.put(job, jobs.TIMEOUT_MS, changed.timeout and math.ceil(changed.timeout * 1000) or job[jobs.TIMEOUT_MS])
   if changed.tags then
     set_tags(job, changed.tags)
   end
@@ -101,7 +95,7 @@ local function change_waiting(job, changed, argument)
     placement.relocate(job, changed.priority or job[jobs.PRIORITY], argument)
     batch.flush() -- before it may be moved
   else
-    job[jobs.PRIORITY] = changed.priority or job[jobs.PRIORITY]
+    jobs.put(job, jobs.PRIORITY, changed.priority or job[jobs.PRIORITY])
     if argument then
       batch.flush() -- placement reads it
     end

@@ -5,7 +5,8 @@ local creation = require "jqlua.life.creation"
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
-local dependents = require "jqlua.links.dependents"
+local dependents = require "jqlua.life.dependents"
+local extras = require "jqlua.job.extras"
 local failure = require "jqlua.life.failure"
 local fields = require "jqlua.base.fields"
 local glob = require "jqlua.base.glob"
@@ -13,7 +14,7 @@ local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
 local keys = require "jqlua.base.keys"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local links = require "jqlua.links.links"
 local moving = require "jqlua.life.moving"
 local queues = require "jqlua.queue.queues"
@@ -110,18 +111,18 @@ function M.move(job, outcome, argument)
   if meta.state[meta.COUNTED] then
     statlog.left(job, states.RUNNING, states.QUEUED)
   end
-  local extra = failure.extra(job)
-  failure.note_attempt(extra, job)
+  local extra = extras.read(job)
+  extras.note_attempt(extra, job)
   extra.f = outcome.finished_at
-  failure.save_extra(job, extra)
+  extras.save(job, extra)
   failure.reset(job)
   -- Units and the set of running jobs belong to the queue that it leaves; transition.move handles the new one.
   taking.leave(job, false)
   batch.remove(queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING), job[jobs.ID])
   job[jobs.ENDED_MS] = now
-  job[jobs.NAME] = move.name or job[jobs.NAME]
-  job[jobs.QUEUE] = move.queue or job[jobs.NAME]
-  job[jobs.PRIORITY] = move.priority or job[jobs.PRIORITY]
+  jobs.put(job, jobs.NAME, move.name or job[jobs.NAME])
+  jobs.put(job, jobs.QUEUE, move.queue or job[jobs.NAME])
+  jobs.put(job, jobs.PRIORITY, move.priority or job[jobs.PRIORITY])
   local queue = moving.admit(job)
   redis.call("SET", keys.ARGUMENT .. job[jobs.ID], argument)
   if move.delay and move.delay > 0 then
@@ -166,7 +167,7 @@ local function set_dependencies(job, depends, if_failed, ready_ms)
   readers.enter(id, depends)
   readers.leave(id, gone)
   options.depends, options.if_failed, options.ready_ms = depends, if_failed, ready_ms
-  job[jobs.OPTIONS] = cmsgpack.pack(options)
+  jobs.set_options(job, options)
 end
 
 --- Ends the running attempt; the job runs again when other jobs have ended, which may be enqueued here.
@@ -187,10 +188,10 @@ function M.resume(job, outcome, blob)
     return outcome.jobs and answer or answer[1]
   end
   job[jobs.HOW] = jobs.WAITS
-  local extra = failure.extra(job)
-  failure.note_attempt(extra, job)
+  local extra = extras.read(job)
+  extras.note_attempt(extra, job)
   extra.f = outcome.finished_at
-  failure.save_extra(job, extra)
+  extras.save(job, extra)
   if resume.checkpoint then
     redis.call("SET", keys.ARGUMENT .. job[jobs.ID], blob)
   end

@@ -5,7 +5,7 @@ local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
 local change = require "jqlua.life.change"
 local enqueueing = require "jqlua.life.enqueueing"
-local dependents = require "jqlua.links.dependents"
+local dependents = require "jqlua.life.dependents"
 local events = require "jqlua.statistics.events"
 local jobs = require "jqlua.job.jobs"
 local readers = require "jqlua.links.readers"
@@ -14,7 +14,7 @@ local jobspec = require "jqlua.job.jobspec"
 local queues = require "jqlua.queue.queues"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
-local unique = require "jqlua.job.unique"
+local unique = require "jqlua.links.unique"
 
 local M = {}
 
@@ -129,36 +129,31 @@ end
 ---@return string id
 ---@return number created 0 or 1
 function M.create(parsed, argument, made)
-  local new = { unpack(parsed) }
-  local options = jobs.copy_options(new)
-  local is_next
-  if options.unique then
+  local queue, options, is_next = queues.load(parsed[jobs.QUEUE]), nil, nil
+  if parsed[jobspec.IS_LINKED] then
+    options = jobs.copy_options(parsed)
     local id
-    id, is_next = existing(new, options, argument)
+    if options.unique then
+      id, is_next = existing(parsed, options, argument)
+    end
     if id then
       return id, 0
     end
+    options.if_exists = nil
   end
-  options.if_exists = nil
-  local queue = queues.load(new[jobs.QUEUE])
   local id = serial.next()
-  new[jobs.ID] = id
-  local is_blocked = options.depends and link(id, options, made or {})
-  local is_needless = options.if_failed == "only" and not is_blocked
-  new[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-  local score = enqueueing.place(new, queue, argument, is_blocked or is_needless)
-  if options.unique then
+  local is_blocked = options and options.depends and link(id, options, made or {})
+  local is_needless = options and options.if_failed == "only" and not is_blocked
+  local new, score, record = enqueueing.place(parsed, id, queue, argument, options, is_blocked or is_needless)
+  if options and options.unique then
     unique.take(options, id, is_next)
   end
-  jobs.cache(new)
-  jobs.save(new)
-  local writes = batch.writes
-  local n = #writes
-  writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, argument
+  jobs.create(id, record)
+  batch.write(keys.ARGUMENT .. id, argument)
   transition.enter(queue, new, score)
   if is_needless then
     batch.flush() -- it must be in the set that it leaves
-    dependents.free(new)
+    dependents.free(jobs.read(id))
   end
   return id, 1
 end

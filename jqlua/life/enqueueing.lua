@@ -8,10 +8,10 @@ local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
 local lanes = require "jqlua.limits.lanes"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
-local unique = require "jqlua.job.unique"
+local unique = require "jqlua.links.unique"
 
 local M = {}
 
@@ -71,36 +71,29 @@ local function is_duplicate(new, seen)
   return not seen[key]
 end
 
---- Loads and checks several queues, or one that is new or has a limit.
----@param raws table the queues' records, from the fourth on
----@return table by_name the queues
+--- Checks whether queues may be made, and have room.
 ---@return string? problem
-function M.queues(names, raws, new_jobs)
-  local by_name = {}
-  for i, name in ipairs(names) do
-    by_name[name] = queues.decode(name, raws[i + 3])
-  end
+function M.check_queues(new_jobs)
   local waiting, keys_seen, made, is_made = {}, {}, 0, {}
   for i, new in ipairs(new_jobs) do
-    local queue = by_name[new[jobs.QUEUE]]
+    local queue = queues.load(new[jobs.QUEUE])
     local max = queue[queues.MAX_WAITING]
     local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
     if queue[queues.IS_NEW] and not is_known and not is_made[queue] then
       made, is_made[queue] = made + 1, true
       local problem = admission.check_queues(queue[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
       if problem then
-        return by_name, problem
+        return problem
       end
     end
     if max > 0 and not is_known then
       waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
       if waiting[queue] > max then
-        return by_name, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
+        return "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
           .. " has reached max_waiting " .. max
       end
     end
   end
-  return by_name
 end
 
 --- Checks the namespace's limits for the jobs that will be created.
@@ -139,23 +132,34 @@ local function schedule(new, queue, is_blocked)
     batch.add(keys.EXPIRING .. queue[queues.NAME], options.expires_ms, new[jobs.ID])
     queues.note_due(queue, queues.DUE_WAITING, options.expires_ms)
   end
-  new[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  jobs.set_options(new, options)
   return to, score
 end
 
---- Whether a new job changes its queue's record.
----@return boolean
-function M.changes_queue(new, queue)
-  return new[jobs.NAME] ~= new[jobs.QUEUE] and queue[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED
-    or queue[queues.VERSION] < meta.state[meta.ADDED]
-end
-
---- Finds where a new job waits and sets its state; the caller writes its record.
----@param new table with its id; not shared
----@param argument string
+--- Where a new job waits, and its record.
+---@param parsed table as jobspec gives it
+---@param options? table its options, if they changed
 ---@param is_blocked? boolean whether it waits for other jobs
+---@return table new the job; shared, if it waits in its queue's own set like others of its spec
 ---@return number score in the set of its state
-function M.place(new, queue, argument, is_blocked)
+---@return string record
+function M.place(parsed, id, queue, argument, options, is_blocked)
+  local changes_queue = parsed[jobs.NAME] ~= parsed[jobs.QUEUE]
+    and queue[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED or queue[queues.VERSION] < meta.state[meta.ADDED]
+  if changes_queue then
+    placement.admit(parsed, queue)
+  end
+  local is_free = queues.is_free(queue, parsed[jobs.NAME])
+  if is_free and not options and not parsed[jobspec.IS_TIMED] then
+    parsed[jobspec.RECORD] = parsed[jobspec.RECORD] or jobs.encode(parsed)
+    parsed[jobs.ID] = id
+    return parsed, parsed[jobs.PRIORITY], parsed[jobspec.RECORD]
+  end
+  local new = { unpack(parsed) }
+  new[jobs.ID] = id
+  if options then
+    jobs.set_options(new, options)
+  end
   local to, score = states.QUEUED, new[jobs.PRIORITY]
   if new[jobspec.IS_TIMED] then
     to, score = schedule(new, queue, is_blocked)
@@ -163,18 +167,14 @@ function M.place(new, queue, argument, is_blocked)
   if is_blocked then
     to, score = states.BLOCKED, 0
     queue[queues.CHANGED] = queue[queues.CHANGED] or queue[queues.IS_NEW]
-  end
-  if M.changes_queue(new, queue) then
-    placement.admit(new, queue)
-  end
-  if to == states.QUEUED and not queues.is_free(queue, new[jobs.NAME]) then
+  elseif to == states.QUEUED and not is_free then
     to = placement.place(new, queue, argument)
     if to == states.IN_LANE then
       lanes.join(queue, new)
     end
   end
   new[jobs.STATE] = to
-  return score
+  return new, score, jobs.encode(new)
 end
 
 return M

@@ -1,39 +1,21 @@
 -- What follows a failed attempt: a retry after a backoff, or state error.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local failure_groups = require "jqlua.job.failure_groups"
+local failure_groups = require "jqlua.links.failure_groups"
 local settings = require "jqlua.settings.settings"
 local check = require "jqlua.base.check"
+local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 local notices = require "jqlua.webhooks.notices"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
 local call = redis.call
 
--- For so many attempts it is kept how they ended, with so much of their messages.
-M.MOST_ENDS = 20
-local LONGEST_NOTE = 200
-
---- The rarely needed fields: {r reason, m message, g group, f finished_at as given, p progress, t its message,
---- h how the last attempts ended (see note_attempt), n how many before them were dropped, l lapses that were counted
---- apart from failures, b the attempt of the last of them, k {constraint, until_ms} what held its first start}.
-function M.extra(job)
-  if jobs.has(job, jobs.HAS_EXTRA) then
-    local raw = call("GET", keys.EXTRA .. job[jobs.ID])
-    return raw and cmsgpack.unpack(raw) or {}
-  end
-  return {}
-end
-
-function M.save_extra(job, extra)
-  call("SET", keys.EXTRA .. job[jobs.ID], cmsgpack.pack(extra))
-  jobs.set(job, jobs.HAS_EXTRA)
-end
 
 -- math.random repeats its sequence after a restart; a digest of what is unique to the attempt does not.
 local function random(job)
@@ -55,39 +37,11 @@ local function backoff_ms(job, count)
   return ms - ms % 1
 end
 
---- Keeps a line of history: {attempt, started_ms, ended_ms, how, worker, reason, group, message}; 0: not an attempt.
-function M.keep(extra, line)
-  local past = extra.h or {}
-  past[#past + 1] = line
-  if #past > M.MOST_ENDS then
-    local gone = table.remove(past, 1)
-    extra.n = (extra.n or 0) + 1
-    extra.a = gone[1] > 0 and gone[1] or extra.a
-  end
-  extra.h = past
-end
-
---- Keeps how the finished attempt ended.
-function M.note_attempt(extra, job, reason, group, message)
-  M.keep(extra, {
-    job[jobs.ATTEMPT], job[jobs.STARTED_MS], meta.state[meta.NOW_MS], job[jobs.HOW], job[jobs.WORKER], reason or "",
-    group or "", check.message(message or "", LONGEST_NOTE),
-  })
-end
-
---- Keeps that the job moved to another queue without having run.
-function M.note_move(job)
-  local extra = M.extra(job)
-  local from = check.message("from " .. job[jobs.QUEUE], LONGEST_NOTE)
-  M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], jobs.MOVED_ON, "", "", "", from })
-  M.save_extra(job, extra)
-end
-
 --- The job fails for good.
 ---@param is_popped? boolean whether it is out of its queue already
 ---@return boolean kept
 local function give_up(job, reason, message, group, is_popped)
-  notices.set_reason(reason, check.message(message, LONGEST_NOTE), group or reason)
+  notices.set_reason(reason, check.message(message, extras.LONGEST_NOTE), group or reason)
   return transition.move(job, states.ERROR, meta.state[meta.NOW_MS], is_popped)
 end
 
@@ -96,9 +50,9 @@ local function record(job, extra, attempt_is_over, reason, group, message, error
   extra.r, extra.m, extra.g = reason, message, group
   if attempt_is_over then
     extra.f = finished_at
-    M.note_attempt(extra, job, reason, group, message)
+    extras.note_attempt(extra, job, reason, group, message)
   end
-  M.save_extra(job, extra)
+  extras.save(job, extra)
   if job[jobs.STATE] == states.ERROR then
     failure_groups.enter(job, group or reason, meta.state[meta.NOW_MS])
   end
@@ -124,7 +78,7 @@ end
 ---@param error_blob? string
 ---@return string state
 function M.fail(job, how, outcome, error_blob)
-  local now, extra = meta.state[meta.NOW_MS], M.extra(job)
+  local now, extra = meta.state[meta.NOW_MS], extras.read(job)
   local reason, message = outcome.reason or "other", outcome.message or ""
   if reason == "timeout" and jobs.has(job, jobs.HELD) then
     workers.lapsed(job[jobs.WORKER])
@@ -170,12 +124,12 @@ end
 ---@param attempt number
 ---@return boolean # false if it made the job fail
 function M.forgive_lapse(job, attempt)
-  local extra = M.extra(job)
+  local extra = extras.read(job)
   if extra.b ~= attempt then
     return false
   end
   extra.l, extra.b = extra.l > 1 and extra.l - 1 or nil, nil
-  M.save_extra(job, extra)
+  extras.save(job, extra)
   return true
 end
 
@@ -183,10 +137,10 @@ end
 function M.reset(job)
   job[jobs.FAILURES] = 0
   if job[jobs.OPTIONS] ~= "" and jobs.options(job).max_lapses then
-    local extra = M.extra(job)
+    local extra = extras.read(job)
     if extra.l then
       extra.l, extra.b = nil, nil
-      M.save_extra(job, extra)
+      extras.save(job, extra)
     end
   end
 end
@@ -196,7 +150,7 @@ end
 function M.expire(job, is_popped)
   local message = "not started within expires_in"
   if give_up(job, "expired", message, nil, is_popped) then
-    record(job, M.extra(job), false, "expired", nil, message)
+    record(job, extras.read(job), false, "expired", nil, message)
   end
 end
 
@@ -206,7 +160,7 @@ function M.fail_dependency(job, other_id, what)
   job[jobs.ENDED_MS] = meta.state[meta.NOW_MS]
   local message = "job " .. other_id .. ", on which it depends, " .. what
   if give_up(job, "dependency", message) then
-    record(job, M.extra(job), false, "dependency", nil, message)
+    record(job, extras.read(job), false, "dependency", nil, message)
   end
 end
 

@@ -5,14 +5,14 @@ local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local events = require "jqlua.statistics.events"
-local failure = require "jqlua.life.failure"
+local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local lanes = require "jqlua.limits.lanes"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local statlog = require "jqlua.statistics.statlog"
-local tags = require "jqlua.job.tags"
+local tags = require "jqlua.links.tags"
 local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
 
@@ -32,7 +32,7 @@ local function note(job)
   if meta.state[meta.COUNTED] then
     statlog.moved(job)
   end
-  failure.note_move(job)
+  extras.note_move(job)
   budget.pay(budget.STEP)
 end
 
@@ -47,7 +47,7 @@ function M.leave(job, name)
   taking.leave(job, false)
   batch.remove(queues.key(queue, state), id)
   note(job)
-  job[jobs.QUEUE] = name
+  jobs.put(job, jobs.QUEUE, name)
   local new = M.admit(job)
   local expires_ms = job[jobs.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and jobs.options(job).expires_ms
   if expires_ms then
@@ -65,7 +65,7 @@ function M.move(job, name, priority)
   local state, id = job[jobs.STATE], job[jobs.ID]
   local score = redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), id)
   local queue = M.leave(job, name)
-  job[jobs.PRIORITY] = priority
+  jobs.put(job, jobs.PRIORITY, priority)
   if state == states.QUEUED or state == states.IN_LANE then
     transition.move(job, placement.place(job, queue), priority, true)
   else

@@ -5,9 +5,6 @@ local states = require "jqlua.job.states"
 local attempts = require "jqlua.life.attempts"
 local failure = require "jqlua.life.failure"
 local continuation = require "jqlua.life.continuation"
-local memory = require "jqlua.base.memory"
-local request = require "jqlua.life.request"
-local wishes = require "jqlua.pick.wishes"
 
 local M = {}
 
@@ -40,54 +37,6 @@ local function is_iso8601(text)
   local offset_hour, offset_minute = zone:match("^[+-](%d%d):?(%d%d)$")
   return zone == "Z" or zone == "z" or (offset_hour ~= nil and tonumber(offset_hour) < 24
     and tonumber(offset_minute) < 60)
-end
-
----@kept
--- Parsed first arguments of finish, by their bytes; if they end with a request, by the bytes before it.
-local known = {}
----@kept
-local known_with_token = {}
-
---- The first argument of finish.
----@param blob? string
----@return table? call {worker, wish: as of wishes.parse, or nil}, not to be changed
----@return string? problem
----@return string|false|nil token request of its pick
-function M.read_call(blob)
-  local rest, token, calls
-  if memory.LASTS and blob then
-    rest, token = request.split(blob)
-    calls = token and known_with_token or known
-    local call = calls[rest]
-    if call then
-      return call, nil, token or call.wish and call.wish.request
-    end
-  end
-  local spec = blob and check.map(blob)
-  if not spec then
-    return nil, check.not_a_map("spec", blob)
-  end
-  local problem = check.unknown_field(spec, "worker pick")
-  if problem then
-    return nil, problem
-  elseif not check.is_name(spec.worker) then
-    return nil, check.problem("worker", check.NAME, spec.worker)
-  end
-  local call = { worker = spec.worker }
-  if spec.pick ~= nil then
-    if type(spec.pick) ~= "table" then
-      return nil, check.problem("pick", "a map", spec.pick)
-    end
-    call.wish, problem = wishes.parse(spec.pick, "pick.", spec.worker)
-    if problem then
-      return nil, problem
-    end
-  end
-  local request_token = call.wish and call.wish.request
-  if calls and (not token or token == request_token) then
-    memory.keep(calls, rest, call)
-  end
-  return call, nil, request_token
 end
 
 --- Checks a field that only successes or only failures have.
@@ -134,9 +83,7 @@ function M.parse(blob, i)
     return nil, check.not_a_map("outcomes[" .. i .. "]", blob)
   end
   local expected
-  local fields = 0
   for field, value in pairs(outcome) do
-    fields = fields + 1
     if field == "id" then
       expected = not (type(value) == "string" and (#value == 14 or #value == 16)) and check.ID
     elseif field == "token" then
@@ -165,7 +112,6 @@ function M.parse(blob, i)
   elseif not outcome.type then
     return nil, check.problem("outcomes[" .. i .. "].type", '"success" or "failure"', nil)
   end
-  outcome.is_plain = fields == 3 and outcome.type == "success"
   return outcome
 end
 

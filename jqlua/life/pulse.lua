@@ -9,12 +9,12 @@ local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local attempts = require "jqlua.life.attempts"
 local bounds = require "jqlua.settings.bounds"
-local failure = require "jqlua.life.failure"
+local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
@@ -121,13 +121,13 @@ function M.excuses(job, key)
   if end_ms < from_ms or end_ms - job[jobs.TIMEOUT_MS] >= to_ms then
     return false
   end
-  local extra = failure.extra(job)
+  local extra = extras.read(job)
   local later_ms = math.min(end_ms + to_ms - from_ms, job[jobs.STARTED_MS] + attempts.most_ms(job))
   if extra.z == end_ms or later_ms <= end_ms then
     return false
   end
   extra.z = later_ms
-  failure.save_extra(job, extra)
+  extras.save(job, extra)
   jobs.save(job)
   batch.add(key, later_ms, job[jobs.ID])
   return true

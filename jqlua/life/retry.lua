@@ -5,14 +5,14 @@ local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
 local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
-local history = require "jqlua.job.history"
+local history = require "jqlua.life.history"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local moving = require "jqlua.life.moving"
 local readers = require "jqlua.links.readers"
 local queues = require "jqlua.queue.queues"
-local unique = require "jqlua.job.unique"
+local unique = require "jqlua.links.unique"
 
 local M = {}
 
@@ -50,7 +50,7 @@ local function renew_times(job)
     options.expires_ms = nil
   end
   options.ready_ms = now
-  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  jobs.set_options(job, options)
 end
 
 --- Queues the job as if it had not failed yet. Attempts keep counting; the last failure stays known.

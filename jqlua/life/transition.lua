@@ -5,7 +5,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local events = require "jqlua.statistics.events"
-local failure_groups = require "jqlua.job.failure_groups"
+local failure_groups = require "jqlua.links.failure_groups"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local lanes = require "jqlua.limits.lanes"
@@ -15,33 +15,42 @@ local readers = require "jqlua.links.readers"
 local queues = require "jqlua.queue.queues"
 local room = require "jqlua.limits.room"
 local settings = require "jqlua.settings.settings"
-local sleepers = require "jqlua.pick.sleepers"
+local sleepers = require "jqlua.workers.sleepers"
 local buckets = require "jqlua.statistics.buckets"
 local statlog = require "jqlua.statistics.statlog"
-local tags = require "jqlua.job.tags"
-local unique = require "jqlua.job.unique"
-local workers = require "jqlua.pick.workers"
+local tags = require "jqlua.links.tags"
+local unique = require "jqlua.links.unique"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
 ---@kept
--- Transitions known to be allowed.
-local allowed = {}
+-- What changes mean, by both letters: lists of the fields below.
+local changes = {}
 
-local function check(change, id)
+local IS_COUNTED = 1 -- statistics count it
+local IS_ENDED = 2 -- the job has ended
+local IS_END = 3 -- it ends
+local LEAVES = 4 -- it leaves a state that has more than its set
+
+local function look_up(change, id)
+  local from, to = change:sub(1, 1), change:sub(2)
   if not states.may_follow(change) then
-    error("job " .. id .. " cannot go from " .. change:sub(1, 1) .. " to " .. change:sub(2))
+    error("job " .. id .. " cannot go from " .. from .. " to " .. to)
   end
-  allowed[change] = true
+  local is_ended = states.is_of(to, states.ENDED)
+  changes[change] = {
+    from == states.RUNNING or to == states.ERROR or to == states.CANCELLED or to == states.SKIPPED,
+    is_ended, is_ended and from ~= states.KEPT, from == states.ERROR or from == states.BLOCKED or change == "rc",
+  }
+  return changes[change]
 end
 
 -- How long after an end the queue's old records are checked: once for all jobs that ended meanwhile.
 M.REVIEW_MS = 5000
 
 --- Rare fields: the expiry is dropped when the job starts or ends, the unique key and dependencies when it ends.
-local function leave_options(job, from, to)
-  local options = jobs.options(job)
-  local is_end = states.is_of(to, states.ENDED) and from ~= states.KEPT
+local function leave_options(job, options, to, is_end)
   if options.expires_ms and job[jobs.ATTEMPT] == 0 and (to == states.RUNNING or is_end) then
     batch.remove(keys.EXPIRING .. job[jobs.QUEUE], job[jobs.ID])
   end
@@ -82,37 +91,6 @@ function M.forget(id, is_more)
   end
 end
 
---- Records an event for a change of state.
----@param from? string nil for a new job
-local function note_event(job, from, to)
-  if meta.state[meta.EVENTS] or string.find(job[jobs.OPTIONS], "\165track", 1, true) then
-    events.note(job, from, to)
-  end
-end
-
---- Adds a running job.
----@param until_ms number end of its lease
-function M.run(queue, id, until_ms)
-  if until_ms < queue[queues.DUE_RUNNING] then
-    queues.note_due(queue, queues.DUE_RUNNING, until_ms)
-  end
-  batch.add(queues.key(queue, states.RUNNING), until_ms, id)
-end
-
-local function note_end(queue)
-  local at_ms = meta.state[meta.NOW_MS] + M.REVIEW_MS
-  if at_ms < queue[queues.DUE_ENDED] then
-    queues.note_due(queue, queues.DUE_ENDED, at_ms)
-  end
-end
-
---- Moves a job without rare fields, whose record is kept, to done.
-function M.finish(queue, id)
-  batch.remove(queues.key(queue, states.RUNNING), id)
-  note_end(queue)
-  batch.add(queues.key(queue, states.DONE), meta.state[meta.NOW_MS], id)
-end
-
 --- Adds a new job in the state that its record has.
 ---@param queue table
 ---@param score number in the set of that state
@@ -127,8 +105,8 @@ function M.enter(queue, new, score)
   if new[jobs.OPTIONS] ~= "" then
     tags.enter(queue, new)
   end
-  if new[jobs.OPTIONS] ~= "" or state[meta.EVENTS] then
-    note_event(new, nil, to)
+  if state[meta.EVENTS] or new[jobs.OPTIONS] ~= "" and jobs.options(new).track then
+    events.note(new, nil, to)
   end
   if state[meta.COUNTED] then
     statlog.entered(new)
@@ -144,45 +122,38 @@ local function notify(job, to)
 end
 
 --- Updates what refers to a job that changes. It is still in its old state.
-local function leave_ties(job, from, to, is_popped, queue)
+local function leave_ties(job, from, to, is_end, is_popped, queue)
   if jobs.has(job, jobs.LANED) or meta.state[meta.PENDING] ~= 0 then
     lanes.moved(queue, job, to, is_popped)
   end
   if from == states.RUNNING and jobs.has(job, jobs.HELD) then
     leave_worker(job)
   end
-  if job[jobs.OPTIONS] ~= "" then
-    if to ~= states.QUEUED and to ~= states.IN_LANE then
-      leave_options(job, from, to)
-    end
+  local options = jobs.options(job)
+  if to ~= states.QUEUED and to ~= states.IN_LANE then
+    leave_options(job, options, to, is_end)
   end
   job[jobs.STATE] = to
-  note_event(job, from, to)
-  if from ~= states.KEPT and states.is_of(to, states.ENDED) then
+  if options.track or meta.state[meta.EVENTS] then
+    events.note(job, from, to)
+  end
+  if is_end then
     if jobs.has(job, jobs.AWAITED) then
       notify_watchers(job, to)
     end
-    if job[jobs.OPTIONS] ~= "" or meta.has(meta.HAS_WEBHOOKS) then
+    if options.notify or meta.has(meta.HAS_WEBHOOKS) then
       notify(job, to)
     end
   end
 end
 
---- Whether statistics count this change.
-local function is_counted(job, from, to)
-  if from == states.RUNNING then
-    return job[jobs.HOW] ~= jobs.MOVED_ON -- counted before the move (module life.continuation)
-  end
-  return to == states.ERROR or to == states.CANCELLED or to == states.SKIPPED
-end
-
 --- Cleans up a state that a job leaves.
-local function leave(job, from, to)
+local function leave(job, from)
   if from == states.ERROR then
     failure_groups.leave(job)
   elseif from == states.BLOCKED then
     links.leave(job[jobs.ID])
-  elseif from == states.RUNNING and to == states.CANCELLED then
+  else
     M.notify_worker(job, "cancelled")
   end
 end
@@ -198,11 +169,6 @@ local function delete(job, from)
   end
 end
 
---- Whether jobs of a queue that end in this state leave no record.
-local function is_dropped(queue, to)
-  return (meta.state[meta.DROPPED] > 0 or queue[queues.FLAGS] >= queues.OWN) and settings.is_dropped(to, queue)
-end
-
 --- Moves a job to another state, in memory and in the sets; the caller saves the record (jobs.save).
 ---@param job table
 ---@param to string module job.states
@@ -210,25 +176,38 @@ end
 ---@param is_popped? boolean whether it was removed from its old set already
 ---@return boolean kept false if its record was removed
 function M.move(job, to, score, is_popped)
-  local from, id, state = job[jobs.STATE], job[jobs.ID], meta.state
-  if not allowed[from .. to] then
-    check(from .. to, id)
-  end
-  if state[meta.COUNTED] and is_counted(job, from, to) then
+  local from, id, flags, state = job[jobs.STATE], job[jobs.ID], job[jobs.FLAGS], meta.state
+  local change, queue = changes[from .. to] or look_up(from .. to, id), queues.load(job[jobs.QUEUE])
+  -- A move by its worker was counted before (module life.continuation).
+  if change[IS_COUNTED] and state[meta.COUNTED] and (from ~= states.RUNNING or job[jobs.HOW] ~= jobs.MOVED_ON) then
     statlog.left(job, from, to)
   end
-  local queue = queues.load(job[jobs.QUEUE])
   if not is_popped then
     batch.remove(queues.key(queue, from), id)
   end
-  if jobs.has_ties(job) or state[meta.NOTICED] or state[meta.PENDING] ~= 0 then
-    leave_ties(job, from, to, is_popped, queue)
+  -- Only these may be referred to by more than their queue.
+  if job[jobs.OPTIONS] ~= "" or flags >= jobs.HELD or flags % (2 * jobs.AWAITED) >= jobs.AWAITED
+    or state[meta.NOTICED] or state[meta.PENDING] ~= 0 then
+    leave_ties(job, from, to, change[IS_END], is_popped, queue)
   end
-  leave(job, from, to)
+  if change[LEAVES] then
+    leave(job, from)
+  end
   job[jobs.STATE] = to
   if to == states.RUNNING then
-    M.run(queue, id, score)
-    return true
+    if score < queue[queues.DUE_RUNNING] then
+      queues.note_due(queue, queues.DUE_RUNNING, score)
+    end
+  elseif change[IS_ENDED] then
+    if to ~= states.KEPT and (state[meta.DROPPED] > 0 or queue[queues.FLAGS] >= queues.OWN)
+      and settings.is_dropped(to, queue) then
+      delete(job, from)
+      return false
+    end
+    local review_ms = state[meta.NOW_MS] + M.REVIEW_MS
+    if review_ms < queue[queues.DUE_ENDED] then
+      queues.note_due(queue, queues.DUE_ENDED, review_ms)
+    end
   elseif to == states.QUEUED then
     if queue[queues.HEAD_PRIORITY] >= score then
       queues.note_head(queue, score, id)
@@ -236,16 +215,8 @@ function M.move(job, to, score, is_popped)
     queue[queues.REOPENED] = true
   elseif to == states.IN_LANE then
     lanes.join(queue, job)
-  elseif to == states.SCHEDULED or to == states.RETRYING then
-    queues.note_due(queue, queues.DUE_WAITING, score)
-  elseif to == states.KEPT then
-    note_end(queue)
   elseif to ~= states.BLOCKED then
-    if is_dropped(queue, to) then
-      delete(job, from)
-      return false
-    end
-    note_end(queue)
+    queues.note_due(queue, queues.DUE_WAITING, score)
   end
   batch.add(queues.key(queue, to), score, id)
   return true

@@ -11,7 +11,7 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
 local rate = require "jqlua.limits.rate"
 local room = require "jqlua.limits.room"
-local tally = require "jqlua.find.tally"
+local tally = require "jqlua.base.tally"
 
 local M = {}
 

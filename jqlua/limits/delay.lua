@@ -1,6 +1,6 @@
 -- What delayed a job's first start: the last of its keys to have no room.
 local constraints = require "jqlua.limits.constraints"
-local failure = require "jqlua.life.failure"
+local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 local keyrecord = require "jqlua.limits.keyrecord"
 local loaded = require "jqlua.limits.loaded"
@@ -14,9 +14,9 @@ local SHORTEST_MS = 1000
 local function keep(job, entry, until_ms)
   local definition = constraints.load_number(entry[job_units.NUMBER])
   if definition then
-    local extra = failure.extra(job)
+    local extra = extras.read(job)
     extra.k = { definition.i, until_ms }
-    failure.save_extra(job, extra)
+    extras.save(job, extra)
   end
 end
 

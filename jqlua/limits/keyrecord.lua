@@ -191,9 +191,7 @@ end
 
 --- Buffers a key for the next flush.
 function M.save(key)
-  local writes = batch.writes
-  local n = #writes
-  writes[n + 1], writes[n + 2] = keys.KEY .. key.name, encode(key)
+  batch.write(keys.KEY .. key.name, encode(key))
   if key.is_new then
     call("ZADD", keys.KEYS_OF .. key.number, 0, M.value_of(key))
     key.is_new = false

@@ -12,6 +12,7 @@
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
+local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
 local job_units = require "jqlua.limits.job_units"
 
@@ -130,11 +131,17 @@ local function first_of(index, name, path)
       return nil
     end
     if member:sub(23, 23) == LANE then
-      return {
-        priority = priority, id = member:sub(9, 22), member = member, lane = member:sub(24), path = path,
-        rival = entries[3] or false, rival_priority = entries[4] or false, job = false, units = false,
-        argument = false,
+      local place = {
+        queue = false, priority = priority, id = member:sub(9, 22), member = member, lane = member:sub(24), path = path,
+        bound_priority = meta.NONE, bound_id = "", rival = false, job = false, units = false, argument = false,
+        is_single = false,
       }
+      local behind = entries[3]
+      if behind then
+        place.bound_priority, place.rival = tonumber(entries[4]), behind:sub(24)
+        place.bound_id = behind:sub(23, 23) == LANE and behind:sub(9, 22) or queues.LEAST_ID
+      end
+      return place
     end
     local digest = member:sub(24)
     local place, is_more = first_of(index, name, path .. digest)
@@ -159,24 +166,11 @@ local function first_of(index, name, path)
 end
 
 --- The first lane of an index, by its entry.
----@return table? place {priority, id, member, lane, path, rival: the member behind it, rival_priority, and for the
---- caller to fill in: job, units, argument if it was read}
+---@return table? place as of pick.places: priority and id of the entry, member, lane, path, what is behind it as bound,
+--- rival: the lane behind it if any; the caller fills in the rest
 ---@return boolean? is_more if the search was cut short
 function M.first(index, name)
   return first_of(index, name, "")
-end
-
---- The next entry behind a lane without groups.
----@param place table as returned by M.first
----@return number? priority nil if there is none
----@return string? id a lower bound
----@return string? lane
-function M.rival(place)
-  local member = place.rival
-  if member then
-    local id = member:sub(23, 23) == LANE and member:sub(9, 22) or queues.LEAST_ID
-    return tonumber(place.rival_priority), id, member:sub(24)
-  end
 end
 
 --- The weight of a value: of a text, or of a number's text.
@@ -248,11 +242,6 @@ function M.path_of(queue_name, generation, values)
     path = path .. before
   end
   return path
-end
-
----@return boolean
-function M.is_before(priority, id, other_priority, other_id)
-  return priority < other_priority or (priority == other_priority and id < other_id)
 end
 
 return M

@@ -11,6 +11,7 @@ local due = require "jqlua.base.due"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
+local rank = require "jqlua.base.rank"
 local lane_index = require "jqlua.limits.lane_index"
 local taking = require "jqlua.limits.taking"
 local job_units = require "jqlua.limits.job_units"
@@ -40,7 +41,7 @@ function M.join(queue, job)
   end
   local head_priority, head_id = M.head(lane)
   batch.add(keys.LANE .. lane, priority, id)
-  if not head_id or lane_index.is_before(priority, id, head_priority, head_id) then
+  if not head_id or rank.is_before(priority, id, head_priority, head_id) then
     loaded.lookups[lane] = { priority, id }
     lane_index.add(queue, priority, id, lane .. units[job_units.PATH])
     queue[queues.REOPENED] = true

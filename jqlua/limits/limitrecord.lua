@@ -57,13 +57,11 @@ end
 
 --- Buffers those that changed for the next flush.
 function M.save_all()
-  local writes = batch.writes
   for _, limit in next, loaded.limits do
     if limit and limit.is_changed then
       limit.is_changed = false
-      local n = #writes
-      writes[n + 1], writes[n + 2] = record_of(limit.number), struct.pack(FORMAT, limit.concurrency, limit.rate,
-        limit.period_ms, limit.is_smooth and 1 or 0, limit.running)
+      batch.write(record_of(limit.number), struct.pack(FORMAT, limit.concurrency, limit.rate, limit.period_ms,
+        limit.is_smooth and 1 or 0, limit.running))
     end
   end
 end

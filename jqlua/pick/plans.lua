@@ -1,155 +1,176 @@
--- The state of a pick that a call carries out, and starting its jobs.
-local keys = require "jqlua.base.keys"
-local meta = require "jqlua.base.meta"
-local check = require "jqlua.base.check"
-local heads = require "jqlua.queue.heads"
-local lane_start = require "jqlua.limits.lane_start"
+-- What a call that gives out jobs has to do: for whom, how many, and the reply. Starts the jobs.
 local attempts = require "jqlua.life.attempts"
+local batch = require "jqlua.base.batch"
+local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
-local states = require "jqlua.job.states"
-local starts = require "jqlua.life.starts"
+local keys = require "jqlua.base.keys"
+local patterns = require "jqlua.pick.patterns"
+local places = require "jqlua.pick.places"
 local queues = require "jqlua.queue.queues"
-local workers = require "jqlua.pick.workers"
+local starts = require "jqlua.life.starts"
+local states = require "jqlua.job.states"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
 local call = redis.call
 
--- Fields of a plan.
-M.WISH = 1
-M.IS_REGISTERED = 2
-M.IS_QUIET = 3 -- the worker must take no more jobs
-M.EXPIRED = 4 -- how many jobs expired instead of starting
-M.STARTED = 5 -- entries of started jobs, to be remembered; false without a request
-M.PLACE = 6 -- index of next_ms in the reply; jobs follow it
-M.BYTES = 7 -- of arguments in the reply
-M.CHUNK = 8 -- how many jobs to take at once
-M.REQUEST = 9 -- its token, or false
-
 -- Lengths of arguments are known only when read. So few jobs are taken at first, then more, never many, and none when
 -- the reply has this many bytes; surplus jobs are returned, except of lanes.
-M.MOST_BYTES = 4194304
+local MOST_BYTES = 4194304
 local FIRST_CHUNK = 8
 local MOST_IN_CHUNK = 32
 
--- Expired jobs that one pick may end, beyond those of the sweep.
-M.MOST_EXPIRED = 100
+-- Expired jobs that one call may end, beyond those of the sweep.
+local MOST_EXPIRED = 100
 
---- Checks what needs reading, and makes a plan.
+--- A plan for a worker.
+---@param most number of jobs
+---@return table plan; what is rare of it is only set where it is needed: is_registered, is_quiet, without (names that
+--- are passed over), wait {on, ms} and who sleeps then, request with kind and started (see remember), is_single: each
+--- job needs a choice of its own, front(worker): what stands in front of each job in the reply
+function M.of(worker, most, wish)
+  return {
+    worker = worker, most = most, wish = wish, reply = false, count = 0, bytes = 0, chunk = FIRST_CHUNK, expired = 0,
+  }
+end
+
+--- Has the plan's jobs remembered.
+---@param kind string of request
+---@param token string
+function M.remember(plan, kind, token)
+  plan.kind, plan.request, plan.started = kind, token, {}
+end
+
+--- Checks what a pick needs to have read, and makes its plan.
 ---@param token string|false|nil request
 ---@return table? plan of this call
 ---@return string? problem
 function M.new(wish, token)
-  local problem = wish.entries.has_patterns and heads.check_patterns(wish.entries, wish.path .. "queues")
-  local is_registered = workers.is_id(wish.worker)
-  if is_registered and not workers.is_registered(wish.worker) then
-    problem = problem or check.missing("worker", "registered worker", wish.worker)
+  local problem = wish.entries.has_patterns and patterns.check(wish.entries, wish.path .. "queues")
+  local plan = M.of(wish.worker, wish.count, wish)
+  if workers.is_id(wish.worker) then
+    plan.is_registered = true
+    if not workers.is_registered(wish.worker) then
+      problem = problem or check.missing("worker", "registered worker", wish.worker)
+    end
   end
   if problem then
     return nil, problem
   end
-  return {
-    wish, is_registered, false, 0, token and {} or false, 0, 0, FIRST_CHUNK, token or false,
-  }
+  if wish.wait then
+    plan.wait, plan.who = wish.wait, wish.worker
+  end
+  if wish.without then
+    plan.without = wish.without
+  end
+  if token then
+    M.remember(plan, "p", token)
+  end
+  return plan
 end
 
---- Appends a started job to the reply. Counts expired ones, which are work, too.
----@param document? string
----@param number number of the attempt
-local function append(plan, reply, document, argument, id, number)
-  if not document then
-    plan[M.EXPIRED] = plan[M.EXPIRED] + 1
-    return
-  end
+local function append(plan, document, argument)
+  local reply = plan.reply
   local n = #reply
-  reply[n + 1], reply[n + 2] = document, argument
-  plan[M.BYTES] = plan[M.BYTES] + #(argument or "")
-  local started = plan[M.STARTED]
-  if started then
-    started[#started + 1] = starts.entry(id, number)
+  if plan.front then
+    local front = plan.front(plan.worker)
+    for i = 1, #front do
+      reply[n + i] = front[i]
+    end
+    n = n + #front
   end
+  reply[n + 1], reply[n + 2] = document, argument
+  plan.count, plan.bytes = plan.count + 1, plan.bytes + #(argument or "")
+end
+
+--- The jobs that this request got before. Whether more is ready is unknown: next_ms says to ask again.
+---@return boolean # whether it was made before
+function M.recall(plan)
+  local running = starts.recall(plan.kind, plan.request)
+  for _, job in ipairs(running or {}) do
+    plan.worker = job[jobs.WORKER]
+    append(plan, jobs.document(job), call("GET", keys.ARGUMENT .. job[jobs.ID]))
+  end
+  return running ~= nil
 end
 
 ---@return boolean
 function M.is_full(plan)
-  return plan[M.BYTES] >= M.MOST_BYTES
+  return plan.bytes >= MOST_BYTES
+end
+
+--- How many more jobs to take.
+---@param most number of jobs in the reply
+function M.room(plan, most)
+  return plan.bytes < MOST_BYTES and math.min(most - plan.count, plan.chunk) or 0
 end
 
 --- How many to take next: twice as many, within the size estimated from those so far.
-local function grow(plan, reply)
-  local started, bytes = (#reply - plan[M.PLACE]) / 2, plan[M.BYTES]
-  local most = started > 0 and math.ceil((M.MOST_BYTES - bytes) * started / bytes) or meta.NONE
-  plan[M.CHUNK] = math.max(1, math.min(MOST_IN_CHUNK, 2 * plan[M.CHUNK], most))
+local function grow(plan)
+  local most = plan.bytes > 0 and math.ceil((MOST_BYTES - plan.bytes) * plan.count / plan.bytes) or MOST_IN_CHUNK
+  plan.chunk = math.max(1, math.min(MOST_IN_CHUNK, 2 * plan.chunk, most))
 end
 
---- How many more jobs to take for the plan's reply.
----@param most? number most jobs in it
-function M.room_for(plan, reply, most)
-  if plan[M.BYTES] >= M.MOST_BYTES then
-    return 0
-  end
-  return math.min((most or plan[M.WISH].count) - (#reply - plan[M.PLACE]) / 2, plan[M.CHUNK])
-end
-
---- Starts jobs popped from the queue's plain set.
----@param popped string[] ids and scores
-function M.start_all(queue, popped, plan, reply)
-  local wanted = { false, false }
-  for i = 1, #popped, 2 do
-    local id = popped[i]
-    wanted[i], wanted[i + 1] = keys.JOB .. id, keys.ARGUMENT .. id
-  end
-  local records = call("MGET", unpack(wanted))
-  local wish, is_registered = plan[M.WISH], plan[M.IS_REGISTERED]
-  for i = 1, #popped, 2 do
-    local id, raw = popped[i], records[i]
-    if plan[M.BYTES] >= M.MOST_BYTES then
+--- Starts jobs that were taken (places.take). Counts expired ones, which are work, too.
+local function start(plan, queue, popped, raws, taken)
+  local started = plan.started
+  for i = 1, taken and 2 * #taken or #popped, 2 do
+    local id, argument = popped[i], raws[i + 1]
+    if not taken and plan.bytes >= MOST_BYTES then
       -- Now: whether more is ready, and for which sleepers, depends on it.
       call("ZADD", queues.key(queue, states.QUEUED), popped[i + 1], id)
     else
-      local document, job
-      if raw then
-        document, job = attempts.start_popped(queue, id, wanted[i], raw, wish.worker, is_registered)
+      local job = taken and taken[(i + 1) / 2] or jobs.from_record(id, raws[i])
+      local document = job and attempts.start(job, plan.worker, plan.is_registered)
+      if not document then
+        plan.expired = plan.expired + 1
+      else
+        append(plan, document, argument)
+        if started then
+          started[#started + 1] = starts.entry(id, job[jobs.ATTEMPT])
+        end
       end
-      append(plan, reply, document, records[i + 1], id, job and job[jobs.ATTEMPT] or 1)
     end
   end
   if popped[3] then
-    grow(plan, reply)
+    grow(plan)
   end
 end
 
----@return table arguments
-local function read_arguments(head, started)
-  local known = head.place and head.place.argument
-  if known and not started[2] then
-    return { known }
-  end
-  local wanted = {}
-  for i, job in ipairs(started) do
-    wanted[i] = keys.ARGUMENT .. job[jobs.ID]
-  end
-  return call("MGET", unpack(wanted))
-end
-
---- Starts the head of a queue that has lanes, and those behind it in its lane that come next.
----@param most number
-function M.start_lane(head, most, plan, reply)
-  local started = lane_start.take(head, most)
-  local arguments = started[1] and read_arguments(head, started)
-  local wish, is_registered = plan[M.WISH], plan[M.IS_REGISTERED]
-  for i, job in ipairs(started) do
-    local document
-    if job[jobs.OPTIONS] ~= "" or jobs.has(job, jobs.STARTED) then
-      document = attempts.start(job, wish.worker, is_registered)
-    else
-      local id = job[jobs.ID]
-      document = attempts.start_popped(head.queue, id, keys.JOB .. id, jobs.encode(job), wish.worker, is_registered)
-      job[jobs.STATE] = states.RUNNING
+--- Takes and starts the first jobs of the places that choose finds.
+---@param most number of jobs in the reply
+---@param choose fun(what, without): table?, boolean? what it returns: place, or whether the search was cut short
+---@return boolean? is_more
+function M.fill(plan, most, choose, what)
+  local room = M.room(plan, most)
+  while room > 0 do
+    if plan.expired > MOST_EXPIRED then
+      return true
     end
-    append(plan, reply, document, arguments[i], job[jobs.ID], math.max(1, job[jobs.ATTEMPT]))
+    local place, is_more = choose(what, plan.without)
+    if not place then
+      return is_more
+    end
+    local popped, raws, taken = places.take(place, plan.is_single and 1 or room)
+    if not popped[1] then
+      return place.id ~= nil -- the index and the queue disagree: never loop on that
+    end
+    start(plan, place.queue, popped, raws, taken)
+    if not place.id and #popped < 2 * room or plan.count == most then
+      return nil -- that was all of it
+    elseif plan.is_single or plan.without then
+      batch.flush() -- the next choice must see it
+      if plan.is_registered then
+        workers.took(plan.worker)
+      end
+      if not budget.pay(budget.LOOK) then
+        return true
+      end
+    end
+    room = M.room(plan, most)
   end
-  grow(plan, reply)
 end
 
 return M

@@ -1,22 +1,15 @@
 -- Pools, for dispatch: workers with the same queues, refused names and key. Those with room are ordered by load.
 local apikeys = require "jqlua.access.apikeys"
 local budget = require "jqlua.job.budget"
-local keys = require "jqlua.base.keys"
-local meta = require "jqlua.base.meta"
-local heads = require "jqlua.queue.heads"
-local lane_pick = require "jqlua.limits.lane_pick"
-local jobs = require "jqlua.job.jobs"
-local states = require "jqlua.job.states"
+local chooser = require "jqlua.pick.chooser"
 local glob = require "jqlua.base.glob"
-local queues = require "jqlua.queue.queues"
+local keys = require "jqlua.base.keys"
+local patterns = require "jqlua.pick.patterns"
+local rank = require "jqlua.base.rank"
 
 local M = {}
 
 local call = redis.call
-
--- How many jobs of refused names are skipped: in a queue, over queues of a pattern, over all together.
-local LOOK = 100
-local MOST_LOOKS = 1000
 
 local MOST_WITHOUT = 200 -- as the head of assign says
 
@@ -53,97 +46,53 @@ local function first_without(key, without)
 end
 
 --- The least loaded worker of a pool.
----@param without? table<string, boolean> workers to skip, at most MOST_WITHOUT
+---@param without table<string, boolean> workers to skip, at most MOST_WITHOUT
 ---@return string? id
 ---@return number? load
-function M.least_loaded(pool, without)
+local function least_loaded(pool, without)
   local first = call("ZRANGE", keys.POOL .. pool.key, 0, 0, "WITHSCORES")
-  if without and first[1] and without[first[1]] then
+  if first[1] and without[first[1]] then
     return first_without(keys.POOL .. pool.key, without)
   end
   return first[1], tonumber(first[2])
 end
 
---- The best job of a queue without a refused name.
----@param looks table {left}
----@return table? head
----@return boolean? is_more
----@return boolean? is_empty
-local function accepted(name, refused, looks)
-  local head, is_more = heads.of_queue(name)
-  if not head then
-    return nil, is_more, not is_more
-  end
-  local function accepts(job)
-    looks.left = looks.left - 1
-    return job and not refused[job[jobs.NAME]]
-  end
-  local queue = head.queue
-  if accepts(jobs.read(head.id)) then
-    head.is_single = true -- the next one may be refused
-    return head
-  elseif not queues.is_plain(queue) then
-    return lane_pick.find(queue, LOOK, accepts)
-  end
-  local waiting = call("ZRANGE", queues.key(queue, states.QUEUED), 1, math.min(LOOK, looks.left) - 1, "WITHSCORES")
-  for i = 1, #waiting, 2 do
-    if accepts(jobs.read(waiting[i])) then
-      return { queue = queue, priority = tonumber(waiting[i + 1]), id = waiting[i], is_single = true }
-    end
-  end
-end
-
-local function is_worse(best, priority, id)
-  return best and heads.is_before(best.priority, best.id, priority, id)
-end
-
---- The best job that has none of these names. That is rare and temporary: reading the first jobs of the first queues
---- is enough. It ignores the call's budget, since the next call would read the same; callers that want many jobs stop
---- by the budget.
----@param entries table[] {name} or {pattern}
----@param refused table<string, boolean>
----@return table? head
----@return boolean? is_more
-function M.best_accepted(entries, refused)
-  local best, is_more
-  local looks = { left = MOST_LOOKS }
-  local function look_at(name)
-    local head, more, is_empty = accepted(name, refused, looks)
-    if head and not is_worse(best, head.priority, head.id) then
-      best = head
-    end
-    is_more = is_more or more
-    return is_empty
-  end
-  for _, entry in ipairs(entries) do
-    local bounds = entry.pattern and call("ZRANGE", keys.HEADS .. entry.pattern, 0, LOOK - 1, "WITHSCORES") or {}
-    for i = 1, #bounds, 2 do
-      if looks.left <= 0 or is_worse(best, tonumber(bounds[i + 1]), bounds[i]:sub(1, #queues.LEAST_ID)) then
-        break
+--- The best place of a job that a worker with room may get, and the least loaded worker who may get it.
+---@param open_pools table[] as of with_room
+---@param without table<string, boolean> workers to skip
+---@return table? place
+---@return string|false worker
+---@return boolean? is_more if a search was cut short
+function M.choose(open_pools, without)
+  local best, worker, load, is_more = nil, false, nil, nil
+  for _, pool in ipairs(open_pools) do
+    local id, its_load = least_loaded(pool, without)
+    if id then
+      pool.is_built = pool.is_built or patterns.build(pool.entries)
+      local place, is_cut = nil, not pool.is_built
+      if pool.is_built then
+        place, is_cut = chooser.best(pool.entries, pool.refused)
       end
-      local name = bounds[i]:sub(#queues.LEAST_ID + 1)
-      if look_at(name) then
-        queues.set_head(queues.load(name), meta.NONE) -- otherwise it stays in front of queues with jobs
+      is_more = is_more or is_cut
+      if place and (not best or rank.is_before(place.priority, place.id, best.priority, best.id)
+        or place.id == best.id and its_load < load) then
+        best, worker, load = place, id, its_load
       end
     end
-    if entry.name and looks.left > 0 then
-      look_at(entry.name)
-    end
   end
-  budget.pay((MOST_LOOKS - looks.left) * budget.LOOK)
-  if is_more then
-    return nil, true -- it may be better than all others
-  end
-  return best
+  return best, worker, is_more
 end
 
----@return table? head
----@return boolean? is_more
-function M.best(pool)
-  if pool.refused then
-    return M.best_accepted(pool.entries, pool.refused)
+--- Names and patterns of the queues of which pools with room want jobs.
+---@return string[]
+function M.wanted(open_pools)
+  local wanted = {}
+  for _, pool in ipairs(open_pools) do
+    for _, text in ipairs(call("EXISTS", keys.POOL .. pool.key) == 1 and pool.wanted or {}) do
+      wanted[#wanted + 1] = text
+    end
   end
-  return heads.best(pool.entries)
+  return wanted
 end
 
 return M

@@ -73,13 +73,13 @@ end
 ---@return string? id nil if its queue has no room
 ---@return number? created 0 or 1
 local function create(schedule, at_ms, is_beside)
-  local new = jobspec.new(schedule.s.job)
+  local new = jobspec.new(schedule.s.job, true)
   if not creation.has_room(new) then
     return nil
   end
   local options = jobs.copy_options(new)
   options.schedule, options.schedule_ms = schedule.s.id, at_ms
-  new[jobs.OPTIONS] = cmsgpack.pack(options)
+  jobs.set_options(new, options)
   local id, created = creation.create(new, schedule.a)
   if created == 1 then
     schedules.note_made(schedule, id, not is_beside and at_ms or nil)

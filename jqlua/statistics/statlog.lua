@@ -34,22 +34,23 @@ local RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
--- Groups of this call: {queue, name, number enqueued, item, item, ...}; [1] is the last one, all are under queue, 0
--- byte and name.
+---@drained
+-- Groups of this call: {queue, name, number enqueued, item, item, ...}; [1] is the last one, the others are under
+-- queue, 0 byte and name.
 M.gathered = {}
 
 local function group(queue, name)
   local gathered = M.gathered
   local list = gathered[1]
-  if list and list[1] == queue and list[2] == name then
-    return list
+  if list then
+    if list[1] == queue and list[2] == name then
+      return list
+    end
+    gathered[list[1] .. "\0" .. list[2]] = list
+    list = gathered[queue .. "\0" .. name]
+    gathered[queue .. "\0" .. name] = nil
   end
-  local pair = queue .. "\0" .. name
-  list = gathered[pair]
-  if not list then
-    list = { queue, name, 0 }
-    gathered[pair] = list
-  end
+  list = list or { queue, name, 0 }
   gathered[1] = list
   return list
 end
@@ -79,36 +80,26 @@ local function within(ms)
   return ms < 0 and 0 or ms > M.MOST and M.MOST or ms
 end
 
----@param wait number ms, or NONE
-local function add(list, kind, wait, run)
-  list[#list + 1] = struct.pack(M.ITEM, kind, M.NUMBER + wait, M.NUMBER + run)
-end
-
---- Records a job that is done after its first attempt.
----@param ready_ms number when it was to start
-function M.done(queue, name, ready_ms, started_ms)
-  add(group(queue, name), M.DONE, within(started_ms - ready_ms), within(meta.state[meta.NOW_MS] - started_ms))
-end
-
 --- Records the end of an attempt or a job. The job still has the queue and name under which it counts, and HOW is set.
 ---@param from string letter of its state
 ---@param to string
 function M.left(job, from, to)
-  local kind, wait, run = kind_of(job, to), M.NONE, M.NONE
+  local list, wait, run = group(job[jobs.QUEUE], job[jobs.NAME]), M.NONE, M.NONE
   if from == states.RUNNING then
     local started_ms = job[jobs.STARTED_MS]
     if job[jobs.ATTEMPT] == 1 then
-      local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms
-      wait = within(started_ms - (ready_ms or jobs.created_ms(job[jobs.ID])))
+      local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms or jobs.created_ms(job[jobs.ID])
+      wait = within(started_ms - ready_ms)
     end
     run = within(meta.state[meta.NOW_MS] - started_ms)
   end
-  add(group(job[jobs.QUEUE], job[jobs.NAME]), kind, wait, run)
+  list[#list + 1] = struct.pack(M.ITEM, kind_of(job, to), M.NUMBER + wait, M.NUMBER + run)
 end
 
 --- Records that a job that does not run moves to another queue.
 function M.moved(job)
-  add(group(job[jobs.QUEUE], job[jobs.NAME]), MOVED, M.NONE, M.NONE)
+  local list = group(job[jobs.QUEUE], job[jobs.NAME])
+  list[#list + 1] = struct.pack(M.ITEM, MOVED, M.NUMBER + M.NONE, M.NUMBER + M.NONE)
 end
 
 local function entry_of(list)
@@ -128,10 +119,8 @@ end
 ---@return boolean whether the log is to be folded
 function M.write()
   local gathered = M.gathered
+  local entry = entry_of(gathered[1])
   gathered[1] = nil
-  local pair, list = next(gathered)
-  gathered[pair] = nil
-  local entry = entry_of(list)
   if next(gathered) then
     local parts = { entry }
     for other, items in next, gathered do

@@ -1,6 +1,6 @@
 -- Audit of the indexes of tags and of failures, against the job records and back.
 local keys = require "jqlua.base.keys"
-local failure_groups = require "jqlua.job.failure_groups"
+local failure_groups = require "jqlua.links.failure_groups"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"

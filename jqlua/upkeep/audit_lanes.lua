@@ -7,6 +7,7 @@ local due = require "jqlua.base.due"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
+local rank = require "jqlua.base.rank"
 local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
@@ -50,7 +51,7 @@ end
 local function has_entry(index, path, lane, priority, id)
   local entries = entries_of(lane_index.node(index, path))
   local entry = entries and entries[lane]
-  return not entries or (entry ~= nil and not lane_index.is_before(priority, id, entry[1], entry[2]))
+  return not entries or (entry ~= nil and not rank.is_before(priority, id, entry[1], entry[2]))
 end
 
 --- Checks a job in state w.

@@ -17,7 +17,8 @@ local MAX_RETRY = 20
 local LEASE_MS = 30000
 local NIL = "\192"
 
--- Why the next jobs fail.
+---@kept
+-- Why the next job fails; set before each failure.
 local why = {}
 
 --- Sets the reason for which the next job fails.
@@ -46,15 +47,11 @@ end
 local function new_job(target)
   local queue, now = queues.load(queues.WEBHOOKS), meta.state[meta.NOW_MS]
   local id = serial.next()
-  local job = {
-    0, states.SCHEDULED, jobs.NOT_YET, 0, 0, 0, 0, queues.WEBHOOKS, queues.WEBHOOKS, 0, MAX_RETRY, LEASE_MS,
-    cmsgpack.pack({ webhook = target }), "", "", id, "", false,
-  }
-  jobs.cache(job)
-  jobs.save(job)
-  local writes = batch.writes
-  local n = #writes
-  writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, NIL
+  local job = jobs.new(0, states.SCHEDULED, queues.WEBHOOKS, queues.WEBHOOKS, 0, MAX_RETRY, LEASE_MS,
+    cmsgpack.pack({ webhook = target }))
+  job[jobs.ID] = id
+  jobs.create(id, jobs.encode(job))
+  batch.write(keys.ARGUMENT .. id, NIL)
   queues.note_due(queue, queues.DUE_WAITING, now)
   budget.pay(budget.STEP)
   return job

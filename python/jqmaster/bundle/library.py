@@ -3,7 +3,8 @@
 A library's functions stay: what a script defines anew at each call is defined once here, whole module by whole module,
 when an operation that needs it is first called. A module's table that is written to (``local open = {}``) lives for one
 call, as it does in a script, unless the comment above says ``---@kept``: what is empty at the end of a call is used
-again, but for one that wrote much (``batch.large``). Keys are those of the call's namespace.
+again, but for one that wrote much (``batch.large``). Those that say ``---@drained`` are looked at only after a call
+that failed. Keys are those of the call's namespace.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LASTS = "base.memory.LASTS"  # whether what is marked ``---@kept`` outlives a ca
 _FLAGS = {"write": "", "drain": '"allow-oom"', "read": '"no-writes"'}
 
 _HEAD = """\
-local definitions, modules, operations, input, state, namespaces = {}, {}, {}, {}, {}, {}
+local definitions, modules, operations, input, state, drained, namespaces = {}, {}, {}, {}, {}, {}, {}
 local count, current, current_keys = 0
 -- Where modules look for keys are those that were asked for since the namespace changed: few, so that it changes
 -- at little cost where several take turns.
@@ -30,7 +31,7 @@ local function module(name)
   if not M then
     M = {}
     modules[name] = M
-    definitions[name](input, state, module, M)
+    definitions[name](input, state, drained, module, M)
   end
   return M
 end
@@ -49,15 +50,17 @@ local function use(namespace)
         asked[name] = current_keys[name]
         return asked[name]
       end })
-      setmetatable(state, { __index = function(_, name)
-        state[name] = {}
-        return state[name]
-      end })
+      local made_when_needed = { __index = function(tables, name)
+        tables[name] = {}
+        return tables[name]
+      end }
+      setmetatable(state, made_when_needed)
+      setmetatable(drained, made_when_needed)
     elseif count % 64 == 0 then
       namespaces = {}
     end
     keys, count = {}, count + 1
-    definitions["base.keys"](input, state, module, keys)
+    definitions["base.keys"](input, state, drained, module, keys)
     namespaces[namespace] = keys
   end
   for name in next, asked do
@@ -71,7 +74,12 @@ local function run(name, KEYS, ARGV)
     use(KEYS[1] or "")
   end
   local next = next
-  local is_large = next(state.base_batch_large)
+  local is_large = input.failed or next(state.base_batch_large)
+  if is_large then
+    for table in next, drained do
+      drained[table] = {}
+    end
+  end
   for table, content in next, state do
     if is_large or next(content) then
       state[table] = {}
@@ -79,7 +87,7 @@ local function run(name, KEYS, ARGV)
   end
   local operation = operations[name]
   if not operation then
-    operation = definitions[name](input, state, module)
+    operation = definitions[name](input, state, drained, module)
     operations[name] = operation
   end
 """
@@ -90,7 +98,7 @@ def link_library(scripts: Sequence[ScriptBody]) -> Callable[[str], str]:
     texts = {script.name: _operation(script) for script in scripts}
     for module in sorted(_reached(scripts), key=lambda module: module.name):
         texts[module.name] = _module(module)
-    frame = FRAME % ("operation", "itself")
+    frame = FRAME % ("operation", "itself", "input.failed = not ok\n")
     source = f"{_HEAD}{frame}end\n" + "".join(f'definitions["{name}"] = {text}' for name, text in texts.items())
 
     def named(name: str) -> str:
@@ -136,7 +144,7 @@ def _module(module: Module) -> str:
 
 def _definition(fetched: dict[str, str], lines: list[str]) -> str:
     found = [f"local {name} = {text}" for name, text in fetched.items()]
-    return "\n".join(["function(INPUT, STATE, MODULE, M)", *found, *lines, "end"]) + "\n"
+    return "\n".join(["function(INPUT, STATE, DRAINED, MODULE, M)", *found, *lines, "end"]) + "\n"
 
 
 def _render(pieces: Iterable[Piece], module: Module, fetched: dict[str, str]) -> str:
@@ -156,7 +164,7 @@ def _render(pieces: Iterable[Piece], module: Module, fetched: dict[str, str]) ->
 def _place(item: Item, module: Module, fetched: dict[str, str]) -> str:
     alias = item.module.name.replace(".", "_")
     if item.is_state:
-        return f"STATE.{alias}_{item.name}"
+        return f"{'DRAINED' if item.is_drained else 'STATE'}.{alias}_{item.name}"
     if item.module is module:
         return f"M.{item.name}" if item.is_public else item.name
     if item.module.name == KEYS:

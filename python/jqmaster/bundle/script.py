@@ -19,7 +19,7 @@ _SUFFIXES = ("(", "{", "[", ".", ":")
 # What check.refuse raises is the reply. pcall would give the text of an error alone.
 FRAME = """\
 local ok, reply = xpcall(%s, %s)
-if ok or type(reply) == "table" and reply.is_refusal then
+%sif ok or type(reply) == "table" and reply.is_refusal then
 return reply
 end
 error(reply, 0)
@@ -85,7 +85,7 @@ class Chunk:
             entries.append(f"__index = {self.adder()}")
         out.append("F_ = {\n" + ",\n".join(entries) + "\n}\nsetmetatable(F_, F_)")
         body = self.render(self.script.pieces)
-        frame = FRAME % (f"function()\n{body}\nend", "function(problem) return problem end")
+        frame = FRAME % (f"function()\n{body}\nend", "function(problem) return problem end", "")
         return "\n".join([*out, frame])
 
     def target(self, item: Item) -> Item:

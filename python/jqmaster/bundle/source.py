@@ -56,6 +56,7 @@ class Item:
     is_function: bool
     is_public: bool  # on the module's table
     is_kept: bool  # a table that outlives a call, where that is possible (``---@kept``)
+    is_drained: bool  # a table that is empty at the end of each call that succeeds (``---@drained``)
     pieces: list[Piece] = field(default_factory=list)
 
     @property
@@ -164,7 +165,8 @@ def new_item(module: Module, statement: list[Token], texts: list[str]) -> tuple[
             is_function = False
         case _:
             raise BuildError(module.file, first.line, "at the top level of a module stand functions and single values")
-    item = Item(module, name, first.line, is_function, texts[0] != "local", "---@kept" in first.before)
+    is_kept, is_drained = "---@kept" in first.before, "---@drained" in first.before
+    item = Item(module, name, first.line, is_function, texts[0] != "local", is_kept, is_drained)
     if module.items.setdefault((item.is_public, name), item) is not item:
         raise BuildError(module.file, first.line, f"'{name}' is defined twice")
     return item, statement[len(statement) - len(rest) :]

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 Change = Callable[[list[str]], list[str]]
 _BATCH = 1000
 _DONE = {"retry": "retried", "discard": "discarded", "cancel": "cancelled", "kick": "kicked"}
-_CONFLICTS = {
-    "retry": "neither failed, cancelled, skipped nor waiting for a retry; or its unique key is another's",
-    "discard": "it runs; cancel it first",
-    "cancel": "it runs, and the settings protect running jobs; --force",
-    "kick": "it does not run",
-}
 # What a filter without --status means, and what it may take.
 _STATES = {
     "retry": ("error", "cancelled", "retrying"),
@@ -154,7 +148,9 @@ def _named(what: str, ids: list[str], change: Change) -> Coded:
     # What can be no id would have all of them refused.
     answers = dict.fromkeys(ids, "NOTFOUND")
     answers |= _changed(what, [job_id for job_id in answers if JOB_ID.fullmatch(job_id)], change)
-    refused = {"NOTFOUND": "no such job", "CONFLICT": _CONFLICTS[what]}
+    from jqmaster.engine.calling import contract_of
+
+    refused = {"NOTFOUND": "no such job", "CONFLICT": contract_of(what).conflict}
     for job_id, answer in answers.items():
         if answer in refused and not as_json():
             complain(f"{job_id}: {refused[answer]}", answer, as_json=False)

@@ -41,7 +41,6 @@ from jqmaster.errors import (
 
 TIMEOUT_S = 30.0
 POLL_MARGIN_S = 10.0
-ONCE = ("register", "kick", "retry", "discard", "cancel", "grant")  # a second time does or says something else
 _TAKEN = {"unregister": 0}  # what to say when a request was sent again, and the first one has taken it away
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 log = logging.getLogger("jqmaster")
@@ -206,7 +205,7 @@ def _repeats(operation: str, arguments: Sequence[Argument]) -> bool:
     if operation == "enqueue":
         return len(arguments) % 2 == 1  # there is a request token
     if operation not in ("pick", "finish"):
-        return operation not in ONCE
+        return not contract_of(operation).is_once
     spec = msgpack.unpackb(arguments[0])
     wish = spec if operation == "pick" else spec.get("pick")
     return wish is None or "request" in wish  # outcomes go by their tokens

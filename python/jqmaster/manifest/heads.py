@@ -1,11 +1,12 @@
 """Reads the head of a script: the comment that it begins with, line by line, each `@tag` with what belongs to it.
 
 ``@arg NAME TYPE[?] [LEAST..MOST] [= DEFAULT] meaning``, ``@argv`` what the script's arguments are where they are not
-the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@cost``, ``@flags``, ``@role ROLE, …
-[with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with
-``@param``, ``@query`` and ``@header`` for what else its request has. Within the parentheses ``a!`` must be there and
-``a?`` need not, ``a=b`` goes to the script in any case, and ``a:b`` where nothing is said. Behind ``|``, or alone,
-stands an argument that is the whole body.
+the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@conflict`` what that state of a job
+means, ``@cost``, ``@flags``, ``@once`` where a second call does or says something else, ``@room worker|any`` where
+workers may have room behind it, ``@role ROLE, … [with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD
+PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with ``@param``, ``@query`` and ``@header`` for what else its request has.
+Within the parentheses ``a!`` must be there and ``a?`` need not, ``a=b`` goes to the script in any case, and ``a:b``
+where nothing is said. Behind ``|``, or alone, stands an argument that is the whole body.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Error, 
 from jqmaster.manifest.types import Type, type_of
 
 _TAGS = frozenset(
-    ("arg", "argv", "reply", "errors", "cost", "flags", "role", "bound", "over", "http", "param", "query", "header")
-)
+    (
+        "arg", "argv", "reply", "errors", "conflict", "cost", "flags", "once", "room", "role", "bound", "over", "http",
+        "param", "query", "header",
+    )
+)  # fmt: skip
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e\d+)?"
 _ARGUMENT = re.compile(
     rf"(?P<name>[\w-]+)\s+(?P<type>\S+?)(?P<optional>\?)?(?:\s+(?P<least>{_NUMBER})?\.\.(?P<most>{_NUMBER})?(?!\S))?"
@@ -125,6 +129,9 @@ def _read(name: str, comment: str) -> Operation:
         restricted=restricted,
         is_free=_one(tagged, "bound", "") == "any",
         over=_one(tagged, "over", ""),
+        conflict=_one(tagged, "conflict", ""),
+        room=_one(tagged, "room", ""),
+        is_once="once" in tagged,
     )
     return replace(operation, routes=tuple(_routes(operation, tags)))
 
@@ -258,7 +265,7 @@ def _route(operation: Operation, value: str) -> Route:
     listed, _, rest = body.partition(" | ") if body.startswith("(") else ("()", "", body)
     arguments, required, fixed, defaults = [], [], {}, {}
     spared: set[str] = set()
-    for entry in filter(None, re.split(r",\s*", listed[1:-1])):
+    for entry in filter(None, re.split(r",\s+", listed[1:-1])):
         name, sign, said = re.fullmatch(r"([^=:!?]+)[!?]?([=:]?)(.*)", entry).groups()  # type: ignore[union-attr]
         if sign == "=":
             fixed[name] = _value(operation.argument(name).of, said)

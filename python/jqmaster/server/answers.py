@@ -7,7 +7,6 @@ import contextlib
 import email.utils
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Literal
@@ -18,7 +17,7 @@ import msgpack
 from jqmaster.engine import packform
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
-from jqmaster.server.message import JSON, follow_of
+from jqmaster.server.message import JSON, read_item
 from jqmaster.server.reader import Reader
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -167,28 +166,16 @@ def _packed(response: aiohttp.ClientResponse, body: bytes) -> bytes:
 def outcome(body: bytes) -> PushFinished:
     """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is none, and
     then quotes nothing of it that no outcome has: it may be the answer of something that is no worker."""
-    reader = Reader(body)
-    blob: Callable[[str], bytes] = reader.blob
-    follow: list[bytes] = []
-    special = {"result": blob, "error": blob, "enqueue": lambda path: follow.extend(follow_of(reader, path))}
     try:
-        fields = reader.map("", special=special)
+        fields, (content, *follow) = read_item(Reader(body), "", "Outcome")
     except HttpError as error:
         if error.field is None or re.split(r"[.\[]", error.field)[0] in _OUTCOME_FIELDS:
             raise
         raise invalid(None, "not a map as an outcome is") from None
-    fields.pop("enqueue", None)
-    if follow:
-        fields["enqueue"] = len(follow) // 2
-    kind = fields.get("type")
-    if kind not in ("success", "failure"):
+    if fields.get("type") not in ("success", "failure"):
         raise invalid("type", "expected success or failure")
     if not fields.keys() <= set(_OUTCOME_FIELDS):
         raise invalid(None, f"an outcome has no other fields than {', '.join(_OUTCOME_FIELDS)}")
-    value, other = ("result", "error") if kind == "success" else ("error", "result")
-    if other in fields:
-        raise invalid(other, f"an outcome of type {kind} has {value}")
-    content = fields.pop(value, packform.NIL)
     return PushFinished(fields, content, tuple(follow))
 
 

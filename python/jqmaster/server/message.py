@@ -17,7 +17,6 @@ from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.reader import Reader, pack_spec, printable
 
 JSON = "application/json"
-ARGUMENT = frozenset(("argument",))
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 
 
@@ -168,20 +167,41 @@ def is_msgpack(header: bytes) -> bool:
     return header.decode("latin-1").partition(";")[0].strip().lower() in _MSGPACK_TYPES
 
 
-def read_job(reader: Reader, path: str) -> tuple[dict[str, Any], bytes]:
-    """A job to enqueue: its spec, and its argument unread."""
-    spec = reader.map(path, ARGUMENT)
-    return spec, spec.pop("argument", NIL)
+_VALUES = {"NewJob": (("argument",), NIL), "JobChange": (("argument",), b""), "Outcome": (("result", "error"), NIL)}
 
 
-def follow_of(reader: Reader, path: str) -> list[bytes]:
-    """The jobs that an outcome enqueues, as the engine takes them: spec, argument, spec, argument, …"""
+def read_item(reader: Reader, path: str, kind: str) -> tuple[dict[str, Any], list[bytes]]:
+    """A `NewJob`, `JobChange` or `Outcome`: its spec, and what stands behind that, its value unread and the jobs that
+    follow."""
+    (name, *others), absent = _VALUES[kind]
+    follow: list[bytes] = []
+
+    def read_follow(at: str) -> int:
+        follow.extend(read_items(reader, at, "NewJob"))
+        if not follow:
+            raise invalid(at, "expected 1 to 1000 jobs, got none")
+        return len(follow) // 2
+
+    spec = reader.map(path, (name, *others), {"enqueue": read_follow} if others else None)
+    if others and spec.get("type") == "failure":
+        name, others = "error", ["result"]
+    for other in others:
+        if other in spec:
+            where = f"{path}.{other}".removeprefix(".")
+            raise invalid(where, f"an outcome of type {printable(str(spec.get('type')))} has {name}, not {other}")
+    return spec, [spec.pop(name, absent), *follow]
+
+
+def read_items(
+    reader: Reader, path: str, kind: str, carry: Callable[[dict[str, Any]], None] | None = None
+) -> list[bytes]:
+    """A list of them, as the engine takes it. `carry` is done to each spec."""
     parts: list[bytes] = []
-    for item in reader.items(path):
-        spec, argument = read_job(reader, item)
-        parts += (pack_spec(spec), argument)
-    if not parts:
-        raise invalid(path, "expected 1 to 1000 jobs, got none")
+    for at in reader.items(path):
+        spec, rest = read_item(reader, at, kind)
+        if carry is not None:
+            carry(spec)
+        parts += (pack_spec(spec), *rest)
     return parts
 
 

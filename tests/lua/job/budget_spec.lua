@@ -236,7 +236,7 @@ describe("a call that finds much to do #once", function()
       end
       local pick = { queues = "*", count = 50, wait = { on = "c", ms = 1000 } }
       local first = jq:pick(pick)
-      assert.are.equal(0, first.next_ms)
+      assert.are.equal(1, first.next_ms)
       assert.is_true(jq:is_woken("c"))
       assert.are.same({}, jq:audit())
       assert.are.equal(20, #first + #jq:start({ queues = "*" }))

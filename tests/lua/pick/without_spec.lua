@@ -191,7 +191,7 @@ describe("a job that no worker knows", function()
     announce({ "new", "x" })
     assert.are.same({ "unknown job", "new", true }, seen(id))
     announce({ "x" }, "w2")
-    assert.are.same({ "no worker", "", false }, seen(id))
+    assert.are.same({ "slow", "", false }, seen(id))
     jq:pass(180) -- that one is gone
     announce({ "new" })
     assert.are.same({ "unknown job", "new", true }, seen(id))

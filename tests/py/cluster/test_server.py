@@ -58,7 +58,7 @@ async def test_a_worker_gets_the_jobs_of_all_partitions_and_has_its_slots_divide
 async def test_jobs_over_http(http: aiohttp.ClientSession, jq: Cluster) -> None:
     ids = [(await send(http, "POST", "/job", {"name": "a", "unique": key}))["job_id"] for key in KEYS.values()]
     assert places(ids) == set(range(6))
-    many = await send(http, "POST", "/jobs", [{"name": "a", "argument": number} for number in range(5)])
+    many = await send(http, "POST", "/jobs", {"jobs": [{"name": "a", "argument": number} for number in range(5)]})
     assert len(many["job_ids"]) == 5
     assert (await send(http, "GET", f"/job/{ids[2]}"))["status"] == "queued"
     assert (await send(http, "GET", "/queue/a"))["queued"] == 11

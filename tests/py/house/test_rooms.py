@@ -18,28 +18,45 @@ PACKAGE = ROOT / "python/jqmaster"
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 3340, "demo": 540, "doctor": 330, "testing": 140},
     "for programs": {"client": 4180, "worker": 3420},
-    "the server": {"server": 7050},
+    "the server": {"server": 6620},
     "the engine's hand": {
         "cluster": 1380,
-        "engine": 3740,
+        "engine": 3470,
         "connection": 1980,
-        "bundle": 810,
-        "manifest": 970,
+        "bundle": 820,
+        "manifest": 980,
         "errors": 230,
     },
 }
 ROOMS = {room: most for floor in FLOORS.values() for room, most in floor.items()}
 
 
-@pytest.mark.parametrize(("room", "may_know"), [("base", set()), ("values", {"base"})])
-def test_a_low_room_knows_of_nothing_above_it(room: str, may_know: set[str]) -> None:
-    known = {
-        (module.name, other)
-        for module in (JQLUA / room).glob("*.lua")
-        for other in re.findall(r'require "jqlua\.(\w+)\.', module.read_text())
-        if other != room and other not in may_know
+# Rooms of jqlua/, from low to high: a reader may read them in this order.
+LUA_ROOMS = (
+    "base values job queue settings statistics workers limits links webhooks life schedules access pick find alerts "
+    "upkeep"
+).split()
+# What is still to be turned round. Nothing may be added.
+UPWARD = {
+    ("limits.lane_pick", "life.attempts"),
+    ("limits.lane_pick", "life.failure"),
+    ("limits.lane_pick", "life.placement"),
+    ("limits.lane_start", "life.attempts"),
+    ("limits.lane_start", "life.placement"),
+    ("queue.heads", "limits.lane_pick"),
+}
+
+
+def test_a_room_of_lua_knows_of_nothing_above_it() -> None:
+    paths = {f"{path.parent.name}.{path.stem}": path for path in JQLUA.glob("*/*.lua")}
+    assert {path.parent.name for path in paths.values()} == set(LUA_ROOMS)
+    required = {
+        (module, other)
+        for module, path in paths.items()
+        for other in re.findall(r'require "jqlua\.([\w.]+)"', path.read_text())
     }
-    assert known == set()
+    height = {module: LUA_ROOMS.index(room(module)) for module in paths}
+    assert {(module, other) for module, other in required if height[module] < height[other]} <= UPWARD
 
 
 def test_a_module_of_lua_is_required_under_the_name_of_its_file() -> None:

@@ -154,8 +154,8 @@ async def test_outcomes_are_taken_until_the_end(redis_url: str, namespace: str) 
         stopping = asyncio.create_task(server.stop())
         await eventually(server.master.draining.is_set)
         outcome = {"id": other, "token": job.token, "type": "success"}
-        status, _ = await _post(session, f"{server.url}/done", outcome)
-        assert status == 204
+        status, _ = await _post(session, f"{server.url}/done", {"outcomes": [outcome]})
+        assert status == 200
         go_on.set()
         await asyncio.wait_for(stopping, 60)
 

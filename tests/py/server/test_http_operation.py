@@ -74,12 +74,13 @@ async def test_a_query_that_cannot_be_read_is_refused(api: Api) -> None:
 async def test_settings_are_shown_and_changed(api: Api) -> None:
     before = (await api.get("/config")).value
     assert before["result_ttl"] == 3600 and before["cancel_running"] is True
-    after = (await api("PATCH", "/config", {"result_ttl": 10, "cancel_running": False})).value
+    after = (await api("PATCH", "/config", {"set": {"result_ttl": 10, "cancel_running": False}})).value
     assert after == before | {"result_ttl": 10, "cancel_running": False}
     assert (await api.get("/config", accept=JSON)).value == after
     assert (await api("PATCH", "/config", {})).value == after
-    assert (await api("PATCH", "/config", {"result_ttl": None})).value == {**after, "result_ttl": before["result_ttl"]}
-    assert (await api("PATCH", "/config", {"result_tl": None})).error["field"] == "result_tl"
+    assert (await api("PATCH", "/config", {"unset": ["result_ttl"]})).value["result_ttl"] == before["result_ttl"]
+    assert (await api("PATCH", "/config", {"unset": ["result_tl"]})).error["field"] == "unset[0]"
+    assert (await api("PATCH", "/config", {"set": {"result_tl": 1}})).error["field"] == "set.result_tl"
 
 
 async def test_health(api: Api) -> None:
@@ -274,7 +275,7 @@ async def lonely(request: pytest.FixtureRequest, fresh_server: RedisServer, name
 
 CALLS: tuple[tuple[str, str, Any], ...] = (
     ("POST", "/job", {"name": "mail"}),
-    ("POST", "/jobs", [{"name": "mail"}]),
+    ("POST", "/jobs", {"jobs": [{"name": "mail"}]}),
     ("GET", "/job/00000000000001", None),
     ("GET", "/job/00000000000001/result", None),
     ("GET", "/job/00000000000001/polling?timeout=0.1", None),
@@ -283,7 +284,7 @@ CALLS: tuple[tuple[str, str, Any], ...] = (
     ("POST", "/worker", {"name": "w", "queues": "*"}),
     ("DELETE", "/worker", None),
     ("POST", "/worker/heartbeat", {"jobs": []}),
-    ("POST", "/done", {"id": "00000000000001", "token": "1-0123456789ab", "type": "success"}),
+    ("POST", "/done", {"outcomes": [{"id": "00000000000001", "token": "1-0123456789ab", "type": "success"}]}),
     ("POST", "/pick", {"queues": "*"}),
     ("POST", "/pick", {"queues": "*", "timeout": 0.1}),
     ("POST", "/release", {"jobs": []}),
@@ -299,7 +300,7 @@ CALLS: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/constraint/c/usage", None),
     ("POST", "/constraint/c/hold", {"seconds": 1}),
     ("GET", "/config", None),
-    ("PATCH", "/config", {"result_ttl": 5}),
+    ("PATCH", "/config", {"set": {"result_ttl": 5}}),
     ("GET", "/health", None),
 )
 
@@ -344,9 +345,9 @@ async def test_a_full_redis_takes_no_jobs_and_lets_the_rest_drain(lonely: Any) -
         answer = await api.post("/job", {"name": "mail"})
         assert (answer.status, answer.error["code"]) == (503, "UNAVAILABLE")
         assert "memory" in answer.error["message"]
-        assert (await api.post("/jobs", [{"name": "mail"}])).status == 503
+        assert (await api.post("/jobs", {"jobs": [{"name": "mail"}]})).status == 503
         [job] = await api.pick()
-        assert (await api.done(job, result=1)).status == 204
+        assert (await api.done(job, result=1)).status == 200
         assert (await api.get(f"/job/{job['id']}/result")).value == 1
         client.config_set("maxmemory", 0)
     await api.enqueue()

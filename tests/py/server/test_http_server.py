@@ -54,7 +54,7 @@ async def test_the_main_job_end_to_end(live: Live) -> None:
             "type": "success",
             "result": sum(job["argument"]),
         }
-        assert (await call(session, live, "POST", "/done", outcome, worker_id="w")).status == 204
+        assert (await call(session, live, "POST", "/done", {"outcomes": [outcome]}, worker_id="w")).status == 200
         polled = await polling
         assert (polled.status, polled.value["status"], polled.value["result"]) == (200, "done", 3)
         assert (await call(session, live, "GET", f"/job/{job_id}/result")).value == 3
@@ -65,7 +65,7 @@ async def test_a_job_reaches_a_long_poll_at_once(live: Live) -> None:
         wish = {"queues": "a", "timeout": 300}
         polls = [asyncio.create_task(call(session, live, "POST", "/pick", wish, worker_id=f"w{n}")) for n in range(3)]
         await asyncio.sleep(0.2)
-        await call(session, live, "POST", "/jobs", [{"name": "a", "argument": n} for n in range(3)])
+        await call(session, live, "POST", "/jobs", {"jobs": [{"name": "a", "argument": n} for n in range(3)]})
         arguments = [
             answer.value["jobs"][0]["argument"] for answer in await asyncio.wait_for(asyncio.gather(*polls), LONG_S)
         ]
@@ -103,11 +103,8 @@ def test_one_connection_serves_many_requests(live: Live) -> None:
         response.read()
         assert response.status in (201, 400, 404)
     # An answer with no body leaves the connection in order.
-    connection.request("POST", "/pick", msgpack.packb({"queues": "a"}), {"worker-id": "w"})
-    [job] = msgpack.unpackb(connection.getresponse().read())["jobs"]
-    outcome = {"id": job["id"], "token": job["token"], "type": "success"}
     for _ in range(2):
-        connection.request("POST", "/done", msgpack.packb(outcome), {"worker-id": "w"})
+        connection.request("DELETE", "/session")
         response = connection.getresponse()
         assert (response.status, response.read()) == (204, b"")
         connection.request("GET", "/health", headers={"accept": JSON})

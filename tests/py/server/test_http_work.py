@@ -47,11 +47,9 @@ async def test_who_is_unknown_must_register_again(api: Api) -> None:
     ("path", "body"),
     [
         ("/pick", {"queues": "*"}),
-        ("/done", {"id": UNKNOWN, "token": TOKEN, "type": "success"}),
-        ("/done", {"outcomes": []}),
+        ("/done", {"outcomes": [{"id": UNKNOWN, "token": TOKEN, "type": "success"}]}),
         ("/release", {"jobs": []}),
         ("/worker/heartbeat", {"jobs": []}),
-        ("/worker/heartbeat", None),
     ],
 )
 async def test_a_worker_says_who_it_is(api: Api, path: str, body: Any) -> None:
@@ -91,11 +89,9 @@ async def test_a_long_poll_waits_for_a_job(api: Api) -> None:
 async def test_heartbeats_renew_leases(api: Api) -> None:
     await api.enqueue(timeout=7)
     [job] = await api.pick()
-    for lease in ([job["id"], job["token"]], {"id": job["id"], "token": job["token"]}):
-        answer = await api.post(
-            "/worker/heartbeat", {"jobs": [lease, [job["id"], "2-"], [UNKNOWN, TOKEN]]}, worker_id="w"
-        )
-        assert answer.value == {"jobs": [7000, "LOST", "LOST"], "request": ""}
+    leases = [[job["id"], job["token"]], [job["id"], "2-"], [UNKNOWN, TOKEN]]
+    answer = await api.post("/worker/heartbeat", {"jobs": leases}, worker_id="w")
+    assert answer.value == {"jobs": [7000, "LOST", "LOST"], "request": ""}
     await api("DELETE", f"/job/{job['id']}")
     answer = await api.post("/worker/heartbeat", {"jobs": [[job["id"], job["token"]]]}, worker_id="w")
     assert answer.value == {"jobs": ["CANCELLED"], "request": ""}
@@ -104,10 +100,9 @@ async def test_heartbeats_renew_leases(api: Api) -> None:
 async def test_a_heartbeat_without_jobs_keeps_a_worker_alive(api: Api) -> None:
     worker_id = await register(api)
     pokes = api.master.dispatch.count
-    for body in (None, {}, {"jobs": []}):
-        answer = await api.post("/worker/heartbeat", body, worker_id=worker_id)
-        assert answer.value == {"jobs": [], "request": ""}
-    assert api.master.dispatch.count == pokes + 3
+    answer = await api.post("/worker/heartbeat", {"jobs": []}, worker_id=worker_id)
+    assert answer.value == {"jobs": [], "request": ""}
+    assert api.master.dispatch.count == pokes + 1
 
 
 async def test_releasing(api: Api) -> None:
@@ -119,7 +114,7 @@ async def test_releasing(api: Api) -> None:
     shown = (await api.get(f"/job/{job_id}")).value
     assert (shown["status"], shown["retry_count"]) == ("queued", 0)
     await api.pick()
-    lease = {"id": job_id, "token": api.tokens[job_id]}
+    lease = [job_id, api.tokens[job_id]]
     answer = await api.post("/release", {"jobs": [lease], "delay": 60}, worker_id="w")
     assert answer.value == {"jobs": ["scheduled"]}
     answer = await api.post("/release", {"jobs": [lease], "delay": -1}, worker_id="w")
@@ -132,10 +127,8 @@ async def test_a_lost_attempt_is_told(api: Api) -> None:
     await api.enqueue()
     [job] = await api.pick()
     await api.post("/release", {"jobs": [[job["id"], job["token"]]]}, worker_id="w")
-    answer = await api.done(job)
-    assert (answer.status, answer.error["code"]) == (409, "LOST")
-    answer = await api.done({"id": UNKNOWN, "token": TOKEN})
-    assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
+    assert (await api.done(job)).value["states"] == ["LOST"]
+    assert (await api.done({"id": UNKNOWN, "token": TOKEN})).value["states"] == ["NOTFOUND"]
 
 
 async def test_many_outcomes_and_the_next_jobs(api: Api) -> None:
@@ -155,7 +148,7 @@ async def test_many_outcomes_and_the_next_jobs(api: Api) -> None:
     assert (await api.get(f"/job/{jobs[0]['id']}/result")).value == "r"
     assert (await api.get(f"/job/{jobs[1]['id']}")).value["error"] == "e"
     answer = await api.post("/done", {"outcomes": outcomes}, worker_id="w")
-    assert answer.value == {"states": ["done", "error", "LOST", "NOTFOUND"]}
+    assert answer.value["states"] == ["done", "error", "LOST", "NOTFOUND"]
     answer = await api.post("/done", {"outcomes": [], "pick": {"queues": "*"}}, worker_id="w")
     assert answer.value["jobs"] == []
 

@@ -67,8 +67,8 @@ async def test_what_one_master_takes_another_delivers_and_a_third_hears_of(maste
         await first.stop()
         waiting = asyncio.create_task(waiter.handle(job.id).aresult(60))
         outcome = {"id": job.id, "token": delivered["token"], "type": "success", "result": 7}
-        outcome["worker"] = stub.id
-        assert (await reporter.send("POST", "/done", msgpack.packb(outcome)))[0] == 204
+        body = msgpack.packb({"outcomes": [outcome], "worker": stub.id})
+        assert (await reporter.send("POST", "/done", body))[0] == 200
         assert await waiting == 7
         await reporter.close()
 

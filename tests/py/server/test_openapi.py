@@ -16,7 +16,7 @@ import yaml
 
 from http_live import Live, live_server
 from http_support import JSON, MSGPACK, OPENAPI, document, validator
-from jqmaster.server.http.queues import document as served
+from jqmaster.server.http.about import document as served
 from jqmaster.server.http.routes import ROUTES
 from jqmaster.server.http_error import STATUS
 

@@ -36,7 +36,10 @@ const params = { header: { "worker-id": "typescript" } };
 const picked = await client.POST("/pick", { params, body: { queues: [name] } });
 const job = picked.data!.jobs[0]!;
 const result = Number(job.argument) * 2;
-await client.POST("/done", { params, body: { id: job.id, token: job.token, type: "success", result } });
+await client.POST("/done", {
+  params,
+  body: { outcomes: [{ id: job.id, token: job.token, type: "success", result }] },
+});
 const id: string = enqueued.data!.job_id;
 const read = await client.GET("/job/{id}/result", { params: { path: { id } } });
 console.log(JSON.stringify(read.data));
@@ -52,15 +55,15 @@ import jq
 from jq import Client
 from jq.api.pusher import enqueue, result
 from jq.api.worker import finish, pick
-from jq.models import NewJob, PickBody, SingleSuccess
+from jq.models import FinishBody, NewJob, PickBody, Success
 
 for module in pkgutil.walk_packages(jq.__path__, "jq."):
     __import__(module.name)
 client = Client(sys.argv[1], raise_on_unexpected_status=True)
 enqueued = enqueue.sync(client=client, body=NewJob("double", argument=21, keep_result=True))
 [job] = pick.sync(client=client, worker_id="python", body=PickBody(queues=["double"])).jobs
-outcome = SingleSuccess(job.id, job.token, "success", result=job.argument * 2)
-finish.sync(client=client, worker_id="python", body=outcome)
+outcome = Success(job.id, job.token, "success", result=job.argument * 2)
+finish.sync(client=client, worker_id="python", body=FinishBody([outcome]))
 print(json.dumps(result.sync(enqueued.job_id, client=client)))
 """
 

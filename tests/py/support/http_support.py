@@ -216,7 +216,7 @@ class Api:
 
     async def done(self, job: dict[str, Any], worker: str = "puller", **outcome: Any) -> Answer:
         body = {"id": job["id"], "token": job["token"], "type": "success", **outcome}
-        return await self.post("/done", body, worker_id=worker)
+        return await self.post("/done", {"outcomes": [body]}, worker_id=worker)
 
 
 async def asgi(

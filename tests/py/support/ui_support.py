@@ -95,7 +95,7 @@ class Server:
 
     def finish(self, job: dict[str, Any], worker: str = "tester", **outcome: Any) -> None:
         body = {"id": job["id"], "token": job["token"], "type": "success", **outcome}
-        self.call("POST", "/done", body, **{"worker-id": worker})
+        self.call("POST", "/done", {"outcomes": [body]}, **{"worker-id": worker})
 
     def queue(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = self.get(f"/queue/{quote(name, safe='')}")

@@ -48,10 +48,10 @@ async def test_a_request_has_a_line_with_its_id_status_and_time(api: Api, lines:
 async def test_the_line_of_an_enqueue_has_the_jobs(api: Api, lines: Any) -> None:
     job_id = await api.enqueue("mail")
     assert lines.last()["job"] == job_id
-    answer = await api.post("/jobs", [{"name": "mail"}] * 3)
+    answer = await api.post("/jobs", {"jobs": [{"name": "mail"}] * 3})
     assert lines.last()["jobs"] == answer.value["job_ids"]
     assert lines.last()["count"] == 3
-    await api.post("/jobs", [{"name": "mail"}] * 100)
+    await api.post("/jobs", {"jobs": [{"name": "mail"}] * 100})
     assert len(lines.last()["jobs"]) == logs.MOST_IDS
     assert lines.last()["count"] == 100
 

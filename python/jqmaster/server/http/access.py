@@ -93,7 +93,7 @@ async def grant(master: Master, request: Request) -> Reply:
     new = secret.new()
     [asked], _ = _GRANT.read(request)
     spec = packform.extend_map(asked, {"id": packform.pack(new.id), "digest": packform.pack(new.digest)})
-    document = await ask(master, request.who, "grant", spec)
+    document = await ask(master, request, _GRANT.operation, [spec])
     return Reply(201, packform.extend_map(document, {"key": packform.pack(new.text)}))
 
 

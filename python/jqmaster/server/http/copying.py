@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Iterator
 import msgpack
 
 from jqmaster.engine import packform
+from jqmaster.engine.calling import contract_of
 from jqmaster.engine.copying import chunks
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Page
@@ -26,7 +27,7 @@ MOST_BYTES = 1 << 20
 async def export(master: Master, request: Request) -> Reply:
     """`GET /export`: records, one MessagePack value behind the other."""
     # The first step comes before the answer begins, so that what is wrong can still be said.
-    await let_in(master, request.who, "export")
+    await let_in(master, request.who, contract_of("export"), [])
     first = await master.engine.export(count=STEP_RECORDS)
     return Reply(200, content_type=RECORDS, stream=_records(master, first))
 
@@ -42,7 +43,7 @@ async def _records(master: Master, page: Page) -> AsyncGenerator[bytes, None]:
 
 async def import_records(master: Master, request: Request) -> Reply:
     """`POST /import?namespace=`: records of an export, all of it or some, in order."""
-    await let_in(master, request.who, "import")
+    await let_in(master, request.who, contract_of("import"), [])
     namespace = request.arguments.get("namespace")
     if namespace is None:
         raise invalid("namespace", "missing; expected a namespace that is not set up, such as {copy}")

@@ -15,10 +15,10 @@ import msgpack
 from jqmaster.engine import packform
 from jqmaster.server import jsonform
 from jqmaster.server.events import Event
-from jqmaster.server.http.asking import ask
-from jqmaster.server.http.jobs import ENDED, about, refuse_draining
+from jqmaster.server.http.asking import refuse_draining
+from jqmaster.server.http.jobs import ENDED
 from jqmaster.server.http.own import own
-from jqmaster.server.http.translate import no_such_job
+from jqmaster.server.http.translate import translation
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
@@ -29,6 +29,7 @@ LAST_ID = "Last-Event-ID"
 ALIVE_EVERY_S = 15.0
 _STREAM_ID = re.compile(r"[0-9]{1,15}-[0-9]{1,9}")
 _ALIVE = b":\n\n"
+_TRACK = translation("track", "POST /job/{ids[0]}/track")
 _MISSED = b"event: missed\ndata: {}\n\n"
 
 
@@ -95,11 +96,9 @@ async def job_events(master: Master, request: Request) -> Reply:
     refuse_draining(master)
     job_id = request.params["id"]
     spec = packform.pack({"ids": [job_id]})
-    [state] = await about(job_id, ask(master, request.who, "track", spec))
-    if state is None:
-        raise no_such_job(job_id)
+    state = msgpack.unpackb((await _TRACK(master, request)).body)["status"]
     last = request.header(LAST_ID)
-    if state.decode() in ENDED and last is not None and last.partition("-")[0] == state.decode():
+    if state in ENDED and last is not None and last.partition("-")[0] == state:
         # A browser that has seen the end asks again unless it is told not to (204).
         return Reply(204)
     return Reply(200, content_type=EVENT_STREAM, stream=_of_job(master, job_id, spec))

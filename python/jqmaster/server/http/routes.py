@@ -17,8 +17,8 @@ from jqmaster.manifest import contract
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import jsonform, logs
+from jqmaster.server.http import about, copying, events, jobs, metrics, overview
 from jqmaster.server.http import access as keys
-from jqmaster.server.http import copying, done, events, jobs, metrics, overview, queues, work
 from jqmaster.server.http.call import Call
 from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation
@@ -43,23 +43,7 @@ logger = logging.getLogger("jqmaster.http")
 
 
 BY_HAND: dict[str, Handler] = {
-    "POST /job": jobs.enqueue_one,
-    "POST /jobs": jobs.enqueue_many,
-    "GET /job/{ids[0]}": jobs.get_job,
-    "GET /job/{id}/result": jobs.get_result,
     "GET /job/{ids[0]}/polling": jobs.poll_job,
-    "DELETE /job/{ids[0]}": jobs.cancel_job,
-    "PATCH /job/{jobs[0].id}": jobs.change_one,
-    "POST /jobs/change": jobs.change_many,
-    "POST /worker": work.register,
-    "DELETE /worker": work.unregister,
-    "POST /worker/heartbeat": work.heartbeat,
-    "POST /done": done.done,
-    "POST /pick": work.pick,
-    "POST /release": work.release,
-    "DELETE /queue/{where.queue}/jobs": queues.purge_queue,
-    "GET /config": queues.get_config,
-    "PATCH /config": queues.set_config,
     "POST /keys": keys.grant,
     "GET /export": copying.export,
     "POST /import": copying.import_records,
@@ -67,8 +51,7 @@ BY_HAND: dict[str, Handler] = {
 """Handlers of requests that are more than one call of a script, or another one."""
 OWN = (
     keys.who, keys.log_in, keys.log_out, events.all_events, events.job_events,
-    overview.get_overview, queues.alive,
-    queues.health, metrics.metrics, queues.openapi, queues.worker_openapi,
+    overview.get_overview, about.alive, about.health, metrics.metrics, about.openapi, about.worker_openapi,
 )  # fmt: skip
 # Worth the short way around Quart (entrance.py), beside all calls.
 _HOT = frozenset((

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgpack
 
-from jqmaster.engine import packform, zones
+from jqmaster.engine import packform, tracing, zones
 from jqmaster.engine.calling import contract_of
 from jqmaster.engine.packform import NIL
+from jqmaster.engine.replies import pairs
 from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Argument, Operation, Route
 from jqmaster.manifest.types import CONDITIONS, Type
-from jqmaster.server.http.asking import ask
-from jqmaster.server.http_error import HttpError, from_engine, invalid
+from jqmaster.server.http.asking import ask, refuse_lacking, said_by_the_server
+from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request, flag, refuse_unknown, seconds
+from jqmaster.server.message import Reply, Request, flag, read_item, read_items, refuse_unknown, seconds
 from jqmaster.server.reader import Reader, pack_spec, printable
 
 _ID = re.compile(r"id|ids\[0\]|jobs\[0\]\.id")
 _UNREAD = ("value", "any")
-_CONFLICTS = {
-    "change": "the job runs or has ended; of such only the tags can be changed",
-    "kick": "the job does not run",
-    "retry": "the job is neither error, cancelled, skipped nor retrying, or its unique key is another's by now",
-    "discard": "the job is running",
-}
 
 
 class Translation:
@@ -39,28 +35,35 @@ class Translation:
         self.route = route
         known = {argument.name: argument for argument in operation.arguments}
         self._behind = operation.behind
-        self._takes_actor = any(argument.type == "actor" for argument in operation.arguments)
         self._query = {} if route.has_body or route.method not in ("GET", "DELETE") else dict(_query(route, known))
         self._query |= {one.name: (one, "") for one in route.parameters if one.name in route.query}
         own = [one for one in route.parameters if one.name not in route.query]
         stands = [known[name] for name in route.arguments if name in known] if route.has_body else []
         self._body = {one.name: one for one in (*stands, *own)}
+        self._header = next(((one.argument, one.name) for one in route.headers if one.argument), None)
+        # What has a list of items, each with a value behind it; the body may be one of these.
+        self._items = {name: of.name for name in self._behind if (of := known[name].of.of) and of.kind == "document"}
+        self._single = next((self._items[one.removesuffix("[0]")] for one in route.whole if one.endswith("[0]")), "")
+        self._values = {name for name in self._behind if (of := known[name].of.of) and of.name == "value"}
         self._unread = frozenset(
-            name for name, one in self._body.items() if one.type in _UNREAD or name in self._behind
-        )
+            name for name, one in self._body.items()
+            if one.type in _UNREAD or (name in self._behind and name not in (*self._items, *self._values))
+        )  # fmt: skip
         self._is_of_a_job = route.path.startswith("/job/{")
         self._names = list(self._renamed())
+        self._own = {one.name for one in own}
         self._timeout = next((one for one in route.parameters if one.name == "timeout"), None)
 
     async def __call__(self, master: Master, request: Request) -> Reply:
         """Answer a request."""
         arguments, given = self.read(request)
+        wait_s = 0.0 if self._timeout is None else self.wait_s(given)
         try:
-            reply = await ask(master, request.who, self.operation.name, *arguments)
+            reply = await ask(master, request, self.operation, arguments, wait_s)
         except JQError as error:
             self.refuse_id(error, request)
             raise
-        return self._answer(reply, self.operation.reply(given), request)
+        return self._answer(reply, given, request)
 
     @property
     def query(self) -> tuple[str, ...]:
@@ -68,11 +71,12 @@ class Translation:
         return tuple(self._query)
 
     def read(self, request: Request) -> tuple[list[bytes], dict[str, Any]]:
-        """The script's arguments, and those of its spec by name. Raises 400 for what the operation does not know."""
+        """The script's arguments, and by name what the request says. Raises 400 for what the operation does not know,
+        403 for what needs another role."""
         request.rename = self._rename
         spec: dict[str, Any] = dict(self.route.fixed)
-        if self._takes_actor:
-            spec["actor"] = request.who.name
+        if self._single:
+            return self._read_single(request, spec)
         if self.route.place:
             _put(spec, self.route.place, request.params[self.route.parameter])
         for name, (argument, to) in self._query.items():
@@ -80,35 +84,66 @@ class Translation:
             if value is not None and to:
                 _put(spec, to, value)
         body = self._read_body(request)
-        values: dict[str, bytes] = {}
+        self._read_header(request, body)
+        given = {**spec, **body}
+        values: dict[str, Any] = {}
         raw: dict[str, bytes] = {}
-        for name, argument in self._body.items():
+        for name, value in body.items():
             if name in self._behind:
-                if name in self.route.required and name not in body:
-                    raise invalid(name, f"missing; expected {_expected(argument)}")
-                values[name] = body.get(name, NIL if argument.default == "nil" else b"")
-            elif name in body and name in self._unread:
-                raw[name] = body[name]
-            elif name in body:
-                spec[name] = body[name]
+                values[name] = value
+            elif name in self._unread:
+                raw[name] = value
+            elif name not in self._own:
+                spec[name] = value
+        if self.operation.restricted:
+            refuse_lacking(request, self.operation, spec)
+        spec |= said_by_the_server(request, self.operation, spec)
         if "timezone" in self._body:
             spec = zones.with_rule(spec)
-        return list(self._arguments(spec, raw, values)), spec
+        return list(self._arguments(spec, raw, values)), given
 
-    def _arguments(self, spec: dict[str, Any], raw: dict[str, bytes], values: dict[str, bytes]) -> Iterator[bytes]:
+    def _read_single(self, request: Request, spec: dict[str, Any]) -> tuple[list[bytes], dict[str, Any]]:
+        """Of a body that is one of what the script takes a list of."""
+        item, rest = read_item(Reader(request.body), "", self._single)
+        if self.route.place:
+            if "id" in item:
+                raise invalid("id", "unknown field")
+            item = {"id": request.params["id"], **item}
+        self._read_header(request, spec)
+        tracing.carry(tracing.carried(request.headers), item)
+        return [*([pack_spec(spec)] if spec else []), pack_spec(item), *rest], {}
+
+    def _read_header(self, request: Request, fields: dict[str, Any]) -> None:
+        """What may stand in a header instead of in the body."""
+        if self._header is None:
+            return
+        name, header = self._header
+        text, in_body = request.header(header), fields.get(name)
+        if text is None and in_body is None and not self.operation.argument(name).optional:
+            raise invalid(header, "missing; send the id that POST /worker gave, or to pull, any name")
+        if text is not None:
+            if in_body not in (None, text):
+                raise invalid(name, f"differs from the header {header}")
+            fields[name] = text
+            request.rename = lambda path: header if path == name else self._rename(path)
+
+    def _arguments(self, spec: dict[str, Any], raw: dict[str, bytes], values: dict[str, Any]) -> Iterator[bytes]:
         for position in self.operation.positions:
-            if position == "spec":
+            name = position.removesuffix("...")
+            if position == "spec" or (position == "[spec]" and spec):
                 yield packform.extend_map(pack_spec(spec), raw)
+            elif name in self._items or name in self._values:
+                yield from values.get(name, ())
             elif position.endswith("..."):
-                yield from (str(one).encode(errors="surrogateescape") for one in spec[position[:-3]])
+                yield from (str(one).encode(errors="surrogateescape") for one in spec[name])
             elif position in values:
                 yield values[position]
             elif self.operation.reply(spec) is not self.operation.replies[0]:
                 continue  # another call, to which it does not belong
             elif position in spec:
                 yield str(spec[position]).encode(errors="surrogateescape")
-            else:
-                yield b""
+            elif position != "[spec]":
+                yield NIL if self.operation.argument(position).default == "nil" else b""
 
     def wait_s(self, given: Mapping[str, Any]) -> float:
         """For how long this may take, as its parameter `timeout` says. Raises 400."""
@@ -116,11 +151,22 @@ class Translation:
         return seconds(given.get("timeout", self._timeout.default), "timeout", self._timeout.most or 0)
 
     def _read_body(self, request: Request) -> dict[str, Any]:
-        if not self._body or (not request.body and not self.route.required):
-            return {}
-        body = Reader(request.body).map("", self._unread)
-        refuse_unknown(body, self._body)
+        body: dict[str, Any] = {}
+        if self._body and (request.body or self.route.required):
+            reader = Reader(request.body)
+            special = {name: self._reads(reader, name, request) for name in (*self._items, *self._values)}
+            body = reader.map("", self._unread, special)
+            refuse_unknown(body, self._body)
+        for name in self.route.required:
+            if name in self._behind and name not in body:
+                raise invalid(name, f"missing; expected {_expected(self._body[name])}")
         return body
+
+    def _reads(self, reader: Reader, name: str, request: Request) -> Callable[[str], list[bytes]]:
+        if name in self._values:
+            return lambda path: [reader.blob() for _ in reader.items(path)]
+        context = tracing.carried(request.headers) if self._items[name] == "NewJob" else {}
+        return lambda path: read_items(reader, path, self._items[name], partial(tracing.carry, context))
 
     def _renamed(self) -> Iterator[tuple[str, str, bool]]:
         """What a script's error may name, and what the request calls it; whether what is behind it is left out."""
@@ -140,8 +186,8 @@ class Translation:
 
     def _rename(self, path: str) -> str:
         # Asked about one job, a script that takes many still counts them.
-        if path.startswith("jobs[0]") and self._is_of_a_job:
-            path = path[len("jobs[0]") :].removeprefix(".") or "id"
+        if path.startswith("jobs[0]") and (self._single or self._is_of_a_job):
+            path = path[len("jobs[0]") :].removeprefix(".") or ("id" if self._is_of_a_job else "")
         for to, name, is_whole in self._names:
             if path == to or path.startswith((f"{to}.", f"{to}[")):
                 return name if is_whole else name + path[len(to) :]
@@ -153,49 +199,86 @@ class Translation:
         if self._is_of_a_job and (is_bare or (error.path and _ID.fullmatch(error.path))):
             if error.code in ("INVALID", "NOTFOUND"):
                 raise no_such_job(request.params["id"]) from None
-            raise from_engine(error, None) from None
 
-    def _answer(self, reply: Any, told: Any, request: Request) -> Reply:
+    def _answer(self, reply: Any, given: Mapping[str, Any], request: Request) -> Reply:
+        told = self.operation.reply(given)
         of: Type = told.of
         status = self.route.statuses[0] if self.route.statuses else 200
-        if of.name == "nothing":
-            return Reply(204)
+        match of.name or of.kind:
+            case "nothing":
+                return Reply(204)
+            case "state":
+                return self._state(reply, request)
+            case "states" if self.route.is_of_one:
+                return self._state(reply[0], request)
+            case "states":
+                return Reply(status, packform.pack({told.name: _text(reply)}))
+            case "enqueued":
+                return self._enqueued(reply)
+            case "picked":
+                return Reply(200, packform.raw_map(_jobs_of(reply)))
+            case "finished":
+                return _finished(reply, "pick" in given)
+            case "result":
+                return _result(*reply)
+            case "members":
+                return Reply(status, packform.pack(_members(of, reply)))
         if of.kind == "document":
             return Reply(status, reply)
-        if of.name in ("state", "states") and (of.name == "state" or self.route.is_of_one):
-            return self._state(reply[0] if isinstance(reply, list) else reply, request)
-        if of.name == "states":
-            return Reply(status, packform.pack({told.name: [_text(state) for state in reply]}))
-        if of.kind == "members":
-            return Reply(status, packform.pack(_members(of, reply)))
         cursor, *documents = reply if of.kind == "page" else (None, *reply)
         if self.route.is_of_one:
             return self._first(documents, request)
         looked = {"looked": packform.pack(documents.pop(0))} if documents and isinstance(documents[0], int) else {}
         if of.of is not None and of.of.kind == "members":
             documents = [packform.pack(_members(of.of, row)) for row in documents]
-        pairs = {told.name: packform.raw_array(documents)}
+        body = {told.name: packform.raw_array(documents)}
         if cursor is not None:
-            pairs["cursor"] = packform.pack(cursor.decode())
-        return Reply(status, packform.raw_map({**pairs, **looked}))
+            body["cursor"] = packform.pack(cursor.decode())
+        return Reply(status, packform.raw_map({**body, **looked}))
 
     def _first(self, documents: list[bytes], request: Request) -> Reply:
-        if not documents:
-            of = self.route.parameter
-            what, name = self.route.path.split("/")[1], request.params[of]
-            raise HttpError(404, "NOTFOUND", f"{of}: no such {what}: {printable(name, 255)}", of)
-        return Reply(200, documents[0])
-
-    def of_one(self, reply: list[bytes], request: Request) -> Reply:
-        """The answer about one job, of a reply about many."""
-        return self._state(reply[0], request)
+        if documents and documents[0] is not None:
+            return Reply(200, documents[0])
+        of = self.route.parameter
+        if self._is_of_a_job:
+            raise no_such_job(request.params[of])
+        what, name = self.route.path.split("/")[1], request.params[of]
+        raise HttpError(404, "NOTFOUND", f"{of}: no such {what}: {printable(name, 255)}", of)
 
     def _state(self, state: bytes | None, request: Request) -> Reply:
         if state is None or state == b"NOTFOUND":
             raise no_such_job(request.params["id"])
         if state == b"CONFLICT":
-            raise HttpError(409, "CONFLICT", _CONFLICTS[self.operation.name])
-        return Reply(200, packform.pack({"status": state.decode("ascii")}))
+            raise HttpError(409, "CONFLICT", f"the job cannot be changed so: {self.operation.conflict}")
+        return Reply(200, packform.pack({"status": _text(state)}))
+
+    def _enqueued(self, reply: list[Any]) -> Reply:
+        ids, created = _text(reply[::2]), [bool(one) for one in reply[1::2]]
+        body = {"job_id": ids[0]} if self._single else {"job_ids": ids, "created": created}
+        return Reply(201 if any(created) else 200, packform.pack(body))
+
+
+def _jobs_of(reply: list[Any]) -> dict[str, bytes]:
+    """`pick`'s reply as the pairs of an answer: each job's document with its argument, unread."""
+    jobs = [packform.extend_map(document, {"argument": argument}) for document, argument in pairs(reply[1:])]
+    return {"jobs": packform.raw_array(jobs), "next_ms": packform.pack(reply[0])}
+
+
+def _finished(reply: list[Any], has_pick: bool) -> Reply:
+    """For each outcome its state, and the ids of jobs that followed."""
+    count = len(reply) if not has_pick else next(at for at, one in enumerate(reply) if isinstance(one, int))
+    answers = reply[:count]
+    states = _text([one[0] if isinstance(one, list) else one for one in answers])
+    followed = [_text(one[1::2]) if isinstance(one, list) else [] for one in answers]
+    told = {"states": packform.pack(states), "job_ids": packform.pack(followed)}
+    return Reply(200, packform.raw_map(told | (_jobs_of(reply[count:]) if has_pick else {})))
+
+
+def _result(state: bytes, *result: bytes) -> Reply:
+    if not result:
+        why = "keeps no result" if state == b"done" else "has no result"
+        raise HttpError(409, "CONFLICT", f"the job is {state.decode()} and {why}")
+    return Reply(200, result[0])
 
 
 def translation(operation: str, request: str) -> Translation:
@@ -231,8 +314,6 @@ def _expected(argument: Argument) -> str:
 def _put(spec: dict[str, Any], to: str, value: Any) -> None:
     """Put a value where it belongs."""
     outer, _, name = to.rpartition(".")
-    if outer.endswith("[0]"):
-        raise AssertionError(to)  # of what has a handler
     if outer:
         spec = spec.setdefault(outer, {})
     if name.endswith("[0]"):
@@ -280,6 +361,9 @@ def _unexpected(argument: Argument, expected: str, text: str) -> HttpError:
 
 
 def _text(value: Any) -> Any:
+    """Text for bytes, also in a list."""
+    if isinstance(value, list):
+        return [one.decode() if isinstance(one, bytes) else one for one in value]
     return value.decode() if isinstance(value, bytes) else value
 
 

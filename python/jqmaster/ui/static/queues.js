@@ -125,7 +125,7 @@ export async function forget(queue) {
 
 /** Settings of its own; an empty field: as the namespace has it. */
 export async function ownSettings(queue) {
-  const { settings } = await api.get('/config', { describe: true });
+  const settings = await api.get('/config', { describe: true });
   const usable = settings.filter((one) => one.queues);
   const own = queue.settings || {};
   return form({

@@ -155,7 +155,7 @@ const Top = ({ job, changed }) => html`<div class="head job-head">
 
 function Failure({ job }) {
   const { status, message, error, reason, group } = job;
-  if (status === 'done' || (!message && error === null && !reason)) return null;
+  if (status === 'done' || (!message && (error === null || error === undefined) && !reason)) return null;
   const text = group && cut(group, 80);
   return html`<section class="panel failure" aria-label="Last failure">
     <h2>${status === 'error' ? 'It failed for good' : 'Last failure'}</h2>

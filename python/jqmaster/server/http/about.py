@@ -1,59 +1,20 @@
-"""Handlers for operators: queues, settings, health, and the API's own description."""
+"""Whether this server is well, and the API's own description."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from jqmaster.engine import packform
 from jqmaster.errors import Unavailable
-from jqmaster.server.http.asking import ask
-from jqmaster.server.http.jobs import refuse_draining
+from jqmaster.server.http.asking import refuse_draining
 from jqmaster.server.http.own import own
-from jqmaster.server.http.translate import translation
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request, flag
-from jqmaster.server.reader import Reader, pack_spec
+from jqmaster.server.message import Reply, Request
 
 READY_S = 1.0
-_PURGE = translation("discard", "DELETE /queue/{where.queue}/jobs")
-_WAITING = ["queued", "scheduled", "blocked", "retrying"]
-
-
-async def purge_queue(master: Master, request: Request) -> Reply:
-    """`DELETE /queue/{name}/jobs`: discards its jobs, by default all that wait, for up to `timeout` s."""
-    [first], given = _PURGE.read(request)
-    where = {"status": _WAITING, **given["where"]}
-    first = packform.extend_map(first, {"where": packform.pack(where), "count": packform.pack(100)})
-    deadline = time.monotonic() + _PURGE.wait_s(request.arguments)
-    spec, discarded = first, 0
-    while True:
-        cursor, changed = await ask(master, request.who, "discard", spec)
-        discarded += changed
-        if not cursor or time.monotonic() >= deadline or master.draining.is_set():
-            return Reply(200, packform.pack({"discarded": discarded, "more": bool(cursor)}))
-        spec = packform.extend_map(first, {"cursor": packform.pack(cursor.decode())})
-
-
-async def get_config(master: Master, request: Request) -> Reply:
-    """`GET /config`: all settings of the namespace; with `?describe`, what there is to set."""
-    described = flag(request.arguments.get("describe", "0"), "describe")
-    told = await ask(master, request.who, "config", packform.pack({"describe": True} if described else {}))
-    return Reply(200, packform.raw_map({"settings": told}) if described else told)
-
-
-async def set_config(master: Master, request: Request) -> Reply:
-    """`PATCH /config`: change the settings named in the body, all or none; nil: its default again."""
-    body = Reader(request.body).map("")
-    unset = [name for name, value in body.items() if value is None]
-    places = {f"unset[{index}]": name for index, name in enumerate(unset)}
-    request.rename = lambda path: places.get(path, path.removeprefix("set").removeprefix("."))
-    given = {"set": {name: value for name, value in body.items() if value is not None}, "unset": unset}
-    spec = pack_spec({**given, "actor": request.who.name})
-    return Reply(200, await ask(master, request.who, "config", spec))
 
 
 @own(

@@ -1,12 +1,12 @@
 -- A queue's status: what happened in the last minutes, which workers serve it, why its oldest ready job waits, and
 -- which constraints hold others.
 local budget = require "jqlua.job.budget"
-local explanation = require "jqlua.limits.explanation"
+local explanation = require "jqlua.find.explanation"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
-local served = require "jqlua.queue.served"
+local served = require "jqlua.find.served"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
 local buckets = require "jqlua.statistics.buckets"

@@ -116,7 +116,7 @@ function M.free(key)
       if job then
         local options = jobs.copy_options(job)
         options.unique, options.unique_for, options.unique_within = nil, nil, nil
-        job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+        jobs.set_options(job, options)
         jobs.save(job)
       end
     end

@@ -5,7 +5,7 @@ local queues = require "jqlua.queue.queues"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local readers = require "jqlua.links.readers"
-local failure = require "jqlua.life.failure"
+local extras = require "jqlua.job.extras"
 
 local M = {}
 
@@ -27,16 +27,23 @@ local function put_moment(put, job, score)
 end
 
 --- The last failure and the progress.
-local function put_extra(put, extra)
+local function put_extra(put, state, extra)
   if extra.r then
     put("reason", extra.r)
     put("message", extra.m)
     put("group", extra.g or extra.r)
   end
-  for letter, field in pairs({ l = "lapses", p = "progress", t = "progress_message", f = "finished_at" }) do
+  for letter, field in pairs({ l = "lapses", p = "progress", t = "progress_message" }) do
     if extra[letter] then
       put(field, extra[letter])
     end
+  end
+  local finished_at = extra.f
+  if state == states.KEPT or state == states.DONE then
+    finished_at = extra.s
+  end
+  if finished_at then
+    put("finished_at", finished_at)
   end
 end
 
@@ -90,7 +97,7 @@ function M.encode(job, argument, preview)
   end
   local has_outcome = argument and jobs.has(job, jobs.HAS_OUTCOME)
   if jobs.has(job, jobs.HAS_EXTRA) then
-    put_extra(put, failure.extra(job))
+    put_extra(put, state, extras.read(job))
   end
   if has_outcome and state ~= states.KEPT then
     splice("error", redis.call("GET", keys.OUTCOME .. job[jobs.ID]))

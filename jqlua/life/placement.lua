@@ -115,7 +115,7 @@ function M.relocate(job, priority, argument)
     lanes.leave(queue, job)
   end
   batch.remove(queues.key(queue, job[jobs.STATE]), job[jobs.ID])
-  job[jobs.PRIORITY] = priority
+  jobs.put(job, jobs.PRIORITY, priority)
   transition.move(job, M.place(job, queue, argument), priority, true)
 end
 

@@ -12,6 +12,7 @@ local call = redis.call
 
 local CHUNK = 2000
 
+---@drained
 M.pending = {} -- tag -> {id -> whether the job now has it}
 
 local function note(tag, id, has)

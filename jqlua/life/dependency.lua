@@ -1,7 +1,7 @@
 -- Parses and checks changes of a job's dependencies.
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
-local dependents = require "jqlua.links.dependents"
+local dependents = require "jqlua.life.dependents"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
@@ -71,7 +71,7 @@ function M.note(job, spec)
   local all = resulting(options, spec)
   options.depends = all[1] and all or nil
   options.if_failed = spec.if_failed or options.if_failed
-  job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  jobs.set_options(job, options)
   readers.leave(job[jobs.ID], spec.remove or {})
   readers.enter(job[jobs.ID], spec.add or {})
 end

@@ -4,7 +4,7 @@ local oldest = require "jqlua.queue.oldest"
 local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
-local queue_status = require "jqlua.queue.queue_status"
+local queue_status = require "jqlua.find.queue_status"
 local states = require "jqlua.job.states"
 
 local M = {}

@@ -5,7 +5,7 @@ local fields = require "jqlua.base.fields"
 local jobpath = require "jqlua.values.jobpath"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local serial = require "jqlua.base.serial"
 

@@ -6,7 +6,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
 local settings = require "jqlua.settings.settings"
-local sleepers = require "jqlua.pick.sleepers"
+local sleepers = require "jqlua.workers.sleepers"
 
 local M = {}
 

@@ -4,7 +4,7 @@ local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.batch"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 local failure = require "jqlua.life.failure"
 local attempts = require "jqlua.life.attempts"
 

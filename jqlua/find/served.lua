@@ -3,9 +3,9 @@
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local unregistered = require "jqlua.pick.unregistered"
+local unregistered = require "jqlua.workers.unregistered"
 local queues = require "jqlua.queue.queues"
-local workers = require "jqlua.pick.workers"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 

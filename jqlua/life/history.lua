@@ -1,5 +1,5 @@
 -- A job's history, made of its record and of what is kept of its attempts.
-local failure = require "jqlua.life.failure"
+local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
@@ -65,11 +65,11 @@ end
 
 ---@return string document
 function M.encode(job)
-  local extra = failure.extra(job)
+  local extra = extras.read(job)
   local events = { { event = "enqueued", time_ms = jobs.created_ms(job[jobs.ID]) } }
   local ends, seen = extra.h or {}, last_attempt(extra)
   local last = last_event(job, extra, seen)
-  local forgotten = last and #ends == failure.MOST_ENDS and 1 or 0
+  local forgotten = last and #ends == extras.MOST_ENDS and 1 or 0
   for i = forgotten + 1, #ends do
     local number, started_ms, ended_ms, how, worker, reason, group, message = unpack(ends[i])
     if number > 0 then
@@ -91,18 +91,18 @@ end
 
 --- Before an ended job runs again: keeps how it ended, unless that is the end of a kept attempt.
 function M.keep_end(job)
-  local extra = failure.extra(job)
+  local extra = extras.read(job)
   local event = last_event(job, extra, last_attempt(extra))
   if not event then
     return
   end
   local how = event.event == "expired" and "x" or event.event == "dependency" and "p"
     or event.event == "skipped" and "n" or "c"
-  failure.keep(extra, {
+  extras.keep(extra, {
     event.attempt or 0, event.attempt and job[jobs.STARTED_MS] or 0, event.time_ms, how, event.worker_id or "", "", "",
     event.message or "",
   })
-  failure.save_extra(job, extra)
+  extras.save(job, extra)
 end
 
 return M

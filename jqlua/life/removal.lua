@@ -3,13 +3,13 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.batch"
-local failure_groups = require "jqlua.job.failure_groups"
+local failure_groups = require "jqlua.links.failure_groups"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
-local tags = require "jqlua.job.tags"
+local tags = require "jqlua.links.tags"
 local transition = require "jqlua.life.transition"
-local unique = require "jqlua.job.unique"
+local unique = require "jqlua.links.unique"
 
 local M = {}
 

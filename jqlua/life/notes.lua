@@ -3,7 +3,7 @@ local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local events = require "jqlua.statistics.events"
-local failure = require "jqlua.life.failure"
+local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 
 local M = {}
@@ -65,15 +65,13 @@ end
 --- Stores notes of a running job; the caller saves its record.
 function M.write(job, notes)
   if notes.argument then
-    local writes = batch.writes
-    local n = #writes
-    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. job[jobs.ID], ARGV[notes.argument + 2]
+    batch.write(keys.ARGUMENT .. job[jobs.ID], ARGV[notes.argument + 2])
   end
   if notes.progress or notes.message then
-    local extra = failure.extra(job)
+    local extra = extras.read(job)
     extra.p = notes.progress or extra.p
     extra.t = notes.message or extra.t
-    failure.save_extra(job, extra)
+    extras.save(job, extra)
     jobs.save(job)
     if jobs.options(job).track then -- for all jobs there would be too many events
       events.report(job, "progress", { progress = extra.p, message = extra.t })

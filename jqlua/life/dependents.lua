@@ -7,7 +7,7 @@ local due = require "jqlua.base.due"
 local failure = require "jqlua.life.failure"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local placement = require "jqlua.limits.placement"
+local placement = require "jqlua.life.placement"
 local links = require "jqlua.links.links"
 local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
@@ -59,7 +59,7 @@ function M.free(job)
     transition.move(job, states.SCHEDULED, options.ready_ms)
   else
     options.ready_ms = now
-    job[jobs.OPTIONS] = cmsgpack.pack(options)
+    jobs.set_options(job, options)
     placement.enter(job)
   end
   jobs.save(job)
@@ -71,7 +71,7 @@ local function policy_of(job)
   local options = jobs.copy_options(job)
   if options.if_failed == "only" then
     options.if_failed = "run"
-    job[jobs.OPTIONS] = cmsgpack.pack(options)
+    jobs.set_options(job, options)
     jobs.save(job)
   end
   return options.if_failed or "wait"
@@ -152,7 +152,7 @@ function M.change(job, added, removed, has_new_policy)
     local options = jobs.copy_options(job)
     options.ready_ms = job[jobs.STATE] == states.SCHEDULED
       and tonumber(call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), states.SCHEDULED), id)) or nil
-    job[jobs.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+    jobs.set_options(job, options)
     transition.move(job, states.BLOCKED, 0)
   elseif not waits and job[jobs.STATE] == states.BLOCKED then
     M.free(job)

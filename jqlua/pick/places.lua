@@ -1,0 +1,395 @@
+-- Where the next job of a queue stands that may start, and taking jobs from there.
+--
+-- A place is a table: queue, priority and id of its first job; bound_priority and bound_id, up to which jobs behind it
+-- may be taken as well; is_single: none but the first. In a lane it is what lane_index.first returns, with job, units,
+-- and argument where that was read.
+local attempts = require "jqlua.life.attempts"
+local batch = require "jqlua.base.batch"
+local budget = require "jqlua.job.budget"
+local delay = require "jqlua.limits.delay"
+local failure = require "jqlua.life.failure"
+local job_units = require "jqlua.limits.job_units"
+local jobs = require "jqlua.job.jobs"
+local keyrecord = require "jqlua.limits.keyrecord"
+local keys = require "jqlua.base.keys"
+local lane_index = require "jqlua.limits.lane_index"
+local lanes = require "jqlua.limits.lanes"
+local loaded = require "jqlua.limits.loaded"
+local meta = require "jqlua.base.meta"
+local parking = require "jqlua.limits.parking"
+local placement = require "jqlua.life.placement"
+local queues = require "jqlua.queue.queues"
+local rank = require "jqlua.base.rank"
+local rollout = require "jqlua.limits.rollout"
+local room = require "jqlua.limits.room"
+local states = require "jqlua.job.states"
+local taking = require "jqlua.limits.taking"
+
+local M = {}
+
+local call = redis.call
+
+-- Keys that open by time, looked at before a choice.
+local STEPS = 100
+-- Plain jobs that are placed again at a time.
+local PAGE = 8
+-- Jobs of each set that are searched for one that is not refused.
+local LOOK = 100
+-- Jobs of a lane that are taken at a time.
+local MOST_AT_ONCE = 100
+-- Marks in loaded.lookups that a head was read.
+local LOOKED = ""
+
+--- Ends a place where something else begins.
+function M.bound(place, priority, id)
+  if rank.is_before(priority, id, place.bound_priority, place.bound_id) then
+    place.bound_priority, place.bound_id = priority, id
+  end
+end
+
+--- The better of two places, of which either may be missing. It ends where the other begins.
+---@return table? place
+function M.better(place, other)
+  if not place or not other then
+    return place or other
+  elseif rank.is_before(other.priority, other.id, place.priority, place.id) then
+    place, other = other, place
+  end
+  if other.id == place.id then -- of the same queue, through another entry
+    M.bound(place, other.bound_priority, other.bound_id)
+  else
+    M.bound(place, other.priority, other.id)
+  end
+  return place
+end
+
+local function place_of(queue, priority, id)
+  return { queue = queue, priority = priority, id = id, bound_priority = meta.NONE, bound_id = "", is_single = false }
+end
+
+--- The first of a queue's plain jobs.
+local function first_plain(queue)
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
+  return first[1] and place_of(queue, tonumber(first[2]), first[1])
+end
+
+--- Whether another lane may come before a lane whose entry is of a job that left.
+---@param place table of the lane, as returned by lane_index.first
+---@param entries table[] of units of the head, fetched
+local function is_overtaken(place, priority, id, entries)
+  if place.path ~= "" or priority ~= place.priority or parking.holds_any(entries) then
+    return true
+  end
+  return place.rival and (place.rival == place.lane
+    or rank.is_before(place.bound_priority, place.bound_id, priority, id))
+end
+
+--- Moves a lane's entry to the position of its head, and sends parked lanes that it may have held back.
+local function move_entry(queue, index, place, job, entries)
+  lane_index.remove(index, queue[queues.NAME], place)
+  lane_index.add(queue, job[jobs.PRIORITY], job[jobs.ID], place.lane .. place.path)
+  parking.pass_on(queue, entries)
+end
+
+--- Reads the head of a lane: the first one in a call, which is likely to start, with its argument.
+local function read_head(place, id)
+  if loaded.lookups[LOOKED] then
+    return jobs.read(id)
+  end
+  loaded.lookups[LOOKED] = true
+  local raws = call("MGET", keys.JOB .. id, keys.ARGUMENT .. id)
+  place.argument = raws[2]
+  return jobs.from_record(id, raws[1])
+end
+
+local function place_again(job, queue)
+  local is_moved = placement.review(job, queue)
+  batch.flush()
+  return is_moved
+end
+
+--- The best lane of a queue whose head may start now. Parks those that may not on the way.
+---@return table? place
+---@return boolean? is_more if the search was cut short
+local function best_lane(queue, is_settled)
+  local name = queue[queues.NAME]
+  local index = lane_index.of_queue(name)
+  while true do
+    local place, is_more = lane_index.first(index, name)
+    if not place then
+      return nil, is_more
+    elseif not budget.pay(budget.LOOK) then
+      return nil, true
+    end
+    local priority, id = lanes.head(place.lane)
+    local job = id and read_head(place, id)
+    local units = job and job_units.of(job)
+    local entries = units and units[job_units.ENTRIES]
+    if units then
+      keyrecord.fetch(entries)
+    end
+    if not units then
+      lane_index.remove(index, name, place)
+    elseif (queues.bound(id) ~= place.id or priority ~= place.priority)
+      and is_overtaken(place, priority, id, entries) then
+      move_entry(queue, index, place, job, entries)
+    elseif job[jobs.OPTIONS] ~= "" and attempts.has_expired(job) then
+      failure.expire(job)
+      batch.flush()
+      budget.pay(budget.of_job(job))
+    elseif is_settled or not place_again(job, queue) then
+      place.id = id
+      local lacking = room.lacking(entries)
+      if not lacking then
+        place.queue, place.job, place.units, place.is_single = queue, job, units, not is_settled
+        return place
+      end
+      lane_index.remove(index, name, place)
+      parking.park(queue, lacking, place)
+      budget.pay(budget.STEP)
+      parking.pass_on(queue, entries, lacking)
+    end
+  end
+end
+
+--- After another step: whether changes are still pending, or keys that opened have not sent their lanes yet.
+local function is_behind()
+  local state = meta.state
+  if state[meta.PENDING] ~= 0 and not rollout.carry_out() then
+    return true
+  end
+  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, parking.sweep(STEPS))
+end
+
+--- Whether the first plain job of a queue stands where it belongs. Places some of those again that do not.
+local function is_in_place(queue, id)
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
+  return placement.review_all(queue, first, true) == id
+end
+
+--- The best place of a queue with lanes, or with jobs that may have to be placed again: then of as few as possible.
+local function with_lanes(queue)
+  if is_behind() then
+    return nil, true
+  end
+  local is_settled = placement.is_settled(queue)
+  if queues.has(queue, queues.UNSORTED) then
+    placement.walk(queue)
+    if queues.has(queue, queues.UNSORTED) then
+      return nil, true
+    end
+    is_settled = placement.is_settled(queue)
+  end
+  repeat
+    local place, is_more = best_lane(queue, is_settled)
+    if is_more then
+      return nil, true
+    end
+    local plain = first_plain(queue)
+    if plain and not is_settled then
+      plain.is_single = true
+    end
+    if is_settled or not plain or place and rank.is_before(place.priority, place.id, plain.priority, plain.id)
+      or is_in_place(queue, plain.id) then
+      return M.better(place, plain)
+    end
+  until not budget.is_left()
+  return nil, true
+end
+
+--- Whether the best place of a queue can be found without flushing the call's writes.
+---@return boolean
+function M.sees_all(queue)
+  if batch.adds[queues.key(queue, states.QUEUED)] then
+    return false
+  end
+  return queues.is_plain(queue) or meta.state[meta.PENDING] == 0 and queue[queues.VERSION] >= meta.state[meta.ADDED]
+    and not queues.has(queue, queues.UNSORTED) and not batch.adds[queues.key(queue, states.IN_LANE)]
+    and not batch.removals[queues.key(queue, states.QUEUED)]
+end
+
+---@return table? place
+---@return boolean? is_more if the search was cut short
+function M.best(queue)
+  if queue[queues.PAUSED] ~= 0 then
+    return nil
+  elseif queues.is_plain(queue) then
+    return first_plain(queue)
+  end
+  return with_lanes(queue)
+end
+
+--- The place of all that a queue has, for a choice that compares nothing with it: it need not be looked at.
+---@return table? place nil if it has to be
+function M.whole(queue)
+  return queue[queues.PAUSED] == 0 and queues.is_plain(queue) and { queue = queue } or nil
+end
+
+--- The best job that may start and is accepted, among the first of each of a queue's sets. Ignores the turns of groups
+--- in a fair queue.
+---@param accepts fun(job: table?): boolean
+---@return table? place
+function M.find(queue, accepts)
+  local is_settled = queues.is_plain(queue) or placement.is_settled(queue)
+  local best
+  for _, state in ipairs({ states.QUEUED, states.IN_LANE }) do
+    local waiting = call("ZRANGE", queues.key(queue, state), 0, LOOK - 1, "WITHSCORES")
+    for i = 1, #waiting, 2 do
+      local id, priority = waiting[i], tonumber(waiting[i + 1])
+      local job = jobs.read(id)
+      if best and not rank.is_before(priority, id, best.priority, best.id) then
+        break
+      end
+      if accepts(job) then
+        if not is_settled then
+          place_again(job, queue)
+        end
+        local units = job_units.of(job)
+        local entries = units and units[job_units.ENTRIES]
+        local lacking
+        if units then
+          keyrecord.fetch(entries)
+          lacking = room.lacking(entries)
+        end
+        if lacking then
+          -- Also where it stays among those that may start: when the key opens, somebody must be woken.
+          local head_priority, head_id = lanes.head(units[job_units.LANE])
+          parking.park(queue, lacking, {
+            priority = head_priority, id = head_id, lane = units[job_units.LANE], path = units[job_units.PATH],
+          })
+        else
+          best = place_of(queue, priority, id)
+          best.is_single = true
+          if units then
+            best.member, best.lane, best.path = "", units[job_units.LANE], units[job_units.PATH]
+            best.job, best.units = job, units
+          end
+          break
+        end
+      end
+    end
+  end
+  return best
+end
+
+--- Whether a place found before may still start.
+---@return boolean
+function M.may_start(place)
+  return not place.lane or not room.lacking(place.units[job_units.ENTRIES])
+end
+
+--- The first jobs of a place: of a set, those that come before its bound.
+---@param most number
+---@return string[] first ids and scores
+local function first_of(place, key, most)
+  local waiting = call("ZRANGE", key, 0, most - 1, "WITHSCORES")
+  local priority, id = place.bound_priority, place.bound_id
+  for i = 3, #waiting, 2 do
+    if not rank.is_before(tonumber(waiting[i + 1]), waiting[i], priority, id) then
+      return { unpack(waiting, 1, i - 1) }
+    end
+  end
+  return waiting
+end
+
+--- Records and arguments.
+---@param popped string[] ids and scores, not empty
+---@return (string|false)[] raws one of each by turns
+local function read(popped)
+  local wanted = { false, false }
+  for i = 1, #popped, 2 do
+    local id = popped[i]
+    wanted[i], wanted[i + 1] = keys.JOB .. id, keys.ARGUMENT .. id
+  end
+  return call("MGET", unpack(wanted))
+end
+
+local function take_plain(place, most)
+  local key = queues.key(place.queue, states.QUEUED)
+  local popped
+  if place.is_single then
+    call("ZREM", key, place.id)
+    popped = { place.id, place.priority }
+  else
+    local is_bound = place.id and place.bound_priority < meta.NONE
+    popped = call("ZPOPMIN", key, is_bound and #first_of(place, key, most) / 2 or most)
+  end
+  return popped, popped[1] and read(popped)
+end
+
+--- Takes a job's units and removes it from the waiting ones of its lane.
+local function take_units(queue, job, units)
+  budget.pay(budget.of_job(job))
+  batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
+  if job[jobs.ATTEMPT] == 0 then
+    delay.note(job, units[job_units.ENTRIES])
+  end
+  taking.take(job, units)
+end
+
+--- Counts a turn of a lane's groups.
+local function take_turn(queue, place)
+  local name = queue[queues.NAME]
+  lane_index.remove(lane_index.of_queue(name), name, place)
+  lane_index.serve(queue, place, place.units[job_units.GROUPS])
+  local priority, id = lanes.head(place.lane)
+  if id then
+    lane_index.add(queue, priority, id, place.lane .. place.path)
+  end
+end
+
+--- The units of a job that may follow the first of its lane now.
+local function units_behind(place, job)
+  local units = job and job[jobs.STATE] == states.IN_LANE and job_units.of(job)
+  if units and units[job_units.LANE] == place.lane and budget.is_left()
+    and not (job[jobs.OPTIONS] ~= "" and attempts.has_expired(job)) and not room.lacking(units[job_units.ENTRIES]) then
+    return units
+  end
+end
+
+local function take_from_lane(place, most)
+  local queue, entries = place.queue, place.units[job_units.ENTRIES]
+  local key, popped, raws = lane_index.jobs_key(place.lane), { place.id, place.priority }, { false, place.argument }
+  -- Lanes that keys hold, and turns of groups, require a new choice after each start.
+  if most > 1 and not place.is_single and place.path == "" and not parking.holds_any(entries) then
+    popped = first_of(place, key, math.min(most, MOST_AT_ONCE))
+  end
+  if popped[3] or not place.argument then
+    raws = read(popped)
+  end
+  local taken, ids = { place.job }, { place.id }
+  take_units(queue, place.job, place.units)
+  for i = 3, #popped, 2 do
+    local job = jobs.from_record(popped[i], raws[i])
+    local units = units_behind(place, job)
+    if not units then
+      break
+    end
+    take_units(queue, job, units)
+    taken[#taken + 1], ids[#ids + 1] = job, popped[i]
+  end
+  loaded.lookups[place.lane] = nil
+  call("ZREM", key, unpack(ids))
+  if place.path ~= "" then
+    take_turn(queue, place)
+  end
+  parking.pass_on(queue, entries)
+  if place.path ~= "" then
+    parking.send_more(queue)
+  end
+  return popped, raws, taken
+end
+
+--- Takes a place's first job from where it waits, and those behind it that come before all others.
+---@param most number
+---@return string[] popped ids and scores
+---@return (string|false)[] raws record and argument of each
+---@return table[]? taken the jobs, of a lane; those behind them in popped stay
+function M.take(place, most)
+  if place.lane then
+    return take_from_lane(place, most)
+  end
+  return take_plain(place, most)
+end
+
+return M
