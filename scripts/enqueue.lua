@@ -92,7 +92,7 @@ for i = 1, queue_count do
 end
 check.refuse(is_checked and enqueueing.check_queues(new_jobs))
 if count > 1 and meta.state[meta.VERSION] > 0 then
-  check.refuse(constraints.check_asked(new_jobs, "jobs"))
+  constraints.check_asked(new_jobs, "jobs")
 end
 if is_linked then
   check.refuse(creation.check(new_jobs, "jobs"))

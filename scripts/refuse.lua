@@ -22,7 +22,7 @@ local transition = require "jqlua.life.transition"
 local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
-check.refuse(held_jobs.check(spec.jobs, 0))
+held_jobs.check(spec.jobs, 0)
 local why, retry_after = spec.why, spec.retry_after or 1
 local record = workers.is_id(spec.worker) and workers.load(spec.worker)
 check.refuse(not record and check.missing("worker", "registered worker", spec.worker))

@@ -17,14 +17,13 @@
 -- @http   POST /release
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local held_jobs = require "jqlua.life.held_jobs"
 local holding = require "jqlua.limits.holding"
 local release = require "jqlua.life.release"
 local transition = require "jqlua.life.transition"
 
 local spec = arguments.spec(HEAD)
-check.refuse(held_jobs.check(spec.jobs, 1))
+held_jobs.check(spec.jobs, 1)
 local holds = spec.hold and holding.parse(spec.hold)
 local answers = release.all(spec.jobs, spec.delay or 0, nil, holds and function(job)
   holding.close(job, holds)

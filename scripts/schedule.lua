@@ -32,8 +32,6 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local schedules = require "jqlua.schedules.schedules"
-local scheduling = require "jqlua.schedules.scheduling"
-local scheduledoc = require "jqlua.schedules.scheduledoc"
 local schedulespec = require "jqlua.schedules.schedulespec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
@@ -41,17 +39,17 @@ local transition = require "jqlua.life.transition"
 check.refuse((#ARGV < 1 or #ARGV > 2) and "INVALID arguments: expected a spec and an argument, got " .. #ARGV)
 local spec = arguments.spec(HEAD, true)
 if schedulespec.check(spec) then
-  local answer = scheduling.run_now(spec.id)
+  local answer = schedules.run_now(spec.id)
   trail.note("schedule", spec.id, spec)
   transition.commit()
   return answer
 end
 local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
-  return scheduledoc.encode(known, 0) -- declared as before: later changes stay
+  return schedules.document(known, 0, 0) -- declared as before: later changes stay
 end
 trail.note("schedule", spec.id, spec)
 spec.actor = nil -- the rest is stored
-local schedule = scheduling.put(spec, ARGV[2])
+local schedule = schedules.put(spec, ARGV[2])
 transition.commit()
-return scheduledoc.encode(schedule, 0)
+return schedules.document(schedule, 0, 0)

@@ -18,7 +18,6 @@ local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 local schedules = require "jqlua.schedules.schedules"
-local scheduledoc = require "jqlua.schedules.scheduledoc"
 
 local MOST_MOMENTS = 2000
 
@@ -27,7 +26,7 @@ local next_count, runs = spec.next or 0, spec.runs or 0
 local most = math.min(1000, math.floor(MOST_MOMENTS / (next_count + runs)))
 local function document(id)
   local schedule = schedules.load(id)
-  return schedule and scheduledoc.encode(schedule, next_count, runs)
+  return schedule and schedules.document(schedule, next_count, runs)
 end
 
 return page.listing(keys.SCHEDULE_IDS, spec, document, {

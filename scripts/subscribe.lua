@@ -16,14 +16,12 @@
 -- @over   all
 -- @http   PUT /webhook/{id}
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"
 local trail = require "jqlua.access.trail"
-local webhookspec = require "jqlua.webhooks.webhookspec"
 
 local spec = arguments.spec(HEAD, #ARGV == 2)
-local hook = webhookspec.parse(spec)
-check.refuse(registry.put(hook, spec.secrets))
+local hook = registry.parse(spec)
+registry.put(hook, spec.secrets)
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2] or "\192")
 spec.match = is_plain and match or nil
 trail.note("subscribe", hook.i, spec)

@@ -107,7 +107,6 @@ class Work:
     push_port: Annotated[Port, option("with --push: 0 for any free one")] = 0
     push_secrets: Annotated[Secrets | None, option("with --push: run only jobs signed with one of these")] = None
     advertise: Annotated[str | None, option("with --push: URL at which servers reach it")] = None
-    synchronous: Annotated[bool, option("with --push: answer with the outcome itself")] = False
     recreate: Annotated[bool, option("set up the namespace again, empty, if it vanishes from Redis")] = False
     stop_timeout: Annotated[Duration, option("time that running jobs have to finish, in s")] = 8
     log_format: Annotated[Logs | None, option("log format; default: as the program has it, or text")] = None
@@ -135,13 +134,9 @@ def _work(
 def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
     from jqmaster.engine.secret import key_of
     from jqmaster.worker import joblog
-
-    with brought_by("worker", "work"):
-        from jqmaster.worker.run import WorkOptions, run
+    from jqmaster.worker.run import WorkOptions, run
 
     where, options = current.get(), dict(vars(chosen))
-    if options["synchronous"] and not options["push"]:
-        raise Refused("--synchronous goes with --push", "INVALID")
     url = where.chosen()
     jobs = _jobs(functions)
     joblog.configure(options.pop("log_format"), verbose=where.verbose)

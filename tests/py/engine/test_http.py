@@ -16,7 +16,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.http import HttpEngine
 from jqmaster.errors import NotFound, Unavailable, Vanished, Version
 from jqmaster.server.server import ServeOptions, Server
-from jqmaster.worker.sources import HttpSource
+from jqmaster.worker.http_source import HttpSource
 from jqmaster.worker.worker import Worker
 from parts import enqueue, eventually, until
 from servers import RedisServer
@@ -57,7 +57,7 @@ async def losing(server: Server, answers: int = 1) -> AsyncIterator[HttpEngine]:
 
 @pytest.mark.parametrize(
     ("body", "content_type"),
-    [(b"<html>Log in</html>", "text/html"), (b"", "text/plain"), (b"\x81\xa4name", "application/msgpack")],
+    [(b"<html>Log in</html>", "text/html"), (b"", "text/plain")],
 )
 async def test_who_is_no_master_is_named(body: bytes, content_type: str) -> None:
     async with somebody(body, content_type) as url:

@@ -203,7 +203,7 @@ def test_processes_under_their_users(form: str, tmp_path: Path) -> None:
                 jq.operations.retry([handles[0].id])
             jq.close()
             viewer = JQ(url_of(server, "viewer"), form=form)
-            assert [one["name"] for one in viewer.queues()] == ["echo"]
+            assert [one["name"] for one in viewer.each("queues")] == ["echo"]
             with pytest.raises(Forbidden, match="NOPERM"):
                 viewer.enqueue("echo", 1)
             viewer.close()

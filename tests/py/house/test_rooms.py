@@ -3,6 +3,8 @@
 import ast
 import importlib.util
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +19,11 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 3340, "demo": 540, "testing": 140},
-    "for programs": {"client": 4180, "worker": 3420},
+    "for programs": {"client": 3910, "worker": 3020},
     "the server": {"server": 6620, "doctor": 330},
     "the engine's hand": {
         "cluster": 1360,
-        "engine": 3470,
+        "engine": 3540,
         "connection": 1980,
         "bundle": 820,
         "manifest": 980,
@@ -171,3 +173,20 @@ def test_no_two_classes_of_the_package_have_one_name() -> None:
         if isinstance(node, ast.ClassDef)
     ]
     assert {name for name in names if names.count(name) > 1} <= SHARED
+
+
+def test_a_program_that_enqueues_loads_neither_servers_nor_what_workers_need() -> None:
+    """By a master as well: each costs milliseconds at every start, and megabytes."""
+    program = (
+        "import sys; from jqmaster import JQ; jq = JQ('http://127.0.0.1:9', wait=1)\n"
+        "jq.job(name='a')(lambda number: None)\n"
+        "try: jq.tasks['a'].enqueue(1)\n"
+        "except Exception as error: assert 'does not answer' in str(error), error\n"
+        "print(*sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in run.stdout.split()}
+    heavy = {"aiohttp", "hypercorn", "quart", "h11", "msgspec", "pydantic", "uvloop", "multiprocessing", "cyclopts"}
+    assert "jqmaster" in loaded and loaded & heavy == set()
+    rooms = {name.split(".")[1] for name in run.stdout.split() if name.startswith("jqmaster.")}
+    assert rooms & {"server", "doctor", "cli", "demo"} == set()
