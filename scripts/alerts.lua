@@ -24,7 +24,6 @@ local schedule_alerts = require "jqlua.alerts.schedule_alerts"
 local worker_alerts = require "jqlua.alerts.worker_alerts"
 
 local AT_ONCE = 200
-local LONGEST_CURSOR = 256
 
 -- What is looked at, in this order. A cursor is the letter of a part, and the name that was looked at last.
 local PARTS = {
@@ -59,9 +58,8 @@ if queue ~= nil then
   queue_alerts.check(queue)
   return { "", unpack(alerts.encode()) }
 end
-check.refuse((type(cursor) ~= "string" or #cursor > LONGEST_CURSOR or cursor ~= ""
-  and not cursor:find("^[qcwofs]")) and check.problem("cursor", "a cursor as the last reply gave it, or empty text",
-  spec.cursor))
+check.refuse(cursor ~= "" and not cursor:find("^[qcwofs]")
+  and check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor))
 if cursor == "" then
   alerts.check_sweeps()
 end

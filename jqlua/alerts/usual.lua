@@ -47,6 +47,17 @@ local function add(sum, raws, first, last, sign)
   end
 end
 
+--- What is not in the statistics yet.
+---@return table cells
+local function logged()
+  if not known.log then
+    local log = call("GET", keys.LOG)
+    known.log = buckets.cells(log)
+    budget.pay(log and 10 * budget.of_bytes(log) or budget.LOOK)
+  end
+  return known.log
+end
+
 local function share_of(cell)
   local failures = cell[FAILED] + cell[LAPSED] + cell[ERROR]
   local ended = cell[DONE] + failures
@@ -87,6 +98,9 @@ function M.run_ms(queue, name)
   if known.pairs[key] == nil then
     local sum = buckets.new()
     add(sum, call("HMGET", keys.STATS .. key, period("d", DAY_MS, 0), period("d", DAY_MS, 1)), 1, 2, 1)
+    for _, cell in pairs(logged()[key] or {}) do
+      buckets.add(sum, cell)
+    end
     local runs = sum[buckets.RUN]
     budget.pay(budget.RECORD)
     known.pairs[key] = runs and runs[1] >= ENOUGH and statisticsdoc.distribution(runs, true).p95 or false
@@ -100,7 +114,6 @@ local function sum_recent(hashes)
   for i = 1, M.MINUTES do
     fields[i] = "m" .. first + i - 1
   end
-  known.log = known.log or buckets.cells(call("GET", keys.LOG))
   local function note(minute, cell)
     buckets.add(sum, cell)
     local failures, ended = share_of(cell)
@@ -114,7 +127,7 @@ local function sum_recent(hashes)
         note(first + i - 1, cmsgpack.unpack(raws[i]))
       end
     end
-    for minute, cell in pairs(known.log[key] or {}) do
+    for minute, cell in pairs(logged()[key] or {}) do
       if minute >= first then
         note(minute, cell)
       end

@@ -359,6 +359,8 @@ class PlainOperations:
         count: int | None = ...,
     ) -> Page:
         """Lists recurring jobs, in order of id, with the moments to come, and what became of their last jobs."""
+    def search(self, text: str, count: int | None = ...) -> Document:
+        """Finds what has a text in its name: a few of each kind, those first that begin with it."""
     def setup(self) -> int:
         """Creates a namespace; changes nothing if it is there."""
     @overload

@@ -102,6 +102,17 @@ def failures(each: Sequence[Document]) -> Document:
     return _merged(latest, first_ms=min, counts=counts, names=_tallied, queues=_tallied, values=_tallied)
 
 
+def found(each: Sequence[Document], count: int) -> Document:
+    """What has a text in its name; a thing of several partitions once."""
+    more = {kind for document in each for kind in document["more"]}
+    merged: Document = {}
+    for kind in each[0].keys() - {"more"}:
+        things = {repr(thing): thing for document in each for thing in document[kind]}
+        merged[kind] = list(things.values())[:count]
+        more |= {kind} if len(things) > count else set()
+    return {**merged, "more": sorted(more)}
+
+
 def statistics(each: Sequence[Document], *, is_brief: bool = False) -> Document:
     """Counts and histograms add up, exactly; percentiles are those of the sum. Without histograms if it is brief."""
     merged = _merged(each, wait=_distribution, run=_distribution)

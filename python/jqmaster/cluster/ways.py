@@ -231,6 +231,12 @@ async def _stats(cluster: Partitions, call: Call) -> Any:
     return [merging.packed(merging.statistics(found[begin_ms], is_brief=is_brief)) for begin_ms in sorted(found)]
 
 
+async def _found(cluster: Partitions, call: Call) -> Any:
+    """Of each kind as many as one of them would tell."""
+    documents = [replies.plain_value(answer) for answer in await cluster.everywhere(call)]
+    return merging.packed(merging.found(documents, call.spec.get("count") or 5))
+
+
 async def _none(cluster: Partitions, call: Call) -> Any:
     names = ", ".join(cluster.namespaces[:2])
     raise Invalid(f"not of a whole cluster: {call.operation} is for each partition alone, {names}, …", "namespace")
@@ -240,5 +246,5 @@ WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
     "first": _first, "any": _any, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": pages.by_name,
     "order": pages.interleaved, "turn": pages.in_turn, "tags": pages.tags, "heartbeat": _heartbeat, "pick": _pick,
     "enqueue": enqueue, "finish": _finish, "register": _register, "schedule": _schedule, "constrain": _constrain,
-    "tick": _tick, "stats": _stats,
+    "tick": _tick, "stats": _stats, "found": _found,
 }  # fmt: skip

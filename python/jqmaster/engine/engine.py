@@ -5,13 +5,12 @@ from __future__ import annotations
 from jqmaster.engine.bulk import BulkCalls
 from jqmaster.engine.calling import Argument, Spec, given, pack
 from jqmaster.engine.calls import Caller, connect
-from jqmaster.engine.search import SearchCalls
 from jqmaster.engine.work import Holding, WorkCalls
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(SearchCalls, BulkCalls, WorkCalls):
+class Operations(BulkCalls, WorkCalls):
     """A method for each operation; and reads that are made of several."""
 
 

@@ -150,7 +150,6 @@ describe("alerts", function()
   describe("of attempts", function()
     it("say that a worker hangs, though its leases are renewed", function()
       history("a", 30, 0, 1)
-      fold()
       jq:enqueue("a")
       local job = jq:take({ queues = "a", worker = "stuck" })
       for i = 1, 4 do
@@ -287,9 +286,8 @@ describe("alerts", function()
     assert.are.same({ 1, "b", "" }, { #found, found[1].queue, cursor })
   end)
   it("are refused for what is no queue or cursor", function()
-    jq:refuses('INVALID queue: expected text of 1 to 255 bytes, valid UTF-8, no control characters, no *, '
-      .. "got 1", "alerts",
-      { queue = 1 })
+    jq:refuses("INVALID queue: expected text of 1 to 255 bytes, valid UTF-8, no control characters, no *, got 1",
+      "alerts", { queue = 1 })
     jq:refuses("INVALID queue: expected either queue or cursor, got both", "alerts", { queue = "a", cursor = "qa" })
     jq:refuses('INVALID cursor: expected a cursor as the last reply gave it, or empty text, got "x"', "alerts",
       { cursor = "x" })

@@ -136,6 +136,7 @@ describe("failures", function()
       assert.are.same({ { "q", 6 } }, document.queues)
       assert.are.same({
         { "argument.to", "acme", 3 }, { "argument.0", "acme", 2 }, { "argument.x\\.y", true, 2 },
+        { "argument.deep.0", 1, 2 },
       }, document.values)
       assert.are.same({ 7, 6 }, { document.count, document.looked })
     end)

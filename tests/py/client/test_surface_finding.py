@@ -60,22 +60,21 @@ async def test_finding_jobs_by_who_ran_them_for_how_long_and_what_is_in_them(jq:
 
 async def test_searching(jq: JQ, own: Engine) -> None:
     search = (await jq.aengine()).search
-    [waits] = await jq.aenqueue_many([jq.new_job("mail.send", {"customer": "acme"}, tags=["email"])])
+    await jq.aenqueue_many([jq.new_job("mail.send", {"customer": "acme"}, tags=["email"])])
     await jq.aconstrain("per-mail", {"name": "mail.*"}, concurrency=1)
     await jq.arepeat("mails", jq.new_job("mail.send"), every=3600)
     worker = await own.register("mailer-1", ["mail.send"])
+    await own.register("mailer-2", ["mail.send"], announce=True)
     found = await search("MAIL")
-    assert (found["queues"], found["names"], found["tags"]) == (["mail.send"], ["mail.send"], ["email"])
+    assert (found["queues"], found["tags"]) == (["mail.send"], ["email"])
     assert (found["constraints"], found["schedules"]) == (["per-mail"], ["mails"])
-    assert found["workers"] == [{"id": worker, "name": "mailer-1"}]
-    assert (found["jobs"], found["groups"], found["more"]) == ([], [], [])
-    assert [job["id"] for job in (await search("customer:acme"))["jobs"]] == [waits.id]
-    by_id = await search(f" {waits.id} ")
-    assert [job["name"] for job in by_id["jobs"]] == ["mail.send"] and "argument" not in by_id["jobs"][0]
+    assert found["workers"] == [{"id": "mailer-2", "name": "mailer-2"}, {"id": worker, "name": "mailer-1"}]
+    assert (found["groups"], found["more"]) == ([], [])
     await put(jq, 3)
+    await jq.aenqueue_many([jq.new_job("ab")])
     cut = await search("a", count=1)
     assert cut["queues"] == ["a"] and "queues" in cut["more"]
-    for text in ("", "  ", "x" * 256, "slower:soon"):
+    for text in ("", "x" * 256):
         with pytest.raises(Invalid):
             await search(text)
 

@@ -75,7 +75,7 @@ def figure(redis_url: str) -> Iterator[Named]:
         scrape(master.url)
         jq.enqueue("mail", max_retry=0)
         deadline = time.monotonic() + 60
-        jq.queue("mail", paused=True)
+        jq.operations.queue("mail", paused=True)
         while ("jq_alerts", "kind") not in (found := scrape(master.url)).values():
             assert time.monotonic() < deadline
             time.sleep(0.2)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from jqmaster.engine import packform
 from jqmaster.engine.alerts import verdict
-from jqmaster.engine.search import MOST
 from jqmaster.server.figures import OPEN, STATES
 from jqmaster.server.http.own import own
-from jqmaster.server.http_error import invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
-from jqmaster.server.reader import printable
 
 _TOP = 30
 
@@ -60,22 +56,3 @@ async def get_overview(master: Master, request: Request) -> Reply:
         },
     }  # fmt: skip
     return Reply(200, packform.pack(answer))
-
-
-@own(
-    "search",
-    """Find anything by a part of its name, and jobs by a line.
-@arg q text  part of a name, the id of a job, or a line such as `customer.id:acme slower:30s`
-@arg count integer? 1..20 = 5  of each kind
-@reply Found
-@errors INVALID
-@role viewer
-@http GET /search""",
-)
-async def search(master: Master, request: Request) -> Reply:
-    """`GET /search`: a few of all kinds whose names contain a text, and jobs that it describes."""
-    text = request.arguments.get("q", "")
-    count = request.arguments.get("count", "5")
-    if not re.fullmatch(r"[0-9]{1,2}", count) or not 1 <= int(count) <= MOST:
-        raise invalid("count", f"expected an integer from 1 to {MOST}, got {printable(count, 40)!r}")
-    return Reply(200, packform.pack(await master.engine.search(text, count=int(count))))

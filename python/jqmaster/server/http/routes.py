@@ -50,8 +50,8 @@ BY_HAND: dict[str, Handler] = {
 }
 """Handlers of requests that are more than one call of a script, or another one."""
 OWN = (
-    keys.who, keys.log_in, keys.log_out, events.all_events, events.job_events, overview.search,
-    overview.get_overview, about.alive, about.health, metrics.metrics, about.openapi, about.worker_openapi,
+    keys.who, keys.log_in, keys.log_out, events.all_events, events.job_events, overview.get_overview, about.alive,
+    about.health, metrics.metrics, about.openapi, about.worker_openapi,
 )  # fmt: skip
 # Worth the short way around Quart (entrance.py), beside all calls.
 _HOT = frozenset((

@@ -5,12 +5,13 @@ import { Badge } from './components/badge.js';
 import { debounced, h } from './dom.js';
 import { count, cut } from './format.js';
 import { whereOfLine } from './jobs/queryline.js';
-import { inWords } from './jobs/where.js';
+import { inWords, queryOf } from './jobs/where.js';
 import { inBar } from './pages/index.js';
 import { navigate, withQuery } from './router.js';
 import { html, render } from './view.js';
 
 const SHOWN = 5;
+const LONGEST = 80; // of a name that is looked for
 const ID = /^[0-9a-f]{14}(?:[0-9a-f]{2})?$/;
 
 // Of what a search finds: its title, a hit's text, and where it leads.
@@ -51,6 +52,19 @@ function line(text) {
   } catch {
     return null;
   }
+}
+
+/** The jobs that a line describes, or that have this id. */
+async function jobsOf(text, options) {
+  if (ID.test(text)) return { jobs: [], looked: 0 };
+  let where;
+  try {
+    where = whereOfLine(text, Date.now());
+  } catch {
+    return { jobs: [], looked: 0 };
+  }
+  const order = { recent: 1, brief: 1, looked: 1, count: SHOWN };
+  return api.get('/jobs', { ...queryOf(where), ...order }, options);
 }
 
 /** [title, note, items] of all that is to be shown. `found`: the answer of a search, or null. */
@@ -123,7 +137,12 @@ class Palette {
     const mine = new AbortController();
     this.asked = mine;
     try {
-      const found = await api.get('/search', { q: text, count: SHOWN }, { signal: mine.signal });
+      const options = { signal: mine.signal };
+      const [names, jobs] = await Promise.all([
+        api.get('/search', { text: text.slice(0, LONGEST), count: SHOWN }, options),
+        jobsOf(text, options),
+      ]);
+      const found = { ...names, ...jobs, more: [...names.more, ...(jobs.cursor ? ['jobs'] : [])] };
       if (text !== this.text || !this.dialog.open) return;
       this.draw(found);
       const sum = Object.keys(KINDS).reduce((all, kind) => all + found[kind].length, 0);

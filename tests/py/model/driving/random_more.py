@@ -27,7 +27,8 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
     "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
-    "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7, "history": 2},
+    "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "search": 0.5, "forget": 0.7,
+                "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
     "statistics": {"stats": 2, "mark": 1, "marks": 0.5},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
@@ -286,6 +287,10 @@ class MoreGenerator:
 
     def tags(self):
         return {"top": self.rng.choice((1, 3, 100))} if self.chance(0.4) else {"count": self.rng.choice((1, 2, 100))}
+
+    def search(self):
+        fields = {"text": self.rng.choice(("a", "mail", "MAIL.J", "nowhere"))}
+        return {**fields, "count": self.rng.choice((1, 2, 20))} if self.chance(0.5) else fields
 
     def forget(self):
         known = list(self.driver.model.queues.records)

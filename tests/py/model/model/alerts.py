@@ -1,4 +1,4 @@
-"""Alerts: section 17 of docs/protocol.md. The model checks that those about queues are there exactly where they must
+"""Alerts: docs/finding.md. The model checks that those about queues are there exactly where they must
 be, and that the others are about what there is; what is usual it leaves to the specs."""
 
 from model.common import WAITING, accepted, expect, same

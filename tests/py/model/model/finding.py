@@ -32,20 +32,18 @@ def is_in(state, wanted):
     return state in ([wanted] if isinstance(wanted, str) else wanted)
 
 
-def told_values(argument):
-    """The paths and values of an argument that `failures` tells: no lists, no maps, nothing long."""
+def told_values(argument, path="argument", depth=1):
+    """The paths and values of an argument that `failures` tells: at the top, and in lists and maps there; nothing
+    long."""
     if not isinstance(argument, list):
-        pairs = [("argument", argument)]
-    else:
+        is_short = kind(argument) and len(msgpack.packb(argument, unicode_errors="surrogateescape")) <= 66
+        if is_short and argument == argument:
+            yield path, key_part(argument)
+    elif depth >= 0:
         pairs = [*argument] if isinstance(argument, Pairs) else [*enumerate(argument)]
-        pairs = [
-            ("argument." + re.sub(r"([.\\])", r"\\\1", str(key)), value)
-            for key, value in pairs[:20]
-            if kind(key) in ("text", "number") and 0 < len(str(key)) <= 64
-        ]
-    for path, value in pairs:
-        if kind(value) and len(msgpack.packb(value, unicode_errors="surrogateescape")) <= 66 and value == value:
-            yield path, key_part(value)
+        for key, value in pairs[:20]:
+            if kind(key) in ("text", "number") and 0 < len(str(key)) <= 64:
+                yield from told_values(value, f"{path}." + re.sub(r"([.\\])", r"\\\1", str(key)), depth - 1)
 
 
 class Finding(Part):
@@ -56,6 +54,7 @@ class Finding(Part):
         "cancel",
         "list_failures",
         "list_tags",
+        "search",
         "forget",
     )
 
@@ -279,6 +278,18 @@ class Finding(Part):
         expect(all(seen[pair] == times > 1 for pair, times in told), "values of failures", told, seen)
         most = sorted((times for times in seen.values() if times > 1), reverse=True)[:10]
         same([times for _, times in told], most, "how many have the most frequent values")
+
+    def search(self, reply, text, count=5):
+        accepted(reply)
+        known = {"queues": self.model.queues.records, "constraints": self.model.limits.constraints,
+                 "schedules": self.model.schedules.defined}  # fmt: skip
+        for what, names in known.items():
+            fitting = sorted((name for name in names if text.lower() in name.lower()), key=str.encode)
+            begin = [name for name in fitting if name.lower().startswith(text.lower())]
+            shown, is_cut = reply[what], what in reply["more"]
+            expect(len(shown) <= count and set(shown) <= set(fitting), "search", what, shown, fitting)
+            expect(is_cut or sorted(shown) == sorted(fitting), "search: all of a kind", what, shown, fitting)
+            expect(shown[: len(begin)] == [one for one in begin if one in shown], "search: order", what, shown, begin)
 
     def list_tags(self, reply, top=None, count=None):
         accepted(reply)

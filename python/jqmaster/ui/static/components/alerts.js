@@ -1,9 +1,9 @@
 // What is wrong, in lines that open: at most three are seen at once, the rest is one click away. A line can be snoozed,
 // in this browser.
-import { path } from '../api.js';
+import { api, path } from '../api.js';
 import { count, now } from '../format.js';
 import { withQuery } from '../router.js';
-import { html, Link, useState } from '../view.js';
+import { html, Link, useData, useState } from '../view.js';
 import { Badge } from './badge.js';
 import { Ago } from './time.js';
 
@@ -87,6 +87,18 @@ function Line({ group, onSnooze }) {
       <button type="button" class="quiet" onClick=${() => onSnooze(group, now() + HOUR)}>Snooze for 1 h</button>
       <button type="button" class="quiet" onClick=${() => onSnooze(group, tomorrow())}>Snooze until tomorrow</button></div>
   </details>`;
+}
+
+/** What is wrong with one thing: <AlertsOf field="queue" name=${name} />. */
+export function AlertsOf({ field, name }) {
+  const { data } = useData((signal) => api.get('/overview', {}, { signal }), { ms: 5000 });
+  const found = (data?.alerts || []).filter((alert) => alert[field] === name);
+  if (!found.length) return null;
+  return html`<section class="panel alerts" aria-label="Alerts">${found.map(
+    (alert) => html`<div key=${keyOf(alert)} class=${`alert is-${alert.level}`}>
+      <${Badge} word=${alert.level} /> <b>${alert.text}</b>${' '}<span class="muted"><${Since} alert=${alert} /></span>
+      <div>${alert.advice}</div></div>`,
+  )}</section>`;
 }
 
 /** <Alerts found=${[{kind, level, text, advice, since_ms, …}, …]} />, the worst first. */

@@ -1,5 +1,6 @@
 // One constraint: what it says, what it holds and where, and its keys, the fullest first.
 import { api, path, stringify } from '../api.js';
+import { AlertsOf } from '../components/alerts.js';
 import { FilterBar } from '../components/filterbar.js';
 import { Button, Head, Loaded } from '../components/parts.js';
 import { Pager, Table, usePages } from '../components/rows.js';
@@ -189,6 +190,7 @@ export function Page({ params: { id } }) {
   ];
   const title = html`<span class="crumb"><${Link} to="/constraints">Constraints<//> / </span>${id}`;
   return html`<${Head} title=${title} actions=${actions} />
+    <${AlertsOf} field="constraint" name=${id} />
     <${Loaded} of=${state}>${(one) => html`
       <div class="grid">
         <section class="panel"><h2>What it says</h2><${Facts} one=${one} after=${after} /></section>

@@ -1,5 +1,6 @@
 // One queue: what is in it, why it waits and what helps, how it does, and all that can be done with it.
 import { api, path } from '../api.js';
+import { AlertsOf } from '../components/alerts.js';
 import { Badge, STATES } from '../components/badge.js';
 import { Meter } from '../components/bar.js';
 import { Bulks } from '../components/bulks.js';
@@ -56,7 +57,11 @@ function Why({ queue, change }) {
   if (queue.cause === 'slow')
     return html`<p>${since}It is served, but too slowly: in ${MINUTES} minutes it ${net > 0 ? 'grew' : 'shrank'} by
         <b> ${brief(Math.abs(net ?? 0))}</b> jobs a minute${queue.empties_ms ? `, and is empty in ${duration(queue.empties_ms)}` : ', and is never empty at this rate'}.</p>
-      <p>Start more workers, or give <${Link} to="/workers">those there are<//> more slots. ${oldest}</p>`;
+      <p>${
+        queue.recent && !queue.recent.done && queue.running
+          ? html`None of its attempts was done meanwhile: see what its workers do, below.`
+          : html`Start more workers, or give <${Link} to="/workers">those there are<//> more slots.`
+      } ${oldest}</p>`;
   return html`<p>${since}Nothing holds it back. ${oldest}</p>`;
 }
 
@@ -240,6 +245,7 @@ export function Page({ params: { name } }) {
       )}
     </div>
     <${Bulks} queue=${queue.name} />
+    <${AlertsOf} field="queue" name=${queue.name} />
     <section class="panel"><h2>Why it waits</h2>
       <${Why} queue=${queue} change=${change(queue)} /><${Held} held=${queue.held} /></section>
     <${Loaded} of=${statistics}>${({ stats, series }) => html`<${Charts} stats=${stats} ...${period} />

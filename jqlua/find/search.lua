@@ -1,0 +1,122 @@
+-- Things that have a text in their name, whatever its case.
+local buckets = require "jqlua.statistics.buckets"
+local budget = require "jqlua.job.budget"
+local keys = require "jqlua.base.keys"
+local unregistered = require "jqlua.workers.unregistered"
+local workers = require "jqlua.workers.workers"
+
+local M = {}
+
+local call = redis.call
+
+local AT_ONCE = 500
+local SHARE = 80 -- units of the budget, for each kind
+local NAME = 0.05 -- units
+
+--- Visits the members of a set in order, those first that begin with a text, as far as the share goes.
+---@param visit fun(member: string): boolean? whether to stop
+---@return boolean # whether all were visited
+local function each(key, text, visit)
+  for _, member in ipairs(call("ZRANGEBYLEX", key, "[" .. text, "(" .. text .. "\255", "LIMIT", 0, AT_ONCE)) do
+    if visit(member) then
+      return false
+    end
+  end
+  local low, spent = "-", 0
+  repeat
+    local members = call("ZRANGEBYLEX", key, low, "+", "LIMIT", 0, AT_ONCE)
+    for _, member in ipairs(members) do
+      if visit(member) then
+        return false
+      end
+    end
+    spent = spent + #members * NAME
+    budget.pay(#members * NAME)
+    if #members < AT_ONCE then
+      return true
+    end
+    low = "(" .. members[#members]
+  until spent > SHARE
+  return false
+end
+
+local function name_of_pair(pair)
+  local queue, name = pair:match("^(%Z*)%z(.*)$")
+  return name ~= "" and name or queue
+end
+
+--- Workers of both lists: {id, name} each.
+local function worker_of(id)
+  local record = workers.load(id) or unregistered.load(id)
+  budget.pay(budget.LOOK)
+  return record and { id = id, name = record.n }
+end
+
+-- name, set, what a member is the name of or stands for
+local KINDS = {
+  { "queues", { keys.QUEUE_NAMES } },
+  { "names", { keys.STATS_PAIRS }, name_of_pair },
+  { "workers", { keys.WORKER_IDS, keys.OTHER_IDS }, worker_of },
+  { "constraints", { keys.CONSTRAINT_IDS } },
+  { "schedules", { keys.SCHEDULE_IDS } },
+  { "tags", { keys.TAG_NAMES } },
+  { "groups", { keys.FAILED_GROUPS } },
+}
+
+--- The first hits of a kind, and whether there may be more.
+local function hits_of(kind, text, count)
+  local wanted, hits, seen, is_all = text:lower(), {}, {}, true
+  for _, key in ipairs(kind[2]) do
+    local is_whole = each(key, text, function(member)
+      local thing = kind[3] and kind[3](member) or not kind[3] and member
+      local shown = type(thing) == "table" and thing.id .. " " .. thing.name or thing
+      local at = shown and not seen[shown] and shown:lower():find(wanted, 1, true)
+      if at then
+        seen[shown] = true
+        hits[#hits + 1] = { at == 1 and 0 or 1, shown, thing }
+      end
+      return #hits > count
+    end)
+    is_all = is_all and is_whole
+  end
+  table.sort(hits, function(a, b)
+    return a[1] < b[1] or a[1] == b[1] and a[2] < b[2]
+  end)
+  local things = {}
+  for i = 1, math.min(count, #hits) do
+    things[i] = hits[i][3]
+  end
+  return things, not is_all
+end
+
+--- Adds pairs that only the log of the statistics knows.
+local function add_logged(names, text, count)
+  local seen = {}
+  for _, name in ipairs(names) do
+    seen[name] = true
+  end
+  for pair in pairs(buckets.cells(call("GET", keys.LOG), true)) do
+    local name = buckets.is_pair(pair) and name_of_pair(pair)
+    if name and not seen[name] and #names < count and name:lower():find(text:lower(), 1, true) then
+      seen[name] = true
+      names[#names + 1] = name
+    end
+  end
+end
+
+---@return string map
+function M.encode(text, count)
+  local found, more = {}, {}
+  for _, kind in ipairs(KINDS) do
+    local things, is_cut = hits_of(kind, text, count)
+    if kind[1] == "names" then
+      add_logged(things, text, count)
+    end
+    found[kind[1]] = things
+    more[#more + 1] = is_cut and kind[1] or nil
+  end
+  found.more = more
+  return cmsgpack.pack(found)
+end
+
+return M
