@@ -54,7 +54,7 @@ def test_the_worst_is_first_and_says_why(ui: Ui, filled: Server) -> None:
     ui.page.get_by_role("link", name=HOSTILE).click()
     expect(ui.page.locator("h1")).to_contain_text(HOSTILE)
     ui.page.go_back()
-    ui.page.get_by_label("Name has").fill("serv")
+    ui.page.get_by_label("Filter by name").fill("serv")
     expect(ui.page.locator("tbody tr")).to_have_count(1)
     ui.page.set_viewport_size({"width": 360, "height": 740})
     ui.fits()

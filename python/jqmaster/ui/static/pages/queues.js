@@ -98,7 +98,7 @@ export function Page() {
     ? html`<${Empty}>No queue has such a name.<//>`
     : html`<${Empty} command="jqmaster enqueue hello">No queues yet. They come with the first job.<//>`;
   return html`<${Head} title="Queues" />
-    <${FilterBar} fields=${[{ name: 'name', label: 'Name has', type: 'search' }]} />
+    <${FilterBar} fields=${[{ name: 'name', label: 'Filter by name', type: 'search' }]} />
     <${Loaded} of=${state}>${(found) => html`<${Table} label="Queues" columns=${columnsOf(state.reload)}
       rows=${found.rows} rowKey=${(queue) => queue.name}
       empty=${empty} sort=${sort}
