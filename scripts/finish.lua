@@ -1,13 +1,14 @@
 -- Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip.
 --
--- An answer is a state, LOST, CANCELLED or NOTFOUND. Behind the blob of an outcome with `enqueue: n` stand n
--- pairs of a job's spec and its argument; its answer is then {state, id, created, id, created, ...}.
+-- The answer to an outcome is a state, LOST, CANCELLED or NOTFOUND. Jobs that follow it are enqueued in the same step.
 --
 -- @arg    worker    worker                who ran them
--- @arg    outcomes  list<Outcome>? 0..1000  each with its result or error behind it
+-- @arg    outcomes  list<Outcome>? 0..1000  each with its result or error behind it; with `enqueue: n`, behind that n
+--         jobs, each with its argument
 -- @arg    pick      Pick?                 the next jobs are wanted, as pick takes it, without the worker
 -- @argv   spec, outcomes...
--- @reply  finished                      {answer, ...}, with pick followed by its reply
+-- @reply  finished                      {answer, ...}, {state, id, created, id, created, ...} where jobs follow; with
+--         pick its reply behind them
 -- @errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
 --         NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
 -- @cost   for each outcome its part of one MGET, MSET, ZREM and ZADD

@@ -174,8 +174,9 @@ function M.move(job, to, score, is_popped)
   if change[IS_COUNTED] and state[meta.COUNTED] and (from ~= states.RUNNING or job[jobs.HOW] ~= jobs.MOVED_ON) then
     statlog.left(job, from, to)
   end
+  local sets = queue[queues.KEYS]
   if not is_popped then
-    batch.remove(queues.key(queue, from), id)
+    batch.remove(sets[from] or queues.key(queue, from), id)
   end
   if flags % (2 * jobs.HELD) >= jobs.HELD then
     workers.free(job[jobs.WORKER], id)
@@ -215,7 +216,7 @@ function M.move(job, to, score, is_popped)
   elseif to ~= states.BLOCKED then
     queues.note_due(queue, queues.DUE_WAITING, score)
   end
-  batch.add(queues.key(queue, to), score, id)
+  batch.add(sets[to] or queues.key(queue, to), score, id)
   return true
 end
 
