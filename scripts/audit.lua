@@ -4,7 +4,7 @@
 -- @arg    count   integer? 1..1000 = 100  how many keys, about
 -- @reply  page<text> problems
 -- @errors INVALID field
--- @cost   some milliseconds at most, and one key more; of each set up to 600 members are looked at
+-- @cost   some milliseconds at most, and one key more; of each set up to 200 members are looked at
 -- @flags  read
 -- @role   operator
 -- @over   turn
@@ -23,6 +23,7 @@ check.refuse((not cursor:find("^%d+$") or #cursor > 20) and check.problem("curso
 -- SCAN's pattern: a namespace may have special characters.
 local pattern = KEYS[1]:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
 local reply = { cursor }
+budget.pay(budget.RESERVE) -- for the rest of the last page, and for counting units
 if cursor == "0" then
   audit.bounds(reply)
 end

@@ -171,16 +171,18 @@ function M.fill(plan, most, choose, what)
       return place.id ~= nil -- the index and the queue disagree: never loop on that
     end
     start(plan, place.queue, popped, raws, taken)
-    if not place.id and #popped < 2 * room or plan.count == most then
-      return nil -- that was all of it
-    elseif plan.is_single or plan.wish.without then
+    local is_left = true
+    if plan.is_single or plan.wish.without then
       batch.flush() -- the next choice must see it
       if plan.wish.is_registered then
         workers.took(plan.worker)
       end
-      if not budget.pay(budget.LOOK) then
-        return true
-      end
+      is_left = budget.pay(budget.LOOK)
+    end
+    if not place.id and #popped < 2 * room or plan.count == most then
+      return nil -- that was all of it
+    elseif not is_left then
+      return true
     end
     room = M.room(plan, most)
   end

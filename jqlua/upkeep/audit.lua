@@ -16,8 +16,10 @@ local workers = require "jqlua.workers.workers"
 local M = {}
 
 local call = redis.call
--- Of a larger set, the two ends are checked.
-local MOST_MEMBERS = 300
+-- Of a larger set, the two ends are checked; and of each as few as that once the call's budget is spent.
+local MOST_MEMBERS = 100
+local FEW_MEMBERS = 5
+local MEMBER = 1 -- price of one
 
 local function report(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
@@ -81,14 +83,17 @@ local function check_job(id, problems)
 end
 
 local function members(key)
-  budget.pay(math.min(call("ZCARD", key), 2 * MOST_MEMBERS) * budget.LOOK)
-  if call("ZCARD", key) <= 2 * MOST_MEMBERS then
-    return call("ZRANGE", key, 0, -1)
+  local most = budget.is_left() and MOST_MEMBERS or FEW_MEMBERS
+  local all
+  if call("ZCARD", key) <= 2 * most then
+    all = call("ZRANGE", key, 0, -1)
+  else
+    all = call("ZRANGE", key, 0, most - 1)
+    for _, member in ipairs(call("ZRANGE", key, -most, -1)) do
+      all[#all + 1] = member
+    end
   end
-  local all = call("ZRANGE", key, 0, MOST_MEMBERS - 1)
-  for _, member in ipairs(call("ZRANGE", key, -MOST_MEMBERS, -1)) do
-    all[#all + 1] = member
-  end
+  budget.pay(#all * MEMBER)
   return all
 end
 

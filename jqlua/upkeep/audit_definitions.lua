@@ -10,7 +10,7 @@ local M = {}
 local call = redis.call
 
 -- Of more schedules, the first are checked.
-local MOST = 2000
+local MOST = 200
 
 local function report(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")

@@ -1,5 +1,6 @@
 -- Audit of lanes and constraints: every job that waits in a lane is in it, every lane with jobs is in an index at its
 -- head or before, keys have in use what the jobs have taken.
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local rollout = require "jqlua.limits.rollout"
 local constraints = require "jqlua.limits.constraints"
@@ -19,9 +20,13 @@ local M = {}
 local call = redis.call
 
 -- Larger sets are not counted.
-local MOST_MEMBERS = 2000
+local MOST_MEMBERS = 500
 -- Jobs and sets to read for the units that jobs have taken; in a larger namespace they are not compared.
 local MOST_COUNTED = 4000
+-- And if that takes longer, in units of the budget (module job.budget).
+local MOST_SPENT = 250
+local JOB = 0.2 -- prices
+local UNIT = 0.4
 local CHUNK = 200
 local HOLDERS = "rtswq" -- states of jobs that may have units
 
@@ -35,14 +40,15 @@ M.entries = {}
 ---@return table|false entries {priority, id} by lane
 local function entries_of(at)
   if M.entries[at] == nil then
-    local members = call("ZRANGE", at, 0, MOST_MEMBERS, "WITHSCORES")
-    local entries = {}
+    local entries = call("ZCARD", at) <= MOST_MEMBERS and {}
+    local members = entries and call("ZRANGE", at, 0, -1, "WITHSCORES") or {}
+    budget.pay(#members / 2 * budget.LOOK)
     for i = 1, #members, 2 do
       local member = members[i]
       local lane = member:sub(24)
       entries[lane] = entries[lane] or { tonumber(members[i + 1]), member:sub(9, 22) }
     end
-    M.entries[at] = #members <= 2 * MOST_MEMBERS and entries
+    M.entries[at] = entries
   end
   return M.entries[at]
 end
@@ -91,7 +97,8 @@ end
 M.counted = {}
 
 --- Adds the units that jobs have taken.
-local function count_in(taken, ids)
+---@return number spent
+local function count_in(taken, ids, spent)
   for first = 1, #ids, CHUNK do
     local wanted = {}
     for i = first, math.min(first + CHUNK - 1, #ids) do
@@ -99,7 +106,12 @@ local function count_in(taken, ids)
     end
     for i, raw in ipairs(call("MGET", unpack(wanted))) do
       local job = raw and jobs.is_laned(raw) and jobs.decode(ids[first + i - 1], raw)
-      for _, entry in ipairs(job and job_units.of(job)[job_units.ENTRIES] or {}) do
+      local entries = job and job_units.of(job)[job_units.ENTRIES] or {}
+      spent = spent + JOB + #entries * UNIT
+      if spent > MOST_SPENT then
+        return spent
+      end
+      for _, entry in ipairs(entries) do
         if entry[job_units.IS_TAKEN] then
           taken[entry[job_units.NAME]] = (taken[entry[job_units.NAME]] or 0) + 1
           taken[entry[job_units.NUMBER]] = (taken[entry[job_units.NUMBER]] or 0) + 1
@@ -107,6 +119,7 @@ local function count_in(taken, ids)
       end
     end
   end
+  return spent
 end
 
 ---@return table? taken by name of the key; nil if there are too many jobs
@@ -114,17 +127,17 @@ local function count_taken()
   if M.counted[1] ~= nil then
     return M.counted[1] or nil
   end
-  local taken, left = {}, MOST_COUNTED
+  local taken, left, spent = {}, MOST_COUNTED, 0
   M.counted[1] = false
   for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_COUNTED)) do
     local queue = queues.load(name)
     for state in HOLDERS:gmatch(".") do
       local ids = call("ZRANGE", queues.key(queue, state), 0, left)
       left = left - 1 - #ids
-      if left <= 0 then
+      spent = left > 0 and count_in(taken, ids, spent) or MOST_SPENT + 1
+      if spent > MOST_SPENT then
         return nil
       end
-      count_in(taken, ids)
     end
   end
   M.counted[1] = taken

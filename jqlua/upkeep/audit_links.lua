@@ -1,4 +1,5 @@
 -- Audit of what leads to jobs: indexes of tags and of failures, unique keys, dependencies.
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local failure_groups = require "jqlua.links.failure_groups"
 local jobs = require "jqlua.job.jobs"
@@ -11,7 +12,15 @@ local M = {}
 local call = redis.call
 
 -- Of a larger set, the first are checked.
-local MOST_MEMBERS = 300
+local MOST_MEMBERS = 100
+local FEW_MEMBERS = 5 -- once the call's budget is spent
+local MEMBER = 2 -- price of one
+
+local function first_members(key)
+  local members = call("ZRANGE", key, 0, (budget.is_left() and MOST_MEMBERS or FEW_MEMBERS) - 1)
+  budget.pay(#members * MEMBER)
+  return members
+end
 
 local function report(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
@@ -52,7 +61,7 @@ end
 ---@param tag string
 function M.check_tag(tag, problems)
   local key = keys.TAGGED .. tag
-  for _, id in ipairs(call("ZRANGE", key, 0, MOST_MEMBERS - 1)) do
+  for _, id in ipairs(first_members(key)) do
     local job = jobs.read(id)
     local has = false
     for _, its_tag in ipairs(job and tags_of(job) or {}) do
@@ -73,7 +82,7 @@ end
 
 ---@param group string
 function M.check_group(group, problems)
-  for _, id in ipairs(call("ZRANGE", keys.FAILED .. group, 0, MOST_MEMBERS - 1)) do
+  for _, id in ipairs(first_members(keys.FAILED .. group)) do
     local job = jobs.read(id)
     if not job then
       report(problems, "group", group, "holds", id, "which has no record")
@@ -90,7 +99,7 @@ end
 ---@param list string key
 ---@param prefix string of the sets' keys
 function M.check_names(list, prefix, problems)
-  for _, name in ipairs(call("ZRANGE", list, 0, MOST_MEMBERS - 1)) do
+  for _, name in ipairs(first_members(list)) do
     if call("EXISTS", prefix .. name) == 0 then
       report(problems, "name", name, "is listed and has no jobs")
     end
@@ -122,7 +131,7 @@ function M.check_waiting(id, problems)
   if not job then
     report(problems, "job", id, "waits for others and has no record")
   end
-  for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, MOST_MEMBERS - 1)) do
+  for _, other_id in ipairs(first_members(keys.WAITS_FOR .. id)) do
     if not call("ZSCORE", keys.DEPENDENTS .. other_id, id) then
       report(problems, "job", id, "waits for", other_id, "which does not know")
     end
@@ -131,7 +140,7 @@ end
 
 --- Checks the set of those that wait for a job.
 function M.check_dependents(id, problems)
-  for _, dependent in ipairs(call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_MEMBERS - 1)) do
+  for _, dependent in ipairs(first_members(keys.DEPENDENTS .. id)) do
     if not call("ZSCORE", keys.WAITS_FOR .. dependent, id) then
       report(problems, "job", id, "is waited for by", dependent, "which does not know")
     end
@@ -144,7 +153,7 @@ end
 
 --- Checks the set of those that depend on a job and have not ended.
 function M.check_readers(id, problems)
-  for _, dependent in ipairs(call("ZRANGE", keys.READERS .. id, 0, MOST_MEMBERS - 1)) do
+  for _, dependent in ipairs(first_members(keys.READERS .. id)) do
     local job = jobs.read(dependent)
     local depends = job and not states.is_of(job[jobs.STATE], states.ENDED) and jobs.copy_options(job).depends or {}
     if not (" " .. table.concat(depends, " ")):find(" " .. id, 1, true) then
@@ -175,7 +184,7 @@ end
 
 --- Checks that kept keys have a job's id and a recorded time.
 function M.check_kept(problems)
-  for _, key in ipairs(call("ZRANGE", keys.UNIQUE_KEPT, 0, MOST_MEMBERS - 1)) do
+  for _, key in ipairs(first_members(keys.UNIQUE_KEPT)) do
     if call("EXISTS", keys.UNIQUE .. key) == 0 then
       report(problems, "unique key", key, "is kept, but is of no job")
     end
