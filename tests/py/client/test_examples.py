@@ -210,5 +210,5 @@ def test_every_example_is_run_here() -> None:
     assert names == {
         "hello.py", "tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh",
         "unique.py", "fan.py", "diamond.py", "pipeline.py", "schedules.py", "failures.py", "progress.py",
-        "sealing.py", "storing.py",
+        "sealing.py", "storing.py", "checks.py",  # the last by tests/protocol/worker.py
     }  # fmt: skip
