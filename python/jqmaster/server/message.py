@@ -163,11 +163,6 @@ def _media(text: str) -> tuple[str, dict[str, str]]:
     return media, {name.strip(): value.strip().strip('"') for name, _, value in pairs}
 
 
-def is_msgpack(header: bytes) -> bool:
-    """Whether a content-type says so, which no page can without asking first."""
-    return header.decode("latin-1").partition(";")[0].strip().lower() in _MSGPACK_TYPES
-
-
 def read_item(reader: Reader, path: str, kind: str) -> tuple[dict[str, Any], list[bytes]]:
     """A `NewJob`, `JobChange` or `Outcome`: its spec, and what stands behind that, its value unread and the jobs that
     follow."""

@@ -89,17 +89,18 @@ class HttpFuzzer:
             behind = [packed(spec.pop(name)) for name in operation.behind if name in spec]
             return [packed(spec), *behind] if "spec" in operation.positions else behind
         if operation.name == "enqueue":
-            return self.job() if route.path == "/job" else [self.job() for _ in range(self.random.randint(0, 3))]
+            return self.job() if route.whole else {"jobs": [self.job() for _ in range(self.random.randint(0, 3))]}
         if operation.name == "finish":
             job_id, token = self.values.job()
-            one = {"id": job_id, "token": token, "result": self.values.odd()}
-            return {"outcomes": [one]} if self.chance(0.5) else one
+            return {"outcomes": [{"id": job_id, "token": token, "type": "success", "result": self.values.odd()}]}
         if operation.name == "import":
             return packed(self.values.odd())
         if operation.name == "config":
-            return {self.random.choice(("done_max", "error_ttl", "stats", "cancel_running")): self.values.odd()}
+            return {
+                "set": {self.random.choice(("done_max", "error_ttl", "stats", "cancel_running")): self.values.odd()}
+            }
         if operation.name == "change":
-            return {"jobs": [{"id": self.values.job()[0], "priority": 1}]}
+            return {"priority": 1} if route.whole else {"jobs": [{"id": self.values.job()[0], "priority": 1}]}
         stands = [*(operation.argument(name) for name in route.arguments), *route.parameters]
         body = {one.name: self.part(one) for one in stands if one.name in route.required or self.chance(0.3)}
         if operation.name == "schedule":
