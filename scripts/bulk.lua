@@ -2,15 +2,15 @@
 --
 -- A server carries it on, however many they are.
 --
--- @arg    what        discard|cancel|retry?  begins one: what is done
--- @arg    where       Where?              to which jobs
--- @arg    total       integer? 0..1e15    how many there may be, to show how far it is
+-- @arg    what        discard|cancel|retry?  begins one: what to do
+-- @arg    where       Where?              which jobs
+-- @arg    total       integer? 0..1e15    how many there may be, for showing progress
 -- @arg    force       flag?               with cancel: running jobs, too
--- @arg    dependents  leave|cancel?       with cancel: what becomes of jobs that wait for them
--- @arg    queue       queue?              with retry: where they wait from now on
--- @arg    id          name?               one that has begun
--- @arg    stop        flag?               with id: it ends where it is
--- @arg    holder      name?               with id: who carries it on
+-- @arg    dependents  leave|cancel?       with cancel: what to do with jobs that wait for them
+-- @arg    queue       queue?              with retry: the queue to move them to
+-- @arg    id          name?               the bulk to step or stop
+-- @arg    stop        flag?               with id: stop it
+-- @arg    holder      name?               with id: who carries it out
 -- @arg    cursor      cursor?             where the next step goes on
 -- @arg    changed     integer? 0..1000    how many jobs the last step has changed
 -- @arg    ended       flag?               there is nothing left

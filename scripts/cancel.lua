@@ -4,11 +4,11 @@
 -- With `where` each call does a step; repeat it with the cursor until that is empty.
 --
 -- @arg    ids         list<job>? 1..1000  the jobs; or
--- @arg    where       Where?              all that fit
+-- @arg    where       Where?              all that match
 -- @arg    cursor      cursor?             with where: of the step before
 -- @arg    count       integer? 1..1000 = 100  with where: how many to change, at most
 -- @arg    force       flag? = false       running jobs, too, which the setting `cancel_running` protects
--- @arg    dependents  leave|cancel|refuse? = leave  what becomes of jobs that wait for them; refuse: CONFLICT if any do
+-- @arg    dependents  leave|cancel|refuse? = leave  what to do with jobs that wait for them; refuse: CONFLICT if any do
 -- @arg    atomic      flag? = false       all of ids or none
 -- @arg    actor       actor?
 -- @reply  states jobs

@@ -24,16 +24,16 @@ local MOST_JOBS = 1000
 
 meta.open()
 local count = #ARGV / 2
-if count % 1 ~= 0 or count < 1 or count > MOST_JOBS then
-  return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got "
-    .. #ARGV .. " arguments")
-end
+check.refuse((count % 1 ~= 0 or count < 1 or count > MOST_JOBS) and "INVALID jobs: expected 1 to " .. MOST_JOBS
+  .. " specs, each with its argument, got " .. #ARGV .. " arguments")
 local changes, is_checked = {}, meta.state[meta.CROWDED] or meta.state[meta.VERSION] > 0
 for i = 1, count do
   changes[i] = change.parse(ARGV[2 * i - 1], i - 1, ARGV[2 * i] ~= "")
   is_checked = is_checked or changes[i].queue
 end
-check.refuse(is_checked and change.check(changes))
+if is_checked then
+  change.check(changes)
+end
 local answers = {}
 for i, changed in ipairs(changes) do
   answers[i] = change.apply(jobs.read(changed.id), changed, ARGV[2 * i] ~= "" and ARGV[2 * i] or nil)

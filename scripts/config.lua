@@ -1,8 +1,8 @@
 -- Shows and changes a namespace's settings.
 --
 -- @arg    set       ConfigChange?        new values, all of them or none
--- @arg    unset     list<text>? 0..100  settings that have their defaults again
--- @arg    describe  flag?              what there is to set, instead of the values
+-- @arg    unset     list<text>? 0..100  settings to reset to their defaults
+-- @arg    describe  flag?              describe the settings instead
 -- @arg    actor     actor?
 -- @reply  Config
 -- @reply  SettingDescriptions with describe

@@ -1,13 +1,13 @@
 -- Creates a constraint, or replaces it whole.
 --
--- @arg    id           name              which; at most 1,000 there are
--- @arg    match        Matcher           of which jobs
--- @arg    by           By?               what tells its keys apart: each value has a limit of its own
+-- @arg    id           name              its id; a namespace has at most 1,000
+-- @arg    match        Matcher           which jobs
+-- @arg    by           By?               one key for each value, with a limit of its own
 -- @arg    concurrency  integer? 1..1e9   how many jobs may run at once
--- @arg    rate         Rate?             how many may start in a while
+-- @arg    rate         Rate?             how many may start in a period
 -- @arg    cost         Cost?             how much of it a job takes
 -- @arg    order        strict?           jobs of a key run in the order of enqueueing
--- @arg    expires_in   seconds? 0.001..1e10  it is deleted after so long
+-- @arg    expires_in   seconds? 0.001..1e10  it is deleted after this time
 -- @arg    shared       flag?             in a partition of a cluster: it has its part of concurrency and limit
 -- @arg    declared     name?             digest of a program's declaration: nothing changes if it is the same
 -- @arg    actor        actor?

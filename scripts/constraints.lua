@@ -1,7 +1,7 @@
 -- Lists constraints, in order of id, with how much of each is in use.
 --
 -- @arg    ids      list<name>? 1..1000     those named; or
--- @arg    busiest  integer? 0..100         with sums over the keys of those that have `by`, and so many of the fullest
+-- @arg    busiest  integer? 0..100         with sums over keys where there is `by`, and this many of the fullest
 -- @arg    cursor   cursor?
 -- @arg    count    integer? 1..1000 = 100
 -- @reply  page<Constraint> constraints

@@ -1,8 +1,8 @@
 -- Changes what a job waits for.
 --
 -- @arg    id         job                the job, which has not started
--- @arg    add        set<job>? 0..100  jobs that it waits for from now on
--- @arg    remove     set<job>? 0..100  jobs that it waits for no longer
+-- @arg    add        set<job>? 0..100  jobs to wait for
+-- @arg    remove     set<job>? 0..100  jobs to wait for no longer
 -- @arg    if_failed  wait|fail|run|only?  what becomes of it when one of them fails or is cancelled
 -- @reply  state
 -- @errors INVALID field, NOTFOUND id, NOTFOUND add[i], CONFLICT id, CONFLICT add[i]

@@ -3,7 +3,7 @@
 -- The reply has for each job the state it had, NOTFOUND, or CONFLICT: it runs.
 --
 -- @arg    ids     list<job>? 1..1000    the jobs; or
--- @arg    where   Where?                all that fit, a step with each call
+-- @arg    where   Where?                all that match, a step with each call
 -- @arg    cursor  cursor?               with where: of the step before
 -- @arg    count   integer? 1..1000 = 100  with where: how many to remove, at most
 -- @arg    actor   actor?

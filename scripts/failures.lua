@@ -1,10 +1,10 @@
 -- What failed for good, by group.
 --
 -- @arg    group    name?                 only that one; or
--- @arg    steps    integer? 1..100       with `counts`: how many failed in each of so many parts of the time
+-- @arg    steps    integer? 1..100       with `counts`: how many failed in each of this many parts of the time
 -- @arg    from_ms  moment_ms?            where the first part begins; with steps
 -- @arg    to_ms    moment_ms?            where the last part ends; with steps
--- @arg    sample   integer? 1..100       with names, queues and values of so many of the newest
+-- @arg    sample   integer? 1..100       with names, queues and values of this many of the newest
 -- @arg    cursor   cursor?
 -- @arg    count    integer? 1..1000 = 100
 -- @reply  page<Failures> failures

@@ -22,7 +22,7 @@ local keys = require "jqlua.base.keys"
 local trail = require "jqlua.access.trail"
 
 local spec = arguments.spec(HEAD)
-check.refuse(apikeys.check(spec))
+apikeys.check(spec)
 local api_key = apikeys.load(spec.id)
 check.refuse(api_key and api_key.d ~= spec.digest and "CONFLICT id: another key has the id " .. check.show(spec.id))
 if not api_key then

@@ -2,12 +2,12 @@
 --
 -- A page may be short, or empty, before the end. A job that does not move meanwhile is seen exactly once.
 --
--- @arg    where         Where?          conditions that they meet, all of them
+-- @arg    where         Where?          conditions, all of which must hold
 -- @arg    newest        flag?           the order within a state, a tag or a group turned round
 -- @arg    recent        flag?           what runs, then what ended last, then what waits, over all queues
 -- @arg    brief         flag?           without argument, result and error
--- @arg    argument_max  integer? 0..65536  with brief: arguments of at most so many bytes all the same
--- @arg    looked        flag?           with the number of jobs that were looked at
+-- @arg    argument_max  integer? 0..65536  with brief: include arguments of at most this many bytes
+-- @arg    looked        flag?           also return how many jobs were looked at
 -- @arg    cursor        cursor?
 -- @arg    count         integer? 1..1000 = 100
 -- @reply  page<FoundJob> jobs

@@ -3,8 +3,8 @@
 -- The workers are told. Of ids the reply has for each queued or scheduled, NOTFOUND, or CONFLICT: it does not run.
 --
 -- @arg    ids     list<job>? 1..1000      the jobs; or
--- @arg    queue   queue?                  all that run of a queue; or
--- @arg    worker  worker?                 all that a worker runs
+-- @arg    queue   queue?                  the running jobs of a queue; or
+-- @arg    worker  worker?                 the jobs of a worker
 -- @arg    count   integer? 1..1000 = 100  how many of a queue or a worker, at most
 -- @arg    delay   seconds? 0..1e10        how long before they are ready
 -- @arg    actor   actor?

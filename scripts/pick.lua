@@ -6,7 +6,7 @@
 -- @arg    order    priority|ordered|round_robin|shuffled?  between queues
 -- @arg    without  set<name>? 1..100     names of jobs that the worker does not take
 -- @arg    request  token?                the same token gives the same jobs again
--- @arg    wait     Wait?                 where who waits is woken
+-- @arg    wait     Wait?                 go to sleep if there is nothing
 -- @reply  picked                        {next_ms, document, argument, document, argument, ...}
 -- @errors INVALID field, NOTFOUND worker, FULL queues
 -- @cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are moved
@@ -23,17 +23,11 @@ local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
 local wishes = require "jqlua.pick.wishes"
-local queues = require "jqlua.queue.queues"
 
 local wish, problem, token = wishes.read(ARGV[1])
 check.refuse(not wish and problem)
-local raws
-if wish.queue then
-  raws = meta.open(queues.record_key(wish.queue))
-else
-  raws = meta.open()
-end
-local plan
-plan, problem = plans.new(wish, token)
+local raws, plan
+raws = meta.open(unpack(plans.keys(wish, token, { nil, nil, nil })))
+plan, problem = plans.new(wish, token, raws, 2)
 check.refuse(problem)
-return picker.pick(plan, { nil, nil, nil }, raws[2])
+return picker.pick(plan, { nil, nil, nil })

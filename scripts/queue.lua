@@ -4,10 +4,10 @@
 --
 -- @arg    name         queue
 -- @arg    paused       flag?            a paused queue takes jobs and starts none
--- @arg    max_waiting  integer? 0..4294967295  how many may wait; 0: no limit
+-- @arg    max_waiting  integer? 0..4294967295  limit of waiting jobs; 0: none
 -- @arg    fair         Fair?           levels: the values of a path take turns
 -- @arg    set          OwnSettings?     settings of its own
--- @arg    unset        list<text>? 0..100  settings that are the namespace's again
+-- @arg    unset        list<text>? 0..100  settings to reset to the namespace's
 -- @arg    actor        actor?
 -- @reply  Queue
 -- @errors INVALID field, FULL name

@@ -1,8 +1,8 @@
 -- Documents of queues, with settings and counts: those named, or a page in order of name.
 --
 -- @arg    names    list<name>? 1..1000  those named; or
--- @arg    minutes  integer? 1..180       with how each did in so many minutes
--- @arg    held     integer? 1..1000      with what holds so many of the first jobs that wait under constraints
+-- @arg    minutes  integer? 1..180       with figures of this many minutes
+-- @arg    held     integer? 1..1000      with what holds this many of the first jobs under constraints
 -- @arg    cursor   cursor?
 -- @arg    count    integer? 1..1000 = 100
 -- @reply  page<Queue> queues

@@ -12,7 +12,7 @@
 -- @arg    knows     list<name>? 0..100   names of jobs
 -- @arg    refused   list<name>? 0..100   names of jobs that it does not take
 -- @arg    id        worker?              of a worker that is registered in another partition already
--- @arg    announce  flag?                not registered: a worker that picks as `name` is listed from now on
+-- @arg    announce  flag?                do not register, but list a worker that picks as `name`
 -- @arg    running   list<job>? 0..100    with announce: the jobs that it runs
 -- @reply  {worker_id: worker}           with announce its name
 -- @errors INVALID field, FULL queues
@@ -75,12 +75,12 @@ end
 local id = spec.id or "w" .. serial.next()
 record.r = spec.refused or {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
-workers.seen(id)
 if url then
   redis.call("HSET", keys.URLS, url, id)
   workers.join(id, record)
 end
 workers.save(id, record)
+workers.seen(id)
 workers.place(id, record)
 transition.commit()
 return id

@@ -4,7 +4,7 @@
 --
 -- @arg    worker   worker
 -- @arg    jobs     list<Lease> 1..1000
--- @arg    delay    seconds? 0..1e10     how long before they are ready
+-- @arg    delay    seconds? 0..1e10     delay before they are ready
 -- @arg    message  message?             why, for their history; 200 bytes of it are kept
 -- @arg    hold     map<seconds>? 1..10  ids of constraints, and for how long the jobs' keys are closed
 -- @reply  states jobs
@@ -17,14 +17,13 @@
 -- @http   POST /release
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local held_jobs = require "jqlua.life.held_jobs"
 local holding = require "jqlua.limits.holding"
 local release = require "jqlua.life.release"
 local transition = require "jqlua.life.transition"
 
 local spec = arguments.spec(HEAD)
-check.refuse(held_jobs.check(spec.jobs, 1))
+held_jobs.check(spec.jobs, 1)
 local holds = spec.hold and holding.parse(spec.hold)
 local answers = release.all(spec.jobs, spec.delay or 0, nil, holds and function(job)
   holding.close(job, holds)

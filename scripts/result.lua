@@ -35,9 +35,8 @@ local kept = queues.key(queue, states.KEPT)
 local until_ms = tonumber(redis.call("ZSCORE", kept, id) or 0)
 local grace_ms = settings.at(settings.RESULT_GRACE, queue) * 1000
 local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(job)
-if until_ms <= now and not is_needed then
-  return redis.error_reply("EXPIRED id: the result of job " .. id .. " is gone: it was read, or it expired")
-end
+check.refuse(until_ms <= now and not is_needed
+  and "EXPIRED id: the result of job " .. id .. " is gone: it was read, or it expired")
 local blob = redis.call("GET", keys.OUTCOME .. id)
 if grace_ms == 0 and not is_needed then
   sweep.drop_result(job)

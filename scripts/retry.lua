@@ -4,7 +4,7 @@
 -- With `where`: of the jobs that fit, and had come there when the first call was made.
 --
 -- @arg    ids     list<job>? 1..1000     the jobs; or
--- @arg    where   Where?                 all that fit, a step with each call
+-- @arg    where   Where?                 all that match, a step with each call
 -- @arg    cursor  cursor?                with where: of the step before
 -- @arg    count   integer? 1..1000 = 100 with where: how many to change, at most
 -- @arg    queue   queue?                 where they wait from now on; default: where they did
@@ -22,14 +22,13 @@
 -- @http   POST /jobs/retry
 -- @http   POST /job/{ids[0]}/retry (queue)
 local retry = require "jqlua.life.retry"
-local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local spec, selected = selection.spec(HEAD)
-check.refuse(retry.check(selected.ids, spec.queue))
+retry.check(selected.ids, spec.queue)
 local letters = spec.where and spec.where.status == nil and retry.DEFAULT_STATES or retry.STATES
 local reply, changed = selection.each(selected, letters, function(job)
   -- Jobs that failed again since the first call are not retried, or it would never end.

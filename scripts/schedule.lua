@@ -3,7 +3,7 @@
 -- @arg    id          name
 -- @arg    job         ScheduledJob?       what is enqueued at each moment
 -- @arg    every       seconds? 0.1..1e9   from moment to moment; or
--- @arg    offset      seconds? 0..        moments are so long, and n times every, after 1970
+-- @arg    offset      seconds? 0..        moments are offset + n · every after 1970
 -- @arg    cron        text?               five fields: minute, hour, day of month, month, day of week
 -- @arg    utc_offset  integer? -1440..1440  minutes by which the clock of cron is ahead of UTC; or
 -- @arg    timezone    zone? 1..255        whose clocks cron is about, such as `Europe/Berlin`
@@ -12,7 +12,7 @@
 -- @arg    end         moment? 0..1e10     no moment after
 -- @arg    limit       integer? 1..1e9     how many jobs in all, at most
 -- @arg    catch_up    one|all|none? = one when several moments have passed at once
--- @arg    backlog     integer? 1..1000    no new job while so many wait
+-- @arg    backlog     integer? 1..1000    with catch_up all: at most this many
 -- @arg    paused      flag? = false       moments pass without jobs
 -- @arg    declared    name?               digest of a program's declaration: nothing changes if it is the same
 -- @arg    argument    value? = nil        the jobs' argument
@@ -32,8 +32,6 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local schedules = require "jqlua.schedules.schedules"
-local scheduling = require "jqlua.schedules.scheduling"
-local scheduledoc = require "jqlua.schedules.scheduledoc"
 local schedulespec = require "jqlua.schedules.schedulespec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
@@ -41,17 +39,17 @@ local transition = require "jqlua.life.transition"
 check.refuse((#ARGV < 1 or #ARGV > 2) and "INVALID arguments: expected a spec and an argument, got " .. #ARGV)
 local spec = arguments.spec(HEAD, true)
 if schedulespec.check(spec) then
-  local answer = scheduling.run_now(spec.id)
+  local answer = schedules.run_now(spec.id)
   trail.note("schedule", spec.id, spec)
   transition.commit()
   return answer
 end
 local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
-  return scheduledoc.encode(known, 0) -- declared as before: later changes stay
+  return schedules.document(known, 0, 0) -- declared as before: later changes stay
 end
 trail.note("schedule", spec.id, spec)
 spec.actor = nil -- the rest is stored
-local schedule = scheduling.put(spec, ARGV[2])
+local schedule = schedules.put(spec, ARGV[2])
 transition.commit()
-return scheduledoc.encode(schedule, 0)
+return schedules.document(schedule, 0, 0)

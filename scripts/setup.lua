@@ -16,10 +16,8 @@ local settings = require "jqlua.settings.settings"
 check.refuse(meta.name_problem() or #ARGV > 0 and "INVALID arguments: expected none, got " .. #ARGV)
 if redis.call("EXISTS", keys.META) == 0 then
   local noted = redis.call("GET", keys.IMPORT)
-  if noted and noted:sub(1, 4) ~= "done" then
-    return redis.error_reply("CONFLICT an import into namespace " .. KEYS[1] .. " has begun: complete it, or remove "
-      .. "its keys")
-  end
+  check.refuse(noted and noted:sub(1, 4) ~= "done"
+    and "CONFLICT an import into namespace " .. KEYS[1] .. " has begun: complete it, or remove its keys")
   local values = {}
   for i, setting in ipairs(settings.ALL) do
     values[i] = setting[2]

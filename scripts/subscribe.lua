@@ -4,8 +4,8 @@
 --
 -- @arg    id       name
 -- @arg    url      url? 0..2000         http or https, without user and `#`
--- @arg    match    Matcher?             of which jobs; default: all
--- @arg    on       set<done|error|cancelled|skipped>? 1..4  of which ends; default: all
+-- @arg    match    Matcher?             which jobs; default: all
+-- @arg    on       set<done|error|cancelled|skipped>? 1..4  which ends; default: all
 -- @arg    secrets  list<secret>? 1..2   what goes to it is signed with each
 -- @arg    actor    actor?
 -- @argv   spec, match
@@ -16,14 +16,12 @@
 -- @over   all
 -- @http   PUT /webhook/{id}
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local registry = require "jqlua.webhooks.registry"
 local trail = require "jqlua.access.trail"
-local webhookspec = require "jqlua.webhooks.webhookspec"
 
 local spec = arguments.spec(HEAD, #ARGV == 2)
-local hook = webhookspec.parse(spec)
-check.refuse(registry.put(hook, spec.secrets))
+local hook = registry.parse(spec)
+registry.put(hook, spec.secrets)
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2] or "\192")
 spec.match = is_plain and match or nil
 trail.note("subscribe", hook.i, spec)

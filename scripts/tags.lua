@@ -1,6 +1,6 @@
 -- The tags there are, and how many jobs have them: in order of tag, or the most used first.
 --
--- @arg    top     integer? 1..1000      the most used, so many
+-- @arg    top     integer? 1..1000      this many of the most used
 -- @arg    cursor  cursor?
 -- @arg    count   integer? 1..1000 = 100
 -- @reply  page<{tag: name, count: integer}> tags

@@ -12,14 +12,14 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
-local constraint_removal = require "jqlua.limits.constraint_removal"
+local rollout = require "jqlua.limits.rollout"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local spec = arguments.spec(HEAD)
 local definition = constraints.load(spec.id)
 check.refuse(not definition and check.missing("id", "constraint", spec.id))
-constraint_removal.remove(definition)
+rollout.remove(definition)
 trail.note("unconstrain", spec.id, spec)
 transition.commit()
 return 1

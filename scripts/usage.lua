@@ -19,12 +19,14 @@ local page = require "jqlua.find.page"
 
 local spec = arguments.spec(HEAD)
 local prefix = spec.prefix
-spec.cursor = constraintdoc.from_cursor(spec.cursor or "")
+local digits = spec.cursor or "" -- values are bytes, cursors are text
+spec.cursor = check.from_hex(digits)
+check.refuse(not spec.cursor and check.problem("cursor", check.CURSOR, digits))
 local definition = constraints.load(spec.id)
 check.refuse(not definition and check.missing("id", "constraint", spec.id))
 check.refuse(prefix and not definition.b and "INVALID prefix: this constraint has no by")
 local reply = page.documents(keys.KEYS_OF .. definition.n, spec, function(value)
   return constraintdoc.encode_key(definition, value)
 end, nil, prefix and constraintdoc.ranges(definition, prefix))
-reply[1] = constraintdoc.cursor(reply[1])
+reply[1] = check.to_hex(reply[1])
 return reply

@@ -143,16 +143,6 @@ def protocol_list() -> str:
     return "\n".join([*lines, "", *textwrap.wrap(prose, 100), ""])
 
 
-def python_table() -> str:
-    rows = []
-    for one in FIELDS[1:]:
-        usual = one.python_default or (f"`{one.usual}`" if one.words else one.usual) or "none"
-        words = ", ".join(f"`{word.name}`" for word in one.words)
-        meaning = one.meaning + (f": {words}" if words else "")
-        rows.append(f"| `{one.name}` | {usual} | {told_apart(meaning, one.python)} |")
-    return "\n".join(["| option | default | meaning |", "| --- | --- | --- |", *rows, ""])
-
-
 # -- the web UI -----------------------------------------------------------------------------------
 
 
@@ -210,7 +200,6 @@ PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("openapi/schemas.yaml", "document", lambda: as_yaml(job())),
     ("openapi/schemas.yaml", "told", lambda: as_yaml(told())),
     ("openapi/worker.yaml", "told", lambda: as_yaml(told_worker())),
-    ("docs/python.md", "options", lambda: f"\n{python_table()}\n"),
     ("jqlua/job/jobspec.lua", "fields", code.lua_fields),
     ("jqlua/job/jobs.lua", "told", code.lua_told),
     ("python/jqmaster/engine/options.py", "options", code.options),

@@ -1,5 +1,6 @@
 """RQ, with its SimpleWorker: one job at a time, without a process for each."""
 
+import signal
 import sys
 
 from common import PATH, drive, job, ran, work
@@ -26,6 +27,7 @@ def enqueue_many(count: int) -> None:
 
 def serve() -> None:
     SimpleWorker([queue], connection=connection).work(max_jobs=work.wanted, logging_level="ERROR")
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the worker's own would raise in this program
 
 
 sys.modules["with_rq"] = sys.modules["__main__"]

@@ -18,10 +18,10 @@ OWN = {BASE: "with_jq.py", "JQ, plain": "with_jq_plain.py", REDIS_PY: "with_redi
 HAS_MANY = ("JQ", "JQ, plain", "RQ", "BullMQ")
 IN_COROUTINES = ("JQ", "arq", "BullMQ")
 NOTE = (
-    "Arguments of 200 bytes. Enqueues are awaited one at a time. Worker: no-op jobs that wait, 32 at a time (RQ and "
-    "Celery: one), its CPU with start and stop. Redis CPU: of an enqueue and of the worker's part. Idle: from before "
-    "the enqueue in one process until the function runs in another, jobs 10 to 30 ms apart. MB: of the worker, behind "
-    "it. Celery, huey, dramatiq and arq have no call for many. redis-py's FCALL: the same enqueue by a blocking client."
+    "By job; arguments of 200 bytes. Enqueues are awaited one at a time. Worker: no-op jobs that wait, 32 at a time "
+    "(RQ and Celery: one), its CPU with start and stop. Idle: from before the enqueue in one process until the "
+    "function runs in another, jobs 10 to 30 ms apart. MB: of the worker, behind it. Celery, huey, dramatiq and arq "
+    "have no call for many. redis-py's FCALL: the same enqueue by a blocking client."
 )
 
 
@@ -40,10 +40,10 @@ class Side:
     def measure(self) -> Figures:
         before = self.redis.cpu_us()
         told = self.client.step("enqueue", self.many)
-        redis_us = self.redis.cpu_us() - before
         found = {
-            "enqueue, client CPU µs": told["cpu_us"] / self.many,
             "enqueue, µs": told["ms"] * 1e3 / self.many,
+            "enqueue, client CPU µs": told["cpu_us"] / self.many,
+            "enqueue, Redis CPU µs": (self.redis.cpu_us() - before) / self.many,
         }
         if self.name not in IN_COROUTINES:
             told = self.client.step("threads", self.many)
@@ -57,11 +57,10 @@ class Side:
             waiting += 2 * self.many
         before = self.redis.cpu_us()
         told = self.worker.step("work", waiting)
-        redis_us = redis_us / self.many + (self.redis.cpu_us() - before) / waiting
         found |= {
-            "Redis CPU µs of a life": redis_us,
-            "worker CPU µs": told["cpu_us"] / waiting,
             "no-ops/s": 1e3 * waiting / told["run_ms"],
+            "worker, own CPU µs": told["cpu_us"] / waiting,
+            "worker, Redis CPU µs": (self.redis.cpu_us() - before) / waiting,
             "idle, p50 ms": self.idle(),
             "MB": self.worker.resident_mb(),
         }

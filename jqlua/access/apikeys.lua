@@ -27,13 +27,11 @@ function M.is_id(id)
 end
 M.ID = "an id of 12 hexadecimal digits"
 
----@return string? problem
+--- Checks fields beyond their kinds: refuses the call if one is wrong.
 function M.check(spec)
-  if not M.is_id(spec.id) then
-    return check.problem("id", M.ID, spec.id)
-  elseif #spec.digest ~= 64 or spec.digest:find("[^0-9a-f]") then
-    return "INVALID digest: expected " .. DIGEST -- not shown: it may be the secret by mistake
-  end
+  check.refuse(not M.is_id(spec.id) and check.problem("id", M.ID, spec.id))
+  -- Not shown: it may be the secret by mistake.
+  check.refuse((#spec.digest ~= 64 or spec.digest:find("[^0-9a-f]")) and "INVALID digest: expected " .. DIGEST)
 end
 
 ---@return table? record

@@ -259,6 +259,26 @@ function M.is_list(value, low, high)
   return count == n
 end
 
+--- Cursors of bytes are shown as hexadecimal digits.
+---@param bytes string
+---@return string digits
+function M.to_hex(bytes)
+  return (bytes:gsub(".", function(byte)
+    return string.format("%02x", byte:byte())
+  end))
+end
+
+---@param digits string
+---@return string? bytes nil if they are none
+function M.from_hex(digits)
+  if #digits % 2 ~= 0 or digits:find("[^0-9a-f]") then
+    return nil
+  end
+  return (digits:gsub("..", function(pair)
+    return string.char(tonumber(pair, 16))
+  end))
+end
+
 ---@return boolean
 function M.is_id(value)
   return type(value) == "string" and (#value == 14 or #value == 16 and value:sub(15) ~= "00")

@@ -141,9 +141,7 @@ function M.new_secret()
   local info = redis.pcall("INFO", "server") -- run_id is random; optional, since the user may lack the right
   info = type(info) == "string" and info or ""
   local digest = redis.sha1hex(seconds .. "." .. micros .. " " .. KEYS[1] .. info)
-  return (digest:sub(1, 16):gsub("..", function(digits)
-    return string.char(tonumber(digits, 16))
-  end))
+  return check.from_hex(digest:sub(1, 16))
 end
 
 ---@kept

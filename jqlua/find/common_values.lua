@@ -2,6 +2,7 @@
 local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
+local documents = require "jqlua.values.documents"
 local keys = require "jqlua.base.keys"
 local msgpack = require "jqlua.values.msgpack"
 local tally = require "jqlua.base.tally"
@@ -73,7 +74,7 @@ function M.encode(counts, most)
   for i, entry in ipairs(list) do
     list[i] = "\147" .. cmsgpack.pack(entry[1]) .. constraintdoc.value_blob(entry[2]) .. cmsgpack.pack(entry[3])
   end
-  return string.char(0x90 + #list) .. table.concat(list)
+  return documents.list(list)
 end
 
 return M

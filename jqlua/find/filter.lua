@@ -2,6 +2,7 @@
 local budget = require "jqlua.job.budget"
 local fields = require "jqlua.base.fields"
 local matcherspec = require "jqlua.limits.matcherspec"
+local constraints = require "jqlua.limits.constraints"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local matcher = require "jqlua.limits.matcher"
@@ -97,10 +98,7 @@ local function holds_inside(where, job)
   end
   where.weight = where.weight or matcher.weight(where.match)
   budget.pay(budget.CONDITION * where.weight)
-  return matcher.test(where.match, {
-    name = job[jobs.NAME], queue = job[jobs.QUEUE], priority = job[jobs.PRIORITY],
-    tags = job[jobs.OPTIONS] ~= "" and jobs.copy_options(job).tags or {}, argument = argument,
-  })
+  return matcher.test(where.match, constraints.facts(job, argument))
 end
 
 --- Whether a job is selected; its id was checked before.

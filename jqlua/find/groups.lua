@@ -4,6 +4,7 @@ local budget = require "jqlua.job.budget"
 local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local common_values = require "jqlua.find.common_values"
+local documents = require "jqlua.values.documents"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local tally = require "jqlua.base.tally"
@@ -11,7 +12,6 @@ local tally = require "jqlua.base.tally"
 local M = {}
 
 local call = redis.call
-local pack = cmsgpack.pack
 
 local MOST_TOLD = 10
 
@@ -42,9 +42,9 @@ local function counts_of(key, spec, first_ms, last_ms)
   return counts
 end
 
---- Names, queues and values of the newest jobs of a group.
----@param put fun(field: string, packed: string)
-local function put_sample(put, key, most)
+--- Adds names and queues of the newest jobs of a group.
+---@return string values that several have, packed
+local function add_sample(shown, key, most)
   local ids = call("ZRANGE", key, 0, most - 1, "REV")
   local wanted = {}
   for i, id in ipairs(ids) do
@@ -64,10 +64,8 @@ local function put_sample(put, key, most)
       break
     end
   end
-  put("looked", pack(looked))
-  put("names", pack(tally.most(names, MOST_TOLD)))
-  put("queues", pack(tally.most(queues, MOST_TOLD)))
-  put("values", common_values.encode(values, MOST_TOLD))
+  shown.looked, shown.names, shown.queues = looked, tally.most(names, MOST_TOLD), tally.most(queues, MOST_TOLD)
+  return common_values.encode(values, MOST_TOLD)
 end
 
 ---@param group string
@@ -81,23 +79,12 @@ function M.encode(group, spec)
   end
   local raw = call("GET", keys.EXTRA .. last[1])
   local first_ms, last_ms = tonumber(first[2]), tonumber(last[2])
-  local parts = {}
-  local function put(field, packed)
-    parts[#parts + 1] = pack(field) .. packed
-  end
-  put("group", pack(group))
-  put("count", pack(call("ZCARD", key)))
-  put("first_ms", pack(first_ms))
-  put("last_ms", pack(last_ms))
-  put("id", pack(last[1]))
-  put("message", pack(raw and cmsgpack.unpack(raw).m or ""))
-  if spec.steps then
-    put("counts", pack(counts_of(key, spec, first_ms, last_ms)))
-  end
-  if spec.sample then
-    put_sample(put, key, spec.sample)
-  end
-  return struct.pack(">BI2", 0xDE, #parts) .. table.concat(parts)
+  local shown = {
+    group = group, count = call("ZCARD", key), first_ms = first_ms, last_ms = last_ms, id = last[1],
+    message = raw and cmsgpack.unpack(raw).m or "",
+    counts = spec.steps and counts_of(key, spec, first_ms, last_ms) or nil,
+  }
+  return documents.pack(shown, { values = spec.sample and add_sample(shown, key, spec.sample) or nil })
 end
 
 return M

@@ -145,29 +145,25 @@ end
 --- Checks the namespace's limits for the jobs' new queues and tags, and the call's limit for matching the waiting ones.
 --- Must precede any write.
 ---@param changes table[]
----@return string? problem
 function M.check(changes)
   local admitted, waiting, is_crowded = admission.begin(), {}, meta.state[meta.CROWDED]
   local new_queues, new_count = {}, 0
   for i, change in ipairs(changes) do
     local job, argument = jobs.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
     if not M.refusal(job, change, argument) then
-      local problem = is_crowded and change.tags
-        and admission.check_tags(admitted, change.tags, "jobs[" .. i - 1 .. "]")
+      check.refuse(is_crowded and change.tags
+        and admission.check_tags(admitted, change.tags, "jobs[" .. i - 1 .. "]"))
       local name = change.queue
       if name and not new_queues[name] and queues.load(name)[queues.IS_NEW] then
         new_queues[name], new_count = true, new_count + 1
-        problem = problem or admission.check_queues(name, new_count, "jobs[" .. i - 1 .. "].queue")
-      end
-      if problem then
-        return problem
+        check.refuse(admission.check_queues(name, new_count, "jobs[" .. i - 1 .. "].queue"))
       end
       if states.is_of(job[jobs.STATE], states.WAITING) then
         waiting[#waiting + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = job[jobs.NAME] } or job
       end
     end
   end
-  return constraints.check_asked(waiting, "jobs")
+  constraints.check_asked(waiting, "jobs")
 end
 
 --- Replaces a waiting job's argument and times by those of another with its unique key.

@@ -90,7 +90,8 @@ function M.check(outcome, i)
     return problem
   end
   local list = path .. ".enqueue"
-  return constraints.check_asked(outcome.jobs, list) or creation.check(outcome.jobs, list)
+  constraints.check_asked(outcome.jobs, list)
+  return creation.check(outcome.jobs, list)
 end
 
 --- Enqueues the jobs behind an outcome.

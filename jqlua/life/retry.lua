@@ -3,6 +3,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
+local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
 local history = require "jqlua.life.history"
@@ -23,12 +24,8 @@ M.DEFAULT_STATES = "tec" -- retried if no state is named: not skipped jobs, whic
 --- precede any write.
 ---@param ids? string[]
 ---@param name? string of the queue, if it changes
----@return string? problem
 function M.check(ids, name)
-  local problem = name and queues.load(name)[queues.IS_NEW] and admission.check_queues(name, 1, "queue")
-  if problem then
-    return problem
-  end
+  check.refuse(name and queues.load(name)[queues.IS_NEW] and admission.check_queues(name, 1, "queue"))
   local list = {}
   for _, id in ipairs(meta.state[meta.VERSION] > 0 and ids or {}) do
     local job = jobs.read(id)
@@ -36,7 +33,7 @@ function M.check(ids, name)
       list[#list + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = job[jobs.NAME] } or job
     end
   end
-  return constraints.check_asked(list, "ids")
+  constraints.check_asked(list, "ids")
 end
 
 --- For a job that never started: an expiry in the future still applies, a past one does not. It is ready from now on.

@@ -2,7 +2,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
+local documents = require "jqlua.values.documents"
 local constraints = require "jqlua.limits.constraints"
 local msgpack = require "jqlua.values.msgpack"
 local lane_index = require "jqlua.limits.lane_index"
@@ -95,11 +95,11 @@ function M.by_blob(definition, value)
   elseif type(definition.bg) == "string" then
     return M.value_blob(value)
   end
-  local parts = { string.char(0x90 + #definition.b) }
-  for _, single in ipairs(constraints.split(value, #definition.b)) do
-    parts[#parts + 1] = M.value_blob(single)
+  local blobs = constraints.split(value, #definition.b)
+  for i, single in ipairs(blobs) do
+    blobs[i] = M.value_blob(single)
   end
-  return table.concat(parts)
+  return documents.list(blobs)
 end
 
 --- The lanes and jobs that a key holds.
@@ -122,56 +122,28 @@ function M.held_by(key, queues, most)
   return held
 end
 
+---@param most? number its limit, where it is another than the definition's
+---@return table? rate as clients know it
+function M.rate_of(definition, most)
+  return definition.l and { limit = most or definition.l, period = definition.p, smooth = definition.s }
+end
+
 local function opens_at(definition, limit, key)
   local cost = type(definition.k) == "number" and definition.k or 1
   return room.opens_at(limit, key, rate.cost(limit, cost))
 end
 
---- The fields of one key, packed.
----@param put fun(field: string, value: any)
+--- The fields of one key.
 ---@param queues? table as of held_by
-local function put_usage(put, definition, limit, key, queues)
+---@return table shown
+local function usage_of(definition, limit, key, queues)
   local held = M.held_by(key, queues)
-  if limit.rate > 0 and not limit.is_smooth then
-    put("starts", rate.starts_in(limit, key))
-  end
-  local opens_ms = opens_at(definition, limit, key)
-  if opens_ms then
-    put("opens_ms", opens_ms)
-  end
-  if key.hold_ms > meta.state[meta.NOW_MS] then
-    put("hold_ms", key.hold_ms)
-  end
-  put("lanes", held.lanes)
-  put("held", held.jobs)
-  if held.is_more then
-    put("more", true)
-  end
-  if held.first then
-    put("next", call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1])
-  end
-end
-
----@return string map
-local function map(parts)
-  return struct.pack(">BI2", 0xDE, #parts) .. table.concat(parts)
-end
-
---- A page's cursor: values are bytes, cursors are text.
----@return string
-function M.cursor(value)
-  return (value:gsub(".", function(character)
-    return string.format("%02x", character:byte())
-  end))
-end
-
---- The value that a page's cursor stands for.
----@return string
-function M.from_cursor(cursor)
-  check.refuse((#cursor % 2 ~= 0 or cursor:find("[^0-9a-f]")) and check.problem("cursor", check.CURSOR, cursor))
-  return (cursor:gsub("..", function(digits)
-    return string.char(tonumber(digits, 16))
-  end))
+  return {
+    opens_ms = opens_at(definition, limit, key), lanes = held.lanes, held = held.jobs,
+    starts = limit.rate > 0 and not limit.is_smooth and rate.starts_in(limit, key) or nil,
+    hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil, more = held.is_more or nil,
+    next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil,
+  }
 end
 
 --- Ranges of keys whose value, or the first of several, is text or a number with this prefix.
@@ -198,19 +170,10 @@ end
 --- One key of a constraint.
 ---@return string document
 function M.encode_key(definition, value)
-  local parts = {}
-  local function put(field, shown)
-    parts[#parts + 1] = pack(field, shown)
-  end
-  local limit = limitrecord.load(definition.n)
   local key = keyrecord.load(definition.n, value)
-  local by = M.by_blob(definition, value)
-  if by then
-    parts[1] = pack("by") .. by
-  end
-  put("running", key.in_use)
-  put_usage(put, definition, limit, key)
-  return map(parts)
+  local shown = usage_of(definition, limitrecord.load(definition.n), key)
+  shown.running = key.in_use
+  return documents.pack(shown, { by = M.by_blob(definition, value) })
 end
 
 --- Adds a key to the fullest, if it is one of them: by held jobs, then by running jobs.
@@ -273,58 +236,26 @@ end
 ---@param is_only? boolean whether the call is about this one alone
 ---@return string document
 function M.encode(definition, busiest, is_only)
-  local parts = {}
-  local function put(field, shown)
-    parts[#parts + 1] = pack(field, shown)
-  end
-  local limit = limitrecord.load(definition.n)
-  put("id", definition.i)
-  parts[#parts + 1] = pack("match") .. definition.g
-  if definition.bg then
-    put("by", definition.bg)
-  end
-  if definition.c then
-    put("concurrency", definition.tc or definition.c)
-  end
-  if definition.l then
-    put("rate", { limit = definition.tl or definition.l, period = definition.p, smooth = definition.s })
-  end
-  if definition.kg then
-    put("cost", definition.kg)
-  end
-  if definition.o then
-    put("order", "strict")
-  end
-  if definition.tc or definition.tl then
-    put("shared", true)
-  end
-  if definition.x then
-    put("expires_ms", definition.x)
-  end
-  put("running", limit.running)
-  put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))
-  local queues = busiest and {}
+  local limit, queues = limitrecord.load(definition.n), busiest and {}
+  local blobs, shown = { match = definition.g }, {}
   if not definition.b then
-    put_usage(put, definition, limit, keyrecord.load(definition.n, ""), queues)
+    shown = usage_of(definition, limit, keyrecord.load(definition.n, ""), queues)
   elseif busiest then
     local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
-    put("looked", sums.looked)
-    put("held", sums.held)
-    put("full", sums.full)
-    if sums.is_more then
-      put("more", true)
-    end
-    local shown = { struct.pack(">BI2", 0xDC, #fullest) }
+    shown = { looked = sums.looked, held = sums.held, full = sums.full, more = sums.is_more or nil }
     for i, key in ipairs(fullest) do
-      shown[i + 1] = M.encode_key(definition, key[3])
+      fullest[i] = M.encode_key(definition, key[3])
     end
     budget.pay(#fullest * budget.DOCUMENT)
-    parts[#parts + 1] = pack("busiest") .. table.concat(shown)
+    blobs.busiest = documents.list(fullest)
   end
-  if queues then
-    put("queues", tally.most(queues, MOST_QUEUES))
-  end
-  return map(parts)
+  shown.id, shown.by, shown.concurrency = definition.i, definition.bg, definition.tc or definition.c
+  shown.rate = M.rate_of(definition, definition.tl)
+  shown.cost, shown.order, shown.expires_ms = definition.kg, definition.o and "strict", definition.x
+  shown.shared = (definition.tc or definition.tl) and true
+  shown.running, shown.keys = limit.running, call("ZCARD", keys.KEYS_OF .. definition.n)
+  shown.queues = queues and tally.most(queues, MOST_QUEUES)
+  return documents.pack(shown, blobs)
 end
 
 return M

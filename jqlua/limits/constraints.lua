@@ -5,6 +5,7 @@
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local jobpath = require "jqlua.values.jobpath"
@@ -16,7 +17,7 @@ local job_units = require "jqlua.limits.job_units"
 local M = {}
 
 -- Conditions that may be tested for the jobs of one call, if there are several: some tenths of a second.
-M.MOST_ASKED = 300000
+local MOST_ASKED = 300000
 
 local call = redis.call
 
@@ -269,10 +270,9 @@ function M.fixed(queue_name, name, stores)
   return known_fixed[pair]
 end
 
---- Checks the call's limit for matching the jobs that it brings or names. Writes nothing.
+--- Checks the call's limit for matching the jobs that it brings or names: refuses the call beyond it.
 ---@param new_jobs table[] as module job.jobspec parses them, or module job.jobs reads them
 ---@param path string of their list
----@return string? problem
 function M.check_asked(new_jobs, path)
   local weighed = loaded.matching_cost
   if meta.state[meta.VERSION] == 0 then
@@ -285,10 +285,9 @@ function M.check_asked(new_jobs, path)
     end
   end
   weighed[2] = (weighed[2] or 0) + #new_jobs
-  if weighed[2] > 1 and (weighed[1] or 0) > M.MOST_ASKED then
-    return string.format("INVALID %s: constraints would test more than %d conditions for the jobs of this call: "
-      .. "send fewer at once", path, M.MOST_ASKED)
-  end
+  check.refuse(weighed[2] > 1 and (weighed[1] or 0) > MOST_ASKED
+    and string.format("INVALID %s: constraints would test more than %d conditions for the jobs of this call: "
+    .. "send fewer at once", path, MOST_ASKED))
 end
 
 --- The units that a job needs under the present constraints. Pays for it, for callers that go through jobs which the

@@ -1,5 +1,5 @@
--- Rolls out changes of constraints, in steps as far as a call's budget goes. Until they are done, nothing starts in
--- queues with lanes. Each is recorded by its kind and the constraint's number, with how far it is.
+-- Rolls out changes and removals of constraints, in steps as far as a call's budget goes. Until they are done, nothing
+-- starts in queues with lanes. Each is recorded by its kind and the constraint's number, with how far it is.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -12,6 +12,8 @@ local matcher = require "jqlua.limits.matcher"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
 local keyrecord = require "jqlua.limits.keyrecord"
+local limitrecord = require "jqlua.limits.limitrecord"
+local loaded = require "jqlua.limits.loaded"
 local parking = require "jqlua.limits.parking"
 local taking = require "jqlua.limits.taking"
 local job_units = require "jqlua.limits.job_units"
@@ -175,6 +177,34 @@ function M.carry_out()
   -- A sleeper is woken for the rest: jobs may be ready then.
   due.note(due.CONSTRAINTS, due.AT_ONCE)
   return false
+end
+
+--- Removes a constraint. Jobs that it held are released in steps, the first of them now.
+---@param definition table
+function M.remove(definition)
+  constraints.delete(definition)
+  limitrecord.delete(definition.n)
+  -- Cached lookups of queues and names must be renewed.
+  meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
+  for name in pairs(loaded.lookups) do
+    loaded.lookups[name] = nil
+  end
+  M.note(M.LIMITED, definition.n)
+  M.carry_out()
+  meta.save_constraints()
+end
+
+--- Removes a constraint if it has expired.
+---@return number steps
+function M.expire(id)
+  local definition = constraints.load(id)
+  budget.pay(budget.RECORD)
+  if definition and definition.x and definition.x <= meta.state[meta.NOW_MS] then
+    M.remove(definition)
+  else
+    due.set(due.EXPIRY .. id, definition and definition.x or meta.NONE)
+  end
+  return 1
 end
 
 return M

@@ -1,14 +1,28 @@
--- Records of schedules.
+-- Schedules: recurring jobs. The due set has a schedule's exact next time; a sweep at or after it creates the jobs and
+-- moves it on, in one step, so that no time is used twice.
+local documents = require "jqlua.values.documents"
+local creation = require "jqlua.life.creation"
+local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
+local jobs = require "jqlua.job.jobs"
+local jobspec = require "jqlua.job.jobspec"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local moments = require "jqlua.schedules.moments"
+local states = require "jqlua.job.states"
 
 local M = {}
 
 local call = redis.call
 
 -- Ids of so many of its last jobs are kept.
-M.MOST_RUNS = 20
+local MOST_RUNS = 20
+local BACKLOG = 100
+-- Without catching up, a time this old is skipped.
+local MISSED_MS = 60000
+-- A change of one of these changes the times, also the next one.
+local TIMING = { "every", "cron", "start", "tz" }
 
 ---@return table? schedule {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id, r ids of last jobs}
 function M.load(id)
@@ -23,19 +37,10 @@ function M.due_ms(schedule)
 end
 
 --- Writes the record and the due time.
-function M.save(schedule)
+local function save(schedule)
   local id = schedule.s.id
   call("HSET", keys.SCHEDULES, id, cmsgpack.pack(schedule))
   due.set(due.SCHEDULE .. id, M.due_ms(schedule))
-end
-
---- The same, where the due time may be earlier than sleepers were told.
-function M.enter(schedule)
-  M.save(schedule)
-  local due_ms = M.due_ms(schedule)
-  if due_ms ~= meta.NONE then
-    due.note(due.SCHEDULE .. schedule.s.id, due_ms)
-  end
 end
 
 function M.is_used_up(schedule)
@@ -44,15 +49,193 @@ end
 
 --- Records a job that the schedule created.
 ---@param at_ms? number its time; nil if it was created on request
-function M.note_made(schedule, id, at_ms)
+local function note_made(schedule, id, at_ms)
   schedule.r = schedule.r or {}
   schedule.r[#schedule.r + 1] = id
-  if #schedule.r > M.MOST_RUNS then
+  if #schedule.r > MOST_RUNS then
     table.remove(schedule.r, 1)
   end
   if at_ms then
     schedule.m, schedule.l, schedule.i = schedule.m + 1, at_ms, id
   end
+end
+
+function M.delete(id)
+  call("HDEL", keys.SCHEDULES, id)
+  call("ZREM", keys.SCHEDULE_IDS, id)
+  due.set(due.SCHEDULE .. id, meta.NONE)
+end
+
+local function has_same_moments(old, new)
+  for _, field in ipairs(TIMING) do
+    if old[field] ~= new[field] then
+      return false
+    end
+  end
+  return (old.offset or 0) == (new.offset or 0) and (old.utc_offset or 0) == (new.utc_offset or 0)
+end
+
+--- Creates a schedule, or replaces it.
+---@param spec table checked
+---@param argument string
+---@return table schedule
+function M.put(spec, argument)
+  local old = M.load(spec.id)
+  local schedule = { s = spec, a = argument, m = 0 }
+  if old then
+    schedule.m, schedule.l, schedule.i, schedule.r = old.m, old.l, old.i, old.r
+    if spec.declared and spec.paused == nil then
+      spec.paused = old.s.paused -- another declaration by a program does not resume it
+    end
+    spec.declared = spec.declared or old.s.declared
+  end
+  if not spec.paused and not M.is_used_up(schedule) then
+    local plan = moments.plan(spec)
+    if old and old.n and has_same_moments(old.s, spec) then
+      schedule.n = old.n <= plan.end_ms and old.n or nil
+    else
+      schedule.n = moments.next(plan, meta.state[meta.NOW_MS])
+    end
+  end
+  call("ZADD", keys.SCHEDULE_IDS, 0, spec.id)
+  save(schedule)
+  if schedule.n then
+    due.note(due.SCHEDULE .. spec.id, schedule.n) -- it may be earlier than sleepers were told
+  end
+  return schedule
+end
+
+---@param at_ms number
+---@param is_beside boolean whether it is not one of its times
+---@return string? id nil if its queue has no room
+---@return number? created 0 or 1
+local function create(schedule, at_ms, is_beside)
+  local new = jobspec.new(schedule.s.job, true)
+  if not creation.has_room(new) then
+    return nil
+  end
+  local options = jobs.copy_options(new)
+  options.schedule, options.schedule_ms = schedule.s.id, at_ms
+  jobs.set_options(new, options)
+  local id, created = creation.create(new, schedule.a)
+  if created == 1 then
+    note_made(schedule, id, not is_beside and at_ms or nil)
+  end
+  return id, created
+end
+
+--- Creates the job of one time.
+local function make(schedule, at_ms)
+  budget.pay(budget.STEP) -- reading the job's spec, finding the next time
+  local id, created = create(schedule, at_ms, false)
+  if created == 1 then
+    budget.pay(budget.of_job(jobs.read(id)))
+  end
+end
+
+--- Creates a job at once, beside the scheduled ones.
+---@return table reply {job id, created}
+function M.run_now(schedule_id)
+  local schedule = M.load(schedule_id)
+  check.refuse(not schedule and check.missing("id", "schedule", schedule_id))
+  local id, created = create(schedule, meta.state[meta.NOW_MS], true)
+  local job = schedule.s.job
+  check.refuse(not id and "FULL job.queue: " .. check.show(job.queue or job.name) .. " has reached max_waiting")
+  if created == 1 then
+    save(schedule)
+  end
+  return { id, created }
+end
+
+--- Its last jobs, the latest first, with their states as far as still known.
+---@param most number
+---@return table[]
+local function runs_of(schedule, most)
+  local list, ids = {}, schedule.r or {}
+  for at = #ids, math.max(1, #ids - most + 1), -1 do
+    local id = ids[at]
+    local job = jobs.read(id)
+    local started_ms, ended_ms
+    if job then
+      started_ms = job[jobs.ATTEMPT] > 0 and job[jobs.STARTED_MS] or nil
+      ended_ms = states.is_of(job[jobs.STATE], states.ENDED) and job[jobs.ENDED_MS] or nil
+    end
+    list[#list + 1] = {
+      id = id, status = job and states.name(job[jobs.STATE]), started_ms = started_ms, ended_ms = ended_ms,
+    }
+  end
+  return list
+end
+
+--- Handles past times. The next sweep handles the rest of a backlog.
+---@param limit number of jobs
+---@return number steps
+local function make_due(schedule, limit)
+  local now = meta.state[meta.NOW_MS]
+  local plan = moments.plan(schedule.s)
+  local catch_up = schedule.s.catch_up or "one"
+  local backlog = catch_up == "all" and (schedule.s.backlog or BACKLOG) or 1
+  local at_ms = moments.last(plan, schedule.n, now, backlog)
+  if catch_up == "none" and now - at_ms > MISSED_MS then
+    at_ms = moments.next(plan, at_ms)
+  end
+  local steps = 0
+  while at_ms and at_ms <= now and steps < limit and (steps == 0 or budget.is_left()) do
+    make(schedule, at_ms)
+    steps = steps + 1
+    at_ms = not M.is_used_up(schedule) and moments.next(plan, at_ms) or nil
+  end
+  schedule.n = at_ms
+  return steps
+end
+
+--- Creates the jobs of a due schedule.
+---@param limit number
+---@return number steps
+function M.fire(id, limit)
+  local schedule = M.load(id)
+  local steps, now = 0, meta.state[meta.NOW_MS]
+  budget.pay(budget.RECORD)
+  if schedule and M.due_ms(schedule) <= now then
+    steps = make_due(schedule, limit)
+    save(schedule)
+  else
+    due.set(due.SCHEDULE .. id, schedule and M.due_ms(schedule) or meta.NONE)
+  end
+  return steps
+end
+
+--- The next n times.
+---@return number[]
+local function upcoming(schedule, n)
+  local list = {}
+  if schedule.n and n > 0 then
+    local plan = moments.plan(schedule.s)
+    n = math.min(n, (schedule.s.limit or math.huge) - schedule.m)
+    local at_ms = moments.next(plan, math.max(schedule.n - 1, meta.state[meta.NOW_MS]))
+    while at_ms and #list < n do
+      list[#list + 1] = at_ms
+      at_ms = moments.next(plan, at_ms)
+    end
+  end
+  return list
+end
+
+---@param schedule table record
+---@param next_count number how many times to list, 0 for no list
+---@param runs number how many of its last jobs to list
+---@return string document
+function M.document(schedule, next_count, runs)
+  local shown = {
+    made = schedule.m, next_ms = schedule.n, last_ms = schedule.l, last_id = schedule.i,
+    next = next_count > 0 and upcoming(schedule, next_count) or nil,
+    runs = runs > 0 and runs_of(schedule, runs) or nil,
+  }
+  for field, value in pairs(schedule.s) do
+    shown[field] = value
+  end
+  shown.declared = nil
+  return documents.pack(shown, { argument = schedule.a }) -- as it came
 end
 
 return M

@@ -7,7 +7,6 @@ local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local batch = require "jqlua.base.batch"
 local rollout = require "jqlua.limits.rollout"
-local constraint_removal = require "jqlua.limits.constraint_removal"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
@@ -15,7 +14,7 @@ local removal = require "jqlua.life.removal"
 local readers = require "jqlua.links.readers"
 local parking = require "jqlua.limits.parking"
 local queues = require "jqlua.queue.queues"
-local scheduling = require "jqlua.schedules.scheduling"
+local schedules = require "jqlua.schedules.schedules"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
 local pulse = require "jqlua.life.pulse"
@@ -184,7 +183,7 @@ local function sweep_workers(limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local done = 0
   for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
-    local record = workers.load(id)
+    local record = workers.edit(id)
     if record then
       record.x = call("ZSCORE", keys.RESTING, id) and record.x or unregistered.lost(id)
       -- It gets no more jobs, even if moving its jobs takes more than this call.
@@ -212,8 +211,10 @@ local function sweep_resting(limit)
   local done = 0
   for _, id in ipairs(ids) do
     call("ZREM", keys.RESTING, id)
-    local record = workers.load(id)
+    local record = workers.edit(id)
     if record then
+      record.w = nil
+      workers.save(id, record)
       workers.place(id, record)
     end
     done = done + 1
@@ -277,9 +278,9 @@ local function step(kind, name, limit)
   elseif kind == due.UNIQUE then
     return unique.sweep(limit)
   elseif kind == due.SCHEDULE then
-    return scheduling.fire(name, limit)
+    return schedules.fire(name, limit)
   elseif kind == due.EXPIRY then
-    return constraint_removal.sweep(name)
+    return rollout.expire(name)
   end
   return sweep_queue(kind, name, limit)
 end

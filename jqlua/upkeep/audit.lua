@@ -4,12 +4,9 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local budget = require "jqlua.job.budget"
-local audit_index = require "jqlua.upkeep.audit_index"
-local audit_keys = require "jqlua.upkeep.audit_keys"
+local audit_definitions = require "jqlua.upkeep.audit_definitions"
 local audit_lanes = require "jqlua.upkeep.audit_lanes"
 local audit_links = require "jqlua.upkeep.audit_links"
-local audit_schedules = require "jqlua.upkeep.audit_schedules"
-local audit_webhooks = require "jqlua.upkeep.audit_webhooks"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
@@ -56,7 +53,7 @@ local function check_job(id, problems)
     end
   end
   check_expiry(job, problems)
-  audit_index.check_job(job, problems)
+  audit_links.check_entries(job, problems)
   if job[jobs.STATE] == states.IN_LANE then
     audit_lanes.check_waiting(job, problems)
   elseif job[jobs.STATE] == states.QUEUED and job[jobs.UNITS] ~= "" then
@@ -232,12 +229,6 @@ local function check_queues(problems)
   end
 end
 
-local function check_workers(problems)
-  for _, id in ipairs(call("HKEYS", keys.WORKERS)) do
-    check_worker(id, problems)
-  end
-end
-
 --- By the part of a key before the colon; called with the part behind it.
 local CHECKS = {
   j = check_job,
@@ -252,18 +243,18 @@ local CHECKS = {
   dependents = audit_links.check_dependents,
   readers = audit_links.check_readers,
   unique = audit_links.check_unique,
-  tagged = audit_index.check_tag,
-  failed = audit_index.check_group,
+  tagged = audit_links.check_tag,
+  failed = audit_links.check_group,
   settings = check_settings,
   heads = check_heads,
   held = check_worker,
+  ["worker-record"] = check_worker,
 }
 
 --- By a key's whole name.
 local CHECKS_OF_ONE = {
   ["unique-kept"] = audit_links.check_kept,
   ["queue-names"] = check_queues,
-  workers = check_workers,
 }
 
 --- Lists of names by their key, each with the prefix of the keys that it names.
@@ -286,15 +277,13 @@ function M.key(name, problems)
   elseif CHECKS_OF_ONE[name] then
     CHECKS_OF_ONE[name](problems)
   elseif LISTS[name] then
-    audit_index.check_names(LISTS[name][1], LISTS[name][2], problems)
+    audit_links.check_names(LISTS[name][1], LISTS[name][2], problems)
   end
 end
 
 --- Checks meta, schedules, and keys.
 function M.bounds(problems)
-  audit_schedules.check(problems)
-  audit_keys.check(problems)
-  audit_webhooks.check(problems)
+  audit_definitions.check(problems)
   check_bound(problems, "namespace", meta.state[meta.NEXT_DUE], first_score(keys.DUE))
   local noted = tonumber(call("ZSCORE", keys.DUE, "O") or meta.NONE)
   check_bound(problems, "keys that open", noted, first_score(keys.OPENING))

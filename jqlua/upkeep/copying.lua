@@ -4,7 +4,7 @@
 --                                                  elements stand in records before; content: a list of texts
 --   {"end", copy, meta}
 -- Content: of a string itself, of a list and a set its elements, of a hash field and value, of a sorted set member and
--- score, of a stream id, number of texts, texts: each in turn.
+-- score: each in turn.
 local keys = require "jqlua.base.keys"
 
 local M = {}
@@ -30,11 +30,11 @@ function M.key(suffix)
   return KEYS[1] .. ":" .. suffix
 end
 
---- Whether a key is not copied as it is: meta comes last; manifest and sources are written by loaders; and sleepers of
---- the old namespace do not sleep in the new one.
+--- Whether a key is not copied as it is: meta comes last; manifest and sources are written by loaders; sleepers of the
+--- old namespace do not sleep in the new one, and nobody there has read its events.
 function M.is_apart(key)
   return key == keys.META or key == keys.MANIFEST or key == keys.SCRIPTS or key == keys.IMPORT or key == keys.SLEEPERS
-    or key:sub(1, #keys.ASLEEP) == keys.ASLEEP or key:sub(1, #keys.WAKE) == keys.WAKE
+    or key == keys.EVENTS or key:sub(1, #keys.ASLEEP) == keys.ASLEEP or key:sub(1, #keys.WAKE) == keys.WAKE
 end
 
 return M

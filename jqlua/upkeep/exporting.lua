@@ -18,7 +18,7 @@ local SCAN_COUNT = 100
 local PAGE = 100
 
 --- Pages of a key, by type: elements from a position on, and the next position, or nil at the end. Positions count
---- elements; for hashes and sets they are cursors of Redis, for streams ids.
+--- elements; for hashes and sets they are cursors of Redis.
 local READ = {
   string = function(key)
     return { call("GET", key) }
@@ -40,18 +40,6 @@ local READ = {
   set = function(key, place)
     local page = call("SSCAN", key, place or "0", "COUNT", PAGE)
     return page[2], page[1] ~= "0" and page[1] or nil
-  end,
-  stream = function(key, place)
-    local content = {}
-    local entries = call("XRANGE", key, place and "(" .. place or "-", "+", "COUNT", PAGE)
-    for _, entry in ipairs(entries) do
-      content[#content + 1] = entry[1]
-      content[#content + 1] = tostring(#entry[2])
-      for _, text in ipairs(entry[2]) do
-        content[#content + 1] = text
-      end
-    end
-    return content, #entries == PAGE and entries[PAGE][1] or nil
   end,
 }
 
@@ -79,12 +67,8 @@ end
 function M.position(cursor)
   if cursor == "" then
     return { c = copy_name(), s = "0", k = {}, is_new = true }
-  elseif #cursor % 2 ~= 0 or cursor:find("[^0-9a-f]") then
-    return nil
   end
-  local ok, rest, at = pcall(cmsgpack.unpack_one, (cursor:gsub("..", function(digits)
-    return string.char(tonumber(digits, 16))
-  end)))
+  local ok, rest, at = pcall(cmsgpack.unpack_one, check.from_hex(cursor) or "")
   if not ok or rest ~= -1 or type(at) ~= "table" or not check.is_list(at.k, 0, 1e6) or not is_text(at.c, "^%x+$")
     or not is_text(at.s, "^%d*$") or #at.s > 20 or at.p ~= nil and not is_text(at.p, "^%d+%-?%d*$")
     or not check.is_integer(at.n, 0, 1e15) then
@@ -99,10 +83,7 @@ function M.position(cursor)
 end
 
 local function cursor_of(at)
-  local packed = pack({ c = at.c, s = at.s, k = at.k, p = at.p, n = at.n or 0 })
-  return (packed:gsub(".", function(byte)
-    return string.format("%02x", byte:byte())
-  end))
+  return check.to_hex(pack({ c = at.c, s = at.s, k = at.k, p = at.p, n = at.n or 0 }))
 end
 
 --- The next record of a key.

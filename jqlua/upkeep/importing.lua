@@ -17,8 +17,8 @@ local MOST_TEXTS = 20000
 
 local WHAT = "a record as export gave it"
 
--- How many texts an element has; entries of streams vary.
-local WIDTH = { string = 1, list = 1, set = 1, hash = 2, zset = 2, stream = 1 }
+-- How many texts an element has.
+local WIDTH = { string = 1, list = 1, set = 1, hash = 2, zset = 2 }
 
 local function is_text(value)
   return type(value) == "string"
@@ -31,26 +31,6 @@ local function is_score(text)
     or number and number > -math.huge and number < math.huge and (number ~= 0 or text == "0" or text == "-0")
 end
 
---- Parses a stream's entries: id, number of texts, texts.
----@return table? entries arguments of XADD
-local function entries_of(content)
-  local entries = {}
-  local i, last_ms, last_number = 1, 0, 0
-  while i <= #content do
-    local ms, number = content[i]:match("^(%d+)%-(%d+)$")
-    ms, number = tonumber(ms), tonumber(number)
-    local size = tonumber(content[i + 1] or "")
-    if not ms or #content[i] > 30 or ms < last_ms or ms == last_ms and number <= last_number or not size or size < 2
-      or size > MOST_TEXTS / 10 or size % 2 ~= 0 or i + 1 + size > #content then
-      return nil
-    end
-    last_ms, last_number = ms, number
-    entries[#entries + 1] = { content[i], unpack(content, i + 2, i + 1 + size) }
-    i = i + 2 + size
-  end
-  return entries
-end
-
 local function is_content(kind, content)
   if not check.is_list(content, 1, MOST_TEXTS) or #content % WIDTH[kind] ~= 0 or kind == "string" and #content ~= 1 then
     return false
@@ -60,7 +40,7 @@ local function is_content(kind, content)
       return false
     end
   end
-  return kind ~= "stream" or entries_of(content) ~= nil
+  return true
 end
 
 local function is_key(record)
@@ -180,11 +160,6 @@ local WRITE = {
       turned[i], turned[i + 1] = content[i + 1], content[i]
     end
     send("ZADD", key, turned)
-  end,
-  stream = function(key, content)
-    for _, entry in ipairs(entries_of(content)) do
-      redis.pcall("XADD", key, unpack(entry)) -- refused if it exists
-    end
   end,
 }
 

@@ -1,17 +1,22 @@
 -- Webhooks: URLs to notify of the ends of jobs. All are in one string, so that a call that ends jobs needs one read;
 -- signing secrets are apart.
 local check = require "jqlua.base.check"
+local fields = require "jqlua.base.fields"
+local matcherspec = require "jqlua.limits.matcherspec"
+local documents = require "jqlua.values.documents"
 local keys = require "jqlua.base.keys"
 local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
+local states = require "jqlua.job.states"
 
 local M = {}
 
 local call = redis.call
 
 -- Every end is matched against each of them.
-M.MOST = 20
-M.MOST_BYTES = 16384
+local MOST = 20
+local MOST_BYTES = 16384
+local ENDS = { done = states.DONE, error = states.ERROR, cancelled = states.CANCELLED, skipped = states.SKIPPED }
 -- A webhook that matches no jobs: its secrets sign what jobs request by `notify`.
 M.OWN = "notify"
 
@@ -65,18 +70,35 @@ local function save(list)
   end
 end
 
+--- Parses the call's spec and the matcher behind it.
+---@param spec table
+---@return table hook as of all
+function M.parse(spec)
+  local match = ARGV[2] or ""
+  if spec.id == M.OWN then
+    local why = M.OWN .. " takes only secrets, which sign what jobs notify"
+    fields.refuse(spec, "url on", why)
+    check.refuse(match ~= "" and "INVALID match: " .. why)
+    return { i = spec.id, o = "" }
+  end
+  check.refuse(not spec.url and check.problem("url", check.URL, nil))
+  local letters = ""
+  for _, name in ipairs(spec.on or { "done", "error", "cancelled", "skipped" }) do
+    letters = letters .. ENDS[name]
+  end
+  return { i = spec.id, u = spec.url, g = match, o = letters, m = matcherspec.compile(match) }
+end
+
 --- Adds a webhook, or replaces the one of its id. Without secrets, the present ones stay.
 ---@param hook table
 ---@param secrets? string[]
----@return string? problem
 function M.put(hook, secrets)
   local list = others(hook.i)
   list[#list + 1] = hook
-  if #list > M.MOST then
-    return "FULL id: cannot create " .. check.show(hook.i) .. ": there are " .. M.MOST .. " webhooks, the limit"
-  elseif #cmsgpack.pack(list) > M.MOST_BYTES then
-    return "FULL match: the matchers of all webhooks together may have at most " .. M.MOST_BYTES .. " bytes"
-  end
+  check.refuse(#list > MOST
+    and "FULL id: cannot create " .. check.show(hook.i) .. ": there are " .. MOST .. " webhooks, the limit")
+  check.refuse(#cmsgpack.pack(list) > MOST_BYTES
+    and "FULL match: the matchers of all webhooks together may have at most " .. MOST_BYTES .. " bytes")
   table.sort(list, function(a, b)
     return a.i < b.i
   end)
@@ -100,23 +122,16 @@ end
 ---@param is_told boolean whether with secrets
 ---@return string document
 function M.document(hook, is_told)
-  local secrets, list = M.secrets(hook.i), {}
-  for secret in secrets:gmatch("%S+") do
-    list[#list + 1] = secret
+  local secrets, ends = {}, hook.u and {}
+  for secret in M.secrets(hook.i):gmatch("%S+") do
+    secrets[#secrets + 1] = secret
   end
-  local parts = { cmsgpack.pack("id", hook.i) }
-  if hook.u then
-    local ends = {}
-    for letter, name in pairs({ d = "done", e = "error", c = "cancelled", n = "skipped" }) do
-      ends[#ends + 1] = hook.o:find(letter, 1, true) and name or nil
-    end
-    table.sort(ends)
-    parts[2] = cmsgpack.pack("url", hook.u)
-    parts[3] = cmsgpack.pack("match") .. hook.g -- as received
-    parts[4] = cmsgpack.pack("on", ends)
+  for letter in (ends and hook.o or ""):gmatch(".") do
+    ends[#ends + 1] = states.name(letter)
   end
-  parts[#parts + 1] = is_told and cmsgpack.pack("secrets", list) or cmsgpack.pack("secrets", #list)
-  return string.char(128 + #parts) .. table.concat(parts)
+  table.sort(ends or {})
+  local shown = { id = hook.i, url = hook.u, on = ends, secrets = is_told and secrets or #secrets }
+  return documents.pack(shown, { match = hook.g }) -- as received
 end
 
 return M

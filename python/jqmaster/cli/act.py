@@ -29,15 +29,15 @@ _STATES = {
     "kick": ("running",),
 }
 
-Ids = Annotated[str, option("of jobs; - reads them from stdin")]
+Ids = Annotated[str, option("ids of jobs; - reads them from stdin")]
 
 
 def retry(
     *ids: Ids,
-    to: Annotated[str | None, option("in this queue instead of their own")] = None,
+    to: Annotated[str | None, option("move them to this queue")] = None,
     which: Chosen | None = None,
 ) -> Coded:
-    """Have jobs run again that failed, were cancelled or wait for a retry.
+    """Run failed, cancelled or retrying jobs again, now.
 
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
@@ -46,7 +46,7 @@ def retry(
 
 
 def discard(*ids: Ids, which: Chosen | None = None) -> Coded:
-    """Remove jobs that do not run, with all there is of them.
+    """Remove jobs that are not running, with their records.
 
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
@@ -56,13 +56,13 @@ def discard(*ids: Ids, which: Chosen | None = None) -> Coded:
 
 def cancel(
     *ids: Ids,
-    force: Annotated[bool, option("also running jobs where the settings protect them")] = False,
+    force: Annotated[bool, option("also running jobs that the settings protect")] = False,
     dependents: Annotated[
-        Literal["leave", "cancel", "refuse"] | None, option("jobs that wait for these; default: leave")
+        Literal["leave", "cancel", "refuse"] | None, option("what to do with jobs that wait for these; default: leave")
     ] = None,
     which: Chosen | None = None,
 ) -> Coded:
-    """Cancel jobs that wait or run.
+    """Cancel waiting or running jobs.
 
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
@@ -75,10 +75,10 @@ def cancel(
 
 def kick(
     *ids: Ids,
-    delay: Annotated[Duration | None, option("they start again after so long")] = None,
+    delay: Annotated[Duration | None, option("delay before they start again")] = None,
     which: Chosen | None = None,
 ) -> Coded:
-    """Take running jobs from their workers; they wait again, and no retry is spent.
+    """Take running jobs from their workers and queue them again, without spending a retry.
 
     Give ids, or a filter such as --worker NAME: then the jobs that fit are counted, and you are asked. A worker goes on
     with a job until its next heartbeat: until then it may run twice.
@@ -92,7 +92,7 @@ def _read(ids: Sequence[str]) -> list[str]:
 
 
 def act(client: Client, what: str, ids: Sequence[str], which: Chosen | None, change: Change) -> Coded:
-    """Change the jobs named, or those that a filter finds, when somebody agrees."""
+    """Change the jobs named, or after confirmation those that a filter finds."""
     which = which or Chosen()
     wanted = which.wanted(client)
     if bool(ids) == bool(wanted):

@@ -55,7 +55,7 @@ def _command(operation: Operation) -> Callable[..., Replies]:
 
     run.__annotations__ |= {
         "options": options_of(taken, {name: f"--{operation.name}-{name}" for name in _TAKEN}),
-        "all_": Annotated[bool, option("page by page, until the end", name="--all")],
+        "all_": Annotated[bool, option("all pages", name="--all")],
     }
     run.__kwdefaults__ = {"all_": False} | ({} if any(map(is_needed, taken)) else {"options": None})
     return run
@@ -69,7 +69,7 @@ def _with_values(operation: Operation, arguments: dict[str, Any], dumps: Callabl
     return arguments
 
 
-def operations(name: Annotated[str | None, option("tell all of this one")] = None, /) -> Replies:
+def operations(name: Annotated[str | None, option("describe this one")] = None, /) -> Replies:
     """List what JQ can do: operations, as `call` and POST /call take them."""
     known = _operations()
     if name is not None and name not in known:

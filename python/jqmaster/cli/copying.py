@@ -15,7 +15,7 @@ from jqmaster.cli.status import Refused, Replies
 
 
 def export(file: Annotated[str, option("- for stdout")], /) -> Replies:
-    """Write all that a namespace has into a file.
+    """Export a namespace into a file.
 
     Stop masters and workers meanwhile: of what is written while it goes on, the copy may have one half.
     """
@@ -42,7 +42,7 @@ def export(file: Annotated[str, option("- for stdout")], /) -> Replies:
 
 
 def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
-    """Read such a file into a namespace that is not set up.
+    """Import such a file into a namespace that is not set up.
 
     Repeating the command completes an import that broke off. By way of a master --namespace must be given, and is
     another than the master's own.

@@ -19,10 +19,10 @@ _MOST_ALIKE = 20  # titles of one block
 
 def doctor(
     *,
-    quiet: Annotated[bool, option("only what is wrong")] = False,
-    all_: Annotated[bool, option("each of what is alike, with what to do", name="--all")] = False,
+    quiet: Annotated[bool, option("only problems")] = False,
+    all_: Annotated[bool, option("list similar findings one by one", name="--all")] = False,
 ) -> Coded:
-    """Look for what is wrong, and say what to do.
+    """Look for problems and say what to do.
 
     Exit code 1 if there is a problem or a warning. By way of a master Redis itself is not looked at: give --redis for
     that. Nothing is changed.

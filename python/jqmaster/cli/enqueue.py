@@ -45,10 +45,10 @@ def enqueue(
     argument: Annotated[str | None, option("JSON, @FILE, or - for stdin; default: nil")] = None,
     /,
     *,
-    request: Annotated[str | None, option("a token: the command repeated with it enqueues nothing twice")] = None,
+    request: Annotated[str | None, option("a token: repeating the command with it enqueues nothing twice")] = None,
     lines: Annotated[bool, option("each line of ARGUMENT is the argument of a job")] = False,
-    wait: Annotated[bool, option("wait for its end, and print its result; exit with 1 if it failed")] = False,
-    wait_timeout: Annotated[Span | None, option("but no longer; then exit with 5")] = None,
+    wait: Annotated[bool, option("wait for the job and print its result; exit code 1 if it failed")] = False,
+    wait_timeout: Annotated[Span | None, option("give up after this time, with exit code 5")] = None,
     fields: Fields = None,
 ) -> Replies:
     """Enqueue a job, and print its id.
@@ -75,7 +75,7 @@ def enqueue(
         return
     yield {"id": enqueued.id, "created": enqueued.created}, enqueued.id
     if not enqueued.created and not as_json():
-        print("(duplicate: a job with its unique key is there already)", file=sys.stderr)
+        print("(duplicate: a job with this unique key exists)", file=sys.stderr)
 
 
 def _enqueue_lines(client: Client, argument: str | None, spec: dict[str, Any]) -> Replies:

@@ -27,9 +27,9 @@ def table(groups: list[dict[str, Any]]) -> show.Table:
 
 def failures(
     *,
-    limit: Annotated[Count, option("at most so many")] = 50,
-    last: Annotated[Span, option("RECENT and TREND are of so long, in s")] = 3600,
-    group: Annotated[str | None, option("only that one, with names, queues and values of its newest jobs")] = None,
+    limit: Annotated[Count, option("at most this many")] = 50,
+    last: Annotated[Span, option("time span of RECENT and TREND, in s")] = 3600,
+    group: Annotated[str | None, option("only this group, with names, queues and values of its newest jobs")] = None,
 ) -> Replies:
     """List failures by group, the most recent first.
 

@@ -31,10 +31,10 @@ class Filter:
     name: Annotated[str | None, option("of this name")] = None
     tag: Annotated[str | None, option("with this tag")] = None
     group: Annotated[str | None, option("failed for good with this group (see failures)")] = None
-    message: Annotated[str | None, option("whose last failure says this somewhere")] = None
-    worker: Annotated[str | None, option("that this worker runs, or ran last")] = None
+    message: Annotated[str | None, option("whose last failure contains this text")] = None
+    worker: Annotated[str | None, option("that this worker runs or ran last")] = None
     argument: Annotated[str | None, option("whose argument contains this text")] = None
-    slower: Annotated[Duration | None, option("that ran, or run, for longer than this")] = None
+    slower: Annotated[Duration | None, option("that ran or have run for longer than this")] = None
     match: Annotated[str | None, option('JSON, as of a limit: \'{"argument.customer": "acme"}\'')] = None
     where: Annotated[str | None, option("a line: 'customer.id:acme amount:>5 status:error,done slower:30s text'")] = (
         None
@@ -62,13 +62,13 @@ class Filter:
         return wanted
 
 
-DryRun = Annotated[bool, option("only count the jobs that fit")]
+DryRun = Annotated[bool, option("only count the matching jobs")]
 
 
 @Parameter(name="*")
 @dataclass
 class Chosen(Filter):
-    limit: Annotated[Count | None, option("at most so many of those that fit")] = None
+    limit: Annotated[Count | None, option("at most this many of the matching jobs")] = None
     dry_run: DryRun = False
     yes: Yes = False
 
@@ -86,12 +86,12 @@ def check_group(client: Client, group: str | None) -> None:
 
 def jobs(
     *,
-    limit: Annotated[Count | None, option("at most so many (default: 20; all with --ids)")] = None,
+    limit: Annotated[Count | None, option("at most this many (default: 20; all with --ids)")] = None,
     all_: Annotated[bool, option("all of them", name="--all")] = False,
     newest: Annotated[bool, option("the newest first, within a state")] = False,
-    recent: Annotated[bool, option("over all queues: what runs, then what ended last, then what waits")] = False,
+    recent: Annotated[bool, option("over all queues: running jobs, then the latest to end, then waiting ones")] = False,
     full: Annotated[bool, option("with --json: with argument, result and error")] = False,
-    ids: Annotated[bool, option("print ids only, of all of them: … | jqmaster retry -")] = False,
+    ids: Annotated[bool, option("print all ids: … | jqmaster retry -")] = False,
     which: Filter | None = None,
 ) -> Replies:
     """Find jobs."""
@@ -140,8 +140,8 @@ def _then(job: dict[str, Any], now: int) -> str:
 # -- one job --------------------------------------------------------------------------------------
 
 
-def job(*ids: str, history: Annotated[bool, option("what happened to it instead, and when")] = False) -> Coded:
-    """Show all there is to know about a job, or about several."""
+def job(*ids: str, history: Annotated[bool, option("show its history")] = False) -> Coded:
+    """Show all there is to know about one or more jobs."""
     from jqmaster.cli.clients import job_id
     from jqmaster.cli.run import complain
 
@@ -209,8 +209,8 @@ def result(
     /,
     *,
     wait: Annotated[bool, option("wait for the job's end")] = False,
-    wait_timeout: Annotated[Span | None, option("but no longer; then exit with 5")] = None,
-    raw: Annotated[bool, option("text and binary data without JSON around them")] = False,
+    wait_timeout: Annotated[Span | None, option("give up after this time, with exit code 5")] = None,
+    raw: Annotated[bool, option("print text and binary data as they are, not as JSON")] = False,
 ) -> Replies:
     """Print a job's result.
 

@@ -78,7 +78,7 @@ def _opens(key: dict[str, Any], now: int) -> str:
 
 @limits.default
 def limits_() -> Replies:
-    """List limits, with how much of each is in use.
+    """List limits and how much of each is in use.
 
     A + says that not all keys of a limit were looked at.
     """
@@ -88,7 +88,7 @@ def limits_() -> Replies:
 
 @limits.command(name="show")
 def show_(
-    id_: Id, /, *, keys: Annotated[int, option("the fullest of its keys, so many"), between(0, _BUSIEST)] = 20
+    id_: Id, /, *, keys: Annotated[int, option("how many of its fullest keys"), between(0, _BUSIEST)] = 20
 ) -> Replies:
     """Show a limit, and the fullest of its keys. `jqmaster call usage` tells all of them."""
     one, now = connect().there("constraints", id_, busiest=keys), show.now_ms()
@@ -110,15 +110,15 @@ def show_(
 @limits.command(name="set")
 def _set(
     id_: Id,
-    match: Annotated[str, option("JSON, @FILE or -: of which jobs")],
+    match: Annotated[str, option("JSON, @FILE or -: which jobs")],
     /,
     *,
-    rate: Annotated[str | None, option("so many starts in any such time: 100/60s, 5/h")] = None,
-    smooth: Annotated[bool, option("starts of the rate are evenly apart")] = False,
-    by: Annotated[list[str] | None, option("a path: each value there has a limit of its own; up to four")] = None,
+    rate: Annotated[str | None, option("starts in any period: 100/60s, 5/h")] = None,
+    smooth: Annotated[bool, option("space the starts evenly")] = False,
+    by: Annotated[list[str] | None, option("a path: each value there has its own limit; up to four")] = None,
     options: Options = None,
 ) -> Replies:
-    """Set a limit; it replaces one of this id whole, and says what that was.
+    """Create a limit, or replace the one of this id; prints what it was.
 
     MATCH: '{"name": "mail.*", "argument.size": {"lt": 1000}}' (docs/limits.md has all of it).
     """
@@ -181,7 +181,7 @@ def hold(
     *,
     by: Annotated[str | None, option("JSON: which key of it: 4711, '\"text\"', a list of values")] = None,
 ) -> Replies:
-    """Start nothing under a limit for a while."""
+    """Put a limit on hold for a while."""
     until_ms = connect().call("hold", id_, seconds, **({} if by is None else {"by": values.parsed(by, "--by")}))
     name = id_ if by is None else f"{id_} (key {by})"
     yield {"until_ms": until_ms}, f"{name} {f'is on hold until {show.both(until_ms)}' if seconds else 'is not on hold'}"

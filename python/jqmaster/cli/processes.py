@@ -30,32 +30,33 @@ work = App(name="work", config=Env("JQ_", command=False, show=False))
 @Parameter(name="*")
 @dataclass
 class Serve:
-    host: Annotated[str, option("listen there")] = "127.0.0.1"
+    host: Annotated[str, option("address to listen on")] = "127.0.0.1"
     port: Annotated[Port, option("0 for any free one")] = 8400
     unix: Annotated[str | None, option("listen on this unix socket instead")] = None
-    allowed_hosts: Annotated[Names | None, option("more names that browsers may ask it by; * for any")] = None
-    insecure: Annotated[bool, option("listen to others although there are no keys: anybody may do anything")] = False
-    tls_cert: Annotated[Path | None, option("PEM: serve HTTPS with it")] = None
-    tls_key: Annotated[Path | None, option("PEM: its key; default: in the certificate's file")] = None
-    trusted_proxies: Annotated[Networks | None, option("proxies that say who a user is: 10.0.0.5,fd00::/64")] = None
-    proxy_user_header: Annotated[str, option("in which they do")] = "x-forwarded-user"
-    proxy_roles_header: Annotated[str, option("and what roles the user has, viewer without it")] = "x-forwarded-roles"
-    session_idle: Annotated[Span, option("how long an unused login of the web UI lasts, in s")] = 3600
-    push_to: Annotated[PushTo, option("networks and hosts of workers, * for any; default: private networks")] = None
-    push_secrets: Annotated[Secrets | None, option("one or two, whsec_…: sign pushes to workers without")] = None
-    data_dir: Annotated[Path, option("where an own Redis keeps its data")] = Path("var")
-    max_memory: Annotated[Memory | None, option("MiB an own Redis may hold, 0: any; default: half the machine's")] = (
+    allowed_hosts: Annotated[Names | None, option("more host names to accept; * for any")] = None
+    root_path: Annotated[str, option("path under which a proxy serves it: /jq")] = ""
+    insecure: Annotated[bool, option("listen to other hosts without keys: anybody may do anything")] = False
+    tls_cert: Annotated[Path | None, option("PEM certificate, to serve HTTPS")] = None
+    tls_key: Annotated[Path | None, option("PEM key; default: in the certificate's file")] = None
+    trusted_proxies: Annotated[Networks | None, option("proxies trusted to name users: 10.0.0.5,fd00::/64")] = None
+    proxy_user_header: Annotated[str, option("header with the user's name")] = "x-forwarded-user"
+    proxy_roles_header: Annotated[str, option("header with the user's roles; viewer without it")] = "x-forwarded-roles"
+    session_idle: Annotated[Span, option("idle time after which web UI logins expire, in s")] = 3600
+    push_to: Annotated[PushTo, option("networks and hosts to push to, * for any; default: private networks")] = None
+    push_secrets: Annotated[Secrets | None, option("one or two, whsec_…: sign pushes to workers that have none")] = None
+    data_dir: Annotated[Path, option("data directory of its own Redis")] = Path("var")
+    max_memory: Annotated[Memory | None, option("MiB its own Redis may use, 0: any; default: half the machine's")] = (
         None
     )
-    recreate: Annotated[bool, option("set the namespace up again, empty, when it vanishes from Redis")] = False
-    stop_timeout: Annotated[Span, option("how long a stop may take, in s")] = 10
+    recreate: Annotated[bool, option("set up the namespace again, empty, if it vanishes from Redis")] = False
+    stop_timeout: Annotated[Span, option("time limit for stopping, in s")] = 10
     access_log: Annotated[bool, option("log a line for each request and each delivery")] = False
-    log_format: Annotated[Logs, option("of the log, on stderr")] = "text"
-    environment: Annotated[str, option("what the web UI calls this system in its header: production")] = ""
+    log_format: Annotated[Logs, option("format of the log on stderr")] = "text"
+    environment: Annotated[str, option("name of this system in the web UI's header: production")] = ""
     environment_color: Annotated[
-        Literal["grey", "blue", "green", "amber", "red", "purple"], option("and in which color")
+        Literal["grey", "blue", "green", "amber", "red", "purple"], option("color of that name")
     ] = "grey"
-    metrics_queues: Annotated[int, between(1, 1000), option("queues that /metrics shows one by one")] = 100
+    metrics_queues: Annotated[int, between(1, 1000), option("how many queues /metrics shows one by one")] = 100
 
 
 @serve.default
@@ -92,26 +93,25 @@ def _serve(*, given: Serve | None = None) -> int:
 @Parameter(name="*")
 @dataclass
 class Work:
-    queues: Annotated[Names | None, option("with commas between; default: those of its jobs")] = None
+    queues: Annotated[Names | None, option("separated by commas; default: those of its jobs")] = None
     concurrency: Annotated[Count, option("jobs at a time")] = 8
-    threads: Annotated[Count | None, option("so many plain functions, beside --concurrency")] = None
-    processes: Annotated[Count | None, option("so many with process=True, beside --concurrency")] = None
-    process_jobs: Annotated[Count | None, option("a process makes room for a fresh one after so many jobs")] = None
-    process_memory: Annotated[Count | None, option("or when it holds more MiB")] = None
-    name: Annotated[str | None, option("the worker's; default: host, process and a random part", "JQ_WORKER_NAME")] = (
+    threads: Annotated[Count | None, option("slots for plain functions, beside --concurrency")] = None
+    processes: Annotated[Count | None, option("slots for process=True, beside --concurrency")] = None
+    process_jobs: Annotated[Count | None, option("renew a process after this many jobs")] = None
+    process_memory: Annotated[Count | None, option("or when it holds this many MiB")] = None
+    name: Annotated[str | None, option("its name; default: host, process id and a random part", "JQ_WORKER_NAME")] = (
         None
     )
-    register: Annotated[bool, option("without --push: be listed, and hear requests to be quiet or to stop")] = False
-    push: Annotated[bool, option("listen, and have jobs pushed")] = False
-    push_host: Annotated[str, option("with --push: listen there")] = "127.0.0.1"
+    register: Annotated[bool, option("without --push: register, to be listed and asked to be quiet or stop")] = False
+    push: Annotated[bool, option("listen for pushed jobs")] = False
+    push_host: Annotated[str, option("with --push: address to listen on")] = "127.0.0.1"
     push_port: Annotated[Port, option("with --push: 0 for any free one")] = 0
-    push_secrets: Annotated[Secrets | None, option("with --push: run what is signed with one of them")] = None
-    advertise: Annotated[str | None, option("with --push: the URL by which masters reach it")] = None
-    synchronous: Annotated[bool, option("with --push: answer with the outcome itself")] = False
-    recreate: Annotated[bool, option("set the namespace up again, empty, when it vanishes from Redis")] = False
-    stop_timeout: Annotated[Duration, option("how long running jobs have to finish, in s")] = 8
-    log_format: Annotated[Logs | None, option("of the log, on stderr; default: as the program has it, or text")] = None
-    reload: Annotated[bool, option("for development: start anew when a Python file below this folder changes")] = False
+    push_secrets: Annotated[Secrets | None, option("with --push: run only jobs signed with one of these")] = None
+    advertise: Annotated[str | None, option("with --push: URL at which servers reach it")] = None
+    recreate: Annotated[bool, option("set up the namespace again, empty, if it vanishes from Redis")] = False
+    stop_timeout: Annotated[Duration, option("time that running jobs have to finish, in s")] = 8
+    log_format: Annotated[Logs | None, option("log format; default: as the program has it, or text")] = None
+    reload: Annotated[bool, option("for development: restart when a Python file below this folder changes")] = False
 
 
 @work.default
@@ -135,13 +135,9 @@ def _work(
 def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
     from jqmaster.engine.secret import key_of
     from jqmaster.worker import joblog
-
-    with brought_by("worker", "work"):
-        from jqmaster.worker.run import WorkOptions, run
+    from jqmaster.worker.run import WorkOptions, run
 
     where, options = current.get(), dict(vars(chosen))
-    if options["synchronous"] and not options["push"]:
-        raise Refused("--synchronous goes with --push", "INVALID")
     url = where.chosen()
     jobs = _jobs(functions)
     joblog.configure(options.pop("log_format"), verbose=where.verbose)
@@ -192,7 +188,7 @@ def _jobs(where: str) -> Any:
 
 
 def load(
-    *, keep: Annotated[Count | None, option("versions of the scripts that stay, with this one", "JQ_KEEP")] = None
+    *, keep: Annotated[Count | None, option("versions of the scripts to keep, with this one", "JQ_KEEP")] = None
 ) -> None:  # fmt: skip
     """Load the scripts into Redis, and set the namespace up."""
     from jqmaster.bundle.built import builtin
@@ -222,7 +218,7 @@ def load(
     print(f"version {version} of {what} is in {without_password(url)}, {namespace}")
 
 
-def demo(*, jobs: Annotated[Count, option("about so many")] = 3000) -> int:
+def demo(*, jobs: Annotated[Count, option("about this many")] = 3000) -> int:
     """Show everything working, in under a minute."""
     with brought_by("server", "demo"):  # whose master is a process of its own
         import jqmaster.server.server  # noqa: F401

@@ -76,7 +76,7 @@ def queues_(
     *,
     sort: Annotated[
         Literal["name", "oldest", "waiting", "queued", "running", "error", "net", "in", "out"],
-        option("by name, or the most first"),
+        option("sort by name, or the most first"),
     ] = "name",
 ) -> Replies:
     """List queues.
@@ -94,7 +94,7 @@ def queues_(
 
 @queues.command(name="show")
 def show_(queue: str, /) -> Replies:
-    """Show a queue's counts and settings, and what holds its first thousand jobs."""
+    """Show a queue's counts and settings, and which limits hold its jobs."""
     found = connect().there("queues", queue, minutes=RATE_MINUTES, held=1000)
     yield found, lambda: _facts(standing(found))
 
@@ -112,13 +112,13 @@ def _facts(queue: dict[str, Any]) -> None:
 
 @queues.command
 def pause(*names: Names) -> Replies:
-    """Start no more jobs of queues."""
+    """Pause queues."""
     return _pause(names, paused=True)
 
 
 @queues.command
 def resume(*names: Names) -> Replies:
-    """Start jobs of queues again."""
+    """Resume queues."""
     return _pause(names, paused=False)
 
 
@@ -142,10 +142,10 @@ def _pause(names: tuple[str, ...], *, paused: bool) -> Replies:
 def _set(
     queue: str,
     /,
-    *settings: Annotated[str, option("SETTING=VALUE; SETTING= takes it away")],
-    new: Annotated[bool, option("also for a queue that is not there yet")] = False,
+    *settings: Annotated[str, option("SETTING=VALUE; SETTING= removes it")],
+    new: Annotated[bool, option("create the queue if it does not exist")] = False,
 ) -> Replies:
-    """Give a queue a limit, settings of its own, or have it shared fairly.
+    """Set a queue's size limit, settings and fair sharing.
 
     max_waiting=1000: jobs are refused when so many wait. fair=argument.customer: who takes turns; with weights
     fair='[{"by": "argument.customer", "weights": {"acme": 3}}]'. All else as in `jqmaster config`.

@@ -29,15 +29,15 @@ Yes = Annotated[bool, option("do not ask", name=["--yes", "-y"])]
 class Destination:
     """What the command line says of it, before the environment has its say."""
 
-    url: Annotated[str | None, option("a master, http://…, or a Redis, as --redis; or JQ_URL")] = None
+    url: Annotated[str | None, option("a server, http://…, or a Redis, as --redis; or JQ_URL")] = None
     redis: Annotated[str | None, option(f"a Redis: {redis_url.FORMS}; or JQ_REDIS")] = None
     namespace: Annotated[Namespace | None, option("with a Redis: the namespace; default {jq}", "JQ_NAMESPACE")] = None
     form: Annotated[
         Form,
-        option("with a Redis: how operations are called; auto: as functions where they can be", "JQ_FORM"),
+        option("with a Redis: how to call operations; auto: as functions where possible", "JQ_FORM"),
     ] = "auto"
-    key_file: Annotated[str | None, option("a file with the master's key; or JQ_KEY, JQ_KEY_FILE")] = None
-    json: Annotated[bool, option("print JSON, one document a line", "JQ_JSON")] = False
+    key_file: Annotated[str | None, option("file with the API key; or JQ_KEY, JQ_KEY_FILE")] = None
+    json: Annotated[bool, option("print JSON, one document per line", "JQ_JSON")] = False
     verbose: Annotated[bool, option("log more, to stderr", name=["--verbose", "-v"])] = False
     stack: Annotated[ExitStack, Parameter(parse=False)] = field(default_factory=ExitStack)
 

@@ -66,10 +66,10 @@ def show_(
     id_: Id,
     /,
     *,
-    next_: Annotated[int, option("moments to come", name="--next"), between(0, 100)] = 5,
-    runs: Annotated[int, option("jobs that it made last"), between(0, 20)] = 5,
+    next_: Annotated[int, option("show this many coming moments", name="--next"), between(0, 100)] = 5,
+    runs: Annotated[int, option("show this many of its last jobs"), between(0, 20)] = 5,
 ) -> Replies:
-    """Show a schedule, and when it comes next."""
+    """Show a schedule and its next moments."""
     one = connect().there("schedules", id_, next=next_, runs=runs)
 
     def shown() -> None:
@@ -96,7 +96,7 @@ def _set(
     job: Annotated[str | None, option('JSON: other fields of the job: {"queue": "mail", "max_retry": 3}')] = None,
     options: Options = None,
 ) -> Replies:
-    """Create a recurring job, or replace it whole."""
+    """Create or replace a recurring job."""
     when = given(options)
     if ("every" in when) == ("cron" in when):
         raise Refused("give --every or --cron", "INVALID")
@@ -111,13 +111,13 @@ def _set(
 
 @schedules.command
 def pause(*ids: str) -> Replies:
-    """Let moments pass without jobs."""
+    """Pause schedules."""
     return _pause(ids, paused=True)
 
 
 @schedules.command
 def resume(*ids: str) -> Replies:
-    """Make jobs again."""
+    """Resume schedules."""
     return _pause(ids, paused=False)
 
 

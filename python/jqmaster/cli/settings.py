@@ -49,8 +49,8 @@ def config_() -> Replies:
 
 
 @config.command(name="set")
-def _set(*settings: Annotated[str, option("SETTING=VALUE; SETTING= is its default again")]) -> Replies:
-    """Change settings, all or none."""
+def _set(*settings: Annotated[str, option("SETTING=VALUE; SETTING= restores the default")]) -> Replies:
+    """Change settings, all or none of them."""
     client, given = connect(), assignments(settings)
     described = {one["name"]: one for one in client.call("config", describe=True)}
     unset = [name for name, value in given.items() if value is None]
@@ -102,10 +102,10 @@ def create(
     name: Annotated[str, option("whose it is; the audit log has it")],
     /,
     *,
-    role: Annotated[list[Role], option("what it may; may be given several times")],
-    queue: Annotated[list[str] | None, option("bind it to this queue, or pattern; may be given several times")] = None,
-    expires: Annotated[Duration | None, option("after so long: 12h, 90d")] = None,
-    rate: Annotated[float | None, option("at most so many requests a second, of each master")] = None,
+    role: Annotated[list[Role], option("its role; may be given several times")],
+    queue: Annotated[list[str] | None, option("bind it to this queue or pattern; may be given several times")] = None,
+    expires: Annotated[Duration | None, option("expire after: 12h, 90d")] = None,
+    rate: Annotated[float | None, option("requests per second, on each server")] = None,
 ) -> Replies:
     """Create a key.
 
@@ -122,11 +122,11 @@ keys.command(verb("revoke", "Take keys away; masters refuse them at once.", "rev
 
 def acl(
     *,
-    role: Annotated[list[Role] | None, option("may be given several times, and adds up; default: a user each")] = None,
+    role: Annotated[list[Role] | None, option("may be given several times, roles add up; default: a user each")] = None,
     user: Annotated[str | None, option("its name; default: jq-ROLE")] = None,
-    replace: Annotated[bool, option("take away what it may now, such as scripts of a version that has gone")] = False,
+    replace: Annotated[bool, option("revoke all rights first, such as scripts of a removed version")] = False,
 ) -> None:
-    """Print what users of Redis may do, by role.
+    """Print ACL rules for users of Redis, by role.
 
     Prints an ACL SETUSER line for each, for redis-cli to read: jqmaster acl | redis-cli. It asks nobody: the rights are
     those of this version's scripts. A line adds to what its user has, and sets no password. docs/operating.md says what

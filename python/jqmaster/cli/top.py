@@ -34,9 +34,9 @@ _LOW = 16  # lines, below which there is no room for the verdict
 
 def top(
     *,
-    every: Annotated[Span, option("look so often, in s")] = 1,
-    sort: Annotated[Literal["waiting", "running", "rate", "errors", "name"], option("queues by this")] = "waiting",
-    once: Annotated[bool, option("print it once, for logs and pipes")] = False,
+    every: Annotated[Span, option("refresh interval in s")] = 1,
+    sort: Annotated[Literal["waiting", "running", "rate", "errors", "name"], option("sort queues by this")] = "waiting",
+    once: Annotated[bool, option("print once, for logs and pipes")] = False,
 ) -> Coded:
     """Watch queues, workers, limits and failures, live.
 

@@ -13,7 +13,7 @@ from jqmaster.cli.status import Replies
 
 
 def why(id_: Annotated[str, Parameter(name="ID")], /) -> Replies:
-    """Say why a job waits, and for what."""
+    """Say why a job waits."""
     client = connect()
     told = client.handle(id_).explain()
     if as_json():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jqmaster.cli.clients import Client
 
 workers = App(name="workers")
-Worker = Annotated[str, option("an id, or the name of one")]
+Worker = Annotated[str, option("id or name")]
 _STYLES = {"ready": "green", "pulling": "green", "full": "cyan", "busy": "yellow", "quiet": "yellow"}
 _STYLES |= {"unreachable": "red", "gone": "red"}
 
@@ -57,7 +57,7 @@ def workers_() -> Replies:
 
 @workers.command(name="show")
 def show_(worker: Worker, /) -> Replies:
-    """Show what a worker is, runs and has lost."""
+    """Show a worker and its jobs."""
     client, now = connect(), show.now_ms()
     for worker_id in _named(every(client), worker):
         found = client.there("workers", worker_id)
@@ -75,7 +75,7 @@ def _named(found: list[dict[str, Any]], wanted: str, what: str = "listed") -> li
 
 @workers.command
 def quiet(*names: Worker) -> Replies:
-    """Ask workers to finish what they have, and to take no more."""
+    """Ask workers to finish their jobs and take no more."""
     return _ask(names, "quiet", "was asked to take no more jobs")
 
 
@@ -87,7 +87,7 @@ def stop(*names: Worker) -> Replies:
 
 @workers.command
 def resume(*names: Worker) -> Replies:
-    """Have quiet workers take jobs again."""
+    """Ask quiet workers to take jobs again."""
     return _ask(names, "resume", "was asked to take jobs again")
 
 

@@ -81,7 +81,7 @@ class JQ(Registry):
 
         `raises`: what a job raises comes out of `enqueue`; else its handle has it.
         """
-        with self._linked(self._memory(raises)):
+        with self.connected(self.target, self._memory(raises)):
             yield
 
     @contextmanager
@@ -90,21 +90,10 @@ class JQ(Registry):
         named = namespace is not None
         target = replace(self.target, url=url, namespace=namespace or self.namespace, names_namespace=named)
         # A link of its own also where the jobs of this object run at once where they are enqueued.
-        with self._linked(Link(target.transport, self.serializer)), self.connected(target):
-            try:
-                yield
-            finally:
-                self.link.close()
+        with self.connected(target, Link(target.transport, self.serializer)):
+            yield
 
     def _memory(self, raises: bool) -> Link:
         from jqmaster.client.immediate import MemoryLink
 
         return MemoryLink(self, raises=raises)
-
-    @contextmanager
-    def _linked(self, link: Link) -> Iterator[None]:
-        before, self.link = self.link, link
-        try:
-            yield
-        finally:
-            self.link = before

@@ -15,8 +15,9 @@ from jqmaster.client.worker import Runner, queues_of
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.worker.ending import Outcome
+from jqmaster.worker.http_source import HttpSource
 from jqmaster.worker.notes import outside_of_loops
-from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
+from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.worker import Worker
 
 LOOK_S = 0.2
@@ -93,7 +94,7 @@ class _Burst(EngineSource):
     async def fetch(self, count: int) -> list[Job]:
         try:
             while True:
-                was_busy = not self._runs.is_idle  # what ends meanwhile may leave more to run
+                was_busy = not self._runs.slots.is_idle  # what ends meanwhile may leave more to run
                 wish = self._wish["queues"], count
                 next_ms, jobs = await self._engine.pick(self.worker, *wish, without=self._wish.get("without"))
                 if jobs or not next_ms:
@@ -101,7 +102,7 @@ class _Burst(EngineSource):
                 if was_busy:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(LOOK_S):
-                            await self._runs.idle()
+                            await self._runs.slots.until(lambda: self._runs.slots.is_idle)
                 elif not await self._hurry():
                     break
         except Exception as error:

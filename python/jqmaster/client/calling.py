@@ -201,8 +201,11 @@ class Signature:
 
     def decode(self, value: Any) -> Arguments:
         """The arguments that `value` stands for."""
-        args, kwargs = split(value)
-        if not (self._plain and not args and self._required <= kwargs.keys() <= self._known):
+        if self._plain and type(value) is dict and self._required <= value.keys() <= self._known:
+            args: tuple[Any, ...] = ()
+            kwargs = value
+        else:
+            args, kwargs = split(value)
             self._signature.bind(*args, **kwargs)
         if not self.types.parameters:
             return args, kwargs

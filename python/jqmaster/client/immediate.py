@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call
-from jqmaster.client.transport import Prepared
+from jqmaster.client.transport import Prepared, Transport
 from jqmaster.client.worker import Runner
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import given
@@ -37,7 +37,7 @@ class MemoryLink(Link):
         return self._memory
 
 
-class Memory:
+class Memory(Transport):
     """Transport and engine, as far as there are any without a server."""
 
     def __init__(self, jq: Registry, raises: bool) -> None:
@@ -69,9 +69,6 @@ class Memory:
 
     async def result(self, job_id: str) -> bytes | None:
         return self._jobs[job_id].get("result")
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
     async def _run(self, call: Call[Any], spec: Mapping[str, Any]) -> str:
         """Its id, once it has ended."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from jqmaster.client.task import Task
 from jqmaster.engine import options
-from jqmaster.engine.options import Limits, known
+from jqmaster.engine.options import Limits, check_arguments, known
 
 Match = Mapping[str, Any] | Task[..., Any]
 """Which jobs: a map of conditions (docs/limits.md), or a task, which stands for its name."""
@@ -38,7 +38,6 @@ def declare(declared: dict[str, Declared], match: Match, options: LimitOptions) 
     if not isinstance(limit_id, str):
         raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
     limits = limits_of(match, own)
-    _check_values(limits)
     if limit_id in declared:
         raise ValueError(f"there is a limit {limit_id!r} already; give this one another id")
     declared[limit_id] = Declared(match, limits)
@@ -61,9 +60,9 @@ def limits_of(match: Match, options: Mapping[str, Any]) -> Limits:
     leads to no parameter of the task."""
     named = known(options, Limits, "option of a limit")
     limits = with_seconds({name: value for name, value in named.items() if value is not None})
-    if isinstance(match, Task):
-        for name, path in _paths(limits):
-            _check_path(name, path, match)
+    check_arguments("constrain", limits)
+    for name, path in _paths(limits):
+        _check_path(name, path, match if isinstance(match, Task) else None)
     return limits  # type: ignore[no-any-return]
 
 
@@ -72,42 +71,6 @@ def with_seconds(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: with_seconds(part) for name, part in value.items()}
     return options.seconds(value) if isinstance(value, timedelta) else value
-
-
-def _check_values(limits: Limits) -> None:
-    """What Redis would refuse when a worker brings it, too late for who wrote it."""
-    concurrency, rate, order = limits.get("concurrency"), limits.get("rate"), limits.get("order")
-    if concurrency is None and rate is None:
-        raise ValueError("a limit needs concurrency, rate or both; got neither")
-    if concurrency is not None and not _is_count(concurrency):
-        raise ValueError(f"concurrency: expected an integer of at least 1, got {concurrency!r}")
-    if rate is not None:
-        _check_rate(rate)
-    if order is not None and (order != "strict" or concurrency != 1):
-        raise ValueError(f"order: expected 'strict', with concurrency=1; got {order!r}, concurrency={concurrency!r}")
-    if "cost" in limits and rate is None:
-        raise ValueError("cost: only a limit with rate has it")
-    if "expires_in" in limits and not _is_time(limits["expires_in"]):
-        raise ValueError(f"expires_in: expected more than 0 seconds, or a timedelta; got {limits['expires_in']!r}")
-    for name, path in _paths(limits):
-        _check_path(name, path)
-
-
-def _check_rate(rate: Any) -> None:
-    if not isinstance(rate, Mapping) or not {"limit", "period"} <= rate.keys() <= {"limit", "period", "smooth"}:
-        raise ValueError(f"rate: expected a map {{'limit': starts, 'period': seconds}}, also 'smooth'; got {rate!r}")
-    if not _is_count(rate["limit"]):
-        raise ValueError(f"rate: expected as limit an integer of at least 1, got {rate['limit']!r}")
-    if not _is_time(rate["period"]):
-        raise ValueError(f"rate: expected as period more than 0 seconds, or a timedelta; got {rate['period']!r}")
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 1
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def _paths(limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

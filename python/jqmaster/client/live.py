@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, NamedTuple
 
 from jqmaster.connection.plainly import pause
@@ -14,9 +15,6 @@ from jqmaster.errors import Unavailable
 
 if TYPE_CHECKING:
     from jqmaster.client.transport import Transport
-
-LOOK_S = 1.0  # a running job's progress is looked at so often, whatever is heard
-LOOK_SELDOM_S = 5.0  # and others
 
 
 class State(NamedTuple):
@@ -43,14 +41,15 @@ async def states(
     yield last
     if last.ended:
         return
-    async with transport.news(job_id) as news:
-        while not last.ended:
+    async with aclosing(transport.changes(job_id)) as changes:
+        async for _ in changes:
             # What is heard only says when to look: whatever was missed meanwhile is in what is found.
-            await news(LOOK_S if last.status == "running" else LOOK_SELDOM_S)
             state = await _state(look, away_s)
             if state != last:
                 last = state
                 yield state
+            if state.ended:
+                return
 
 
 async def _state(look: Callable[[], Awaitable[Document]], away_s: float) -> State:

@@ -7,7 +7,8 @@ import inspect
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
-from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
+from functools import partial
+from typing import Any, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import calling, functions
 from jqmaster.client import handle as handles
@@ -25,10 +26,8 @@ from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
-from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.notes import current_job
 
-P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 AnyTask = TypeVar("AnyTask", bound=Task[..., Any])
@@ -102,50 +101,28 @@ class Registry(OperatingMethods, FlowMethods):
                 self.link = Link(target.transport, self.serializer)
 
     @contextmanager
-    def connected(self, target: Target) -> Iterator[None]:
-        """Be so within the context."""
-        before, link = self.target, self.link
+    def connected(self, target: Target, link: Link | None = None) -> Iterator[None]:
+        """Be so within the context; `link`: by this one."""
+        before = self.target, self.link
         self.connect(target)
+        self.link = link or self.link
         try:
             yield
         finally:
-            own, self.link = self.link, link
-            self.target = before
-            if own is not link:
-                own.close()
+            within = self.link
+            self.target, self.link = before
+            if within is not self.link:
+                within.close()
 
     # -- defining ---------------------------------------------------------------------------------
 
-    # The first that fits is meant. The result of a function that says what follows is the one that this holds.
-    @overload
-    def job(  # type: ignore[overload-overlap]
-        self, function: Callable[P, Coroutine[Any, Any, FollowUp[R]]], /
-    ) -> AsyncTask[P, R, FollowUp[R]]: ...
-    @overload
-    def job(  # type: ignore[overload-overlap]
-        self, function: Callable[P, Coroutine[Any, Any, Move[R]]], /
-    ) -> AsyncTask[P, R, Move[R]]: ...
-    @overload
-    def job(  # type: ignore[overload-overlap]
-        self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R, R]: ...
-    @overload
-    def job(self, function: Callable[P, FollowUp[R]], /) -> SyncTask[P, R, FollowUp[R]]: ...
-    @overload
-    def job(self, function: Callable[P, Move[R]], /) -> SyncTask[P, R, Move[R]]: ...
-    @overload
-    def job(self, function: Callable[P, R], /) -> SyncTask[P, R, R]: ...
-    @overload
-    def job(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
-
-    def job(self, function: Callable[..., Any] | None = None, /, **given: Unpack[TaskOptions]) -> Any:
+    @property
+    def job(self) -> Decorator:
         """Decorator: make a function a kind of job, `@jq.job` or `@jq.job(queue="mail", max_retry=3)`.
 
         Raises ValueError when there is a job of this name already, TypeError for options that do not exist.
         """
-        if function is not None:
-            return self._define(function, given)
-        return lambda it: self._define(it, given)
+        return cast(Decorator, self._job)
 
     def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> SyncTask[..., Any, Any]:
         """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
@@ -163,8 +140,6 @@ class Registry(OperatingMethods, FlowMethods):
         something else. When it is taken out of the program, `unschedule` takes it out of the server. Raises TypeError
         or ValueError for a time, a zone or arguments that cannot be.
         """
-        from jqmaster.client import recurring  # which knows zones; few programs need it
-
         if task is None:
             return lambda it: self.schedule(it, **when)
         if not isinstance(task, Task):
@@ -173,7 +148,7 @@ class Registry(OperatingMethods, FlowMethods):
         if schedule_id in self.recurring:
             raise ValueError(f"there is a schedule {schedule_id!r} already; give this one another id")
         try:
-            recurring.check(task, when)
+            task.check_schedule(when)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"schedule {schedule_id}: {error}") from error.__cause__
@@ -306,6 +281,9 @@ class Registry(OperatingMethods, FlowMethods):
         self.link.close()
 
     # -- parts ------------------------------------------------------------------------------------
+
+    def _job(self, /, *function: Callable[..., Any], **given: Unpack[TaskOptions]) -> Any:
+        return self._define(function[0], given) if function else partial(self._job, **given)
 
     def _define(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
         functions.check_callable(function)

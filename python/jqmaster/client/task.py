@@ -223,6 +223,14 @@ class Task(Enqueuer[P, R]):
         else:
             self.prepare(args, kwargs, {})
 
+    def check_schedule(self, when: ScheduleOptions) -> None:
+        """Raise TypeError or ValueError for what cannot be. Of times, zones and rules the engine has the last word."""
+        own: dict[str, Any] = {**options.known(when, ScheduleOptions)}
+        args, kwargs = own.pop("args", ()), own.pop("kwargs", {})
+        self.checked(own.pop("options", {}))
+        options.check_arguments("schedule", own)
+        self.check_arguments(tuple(args), kwargs)
+
     def merged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> JobOptions:
         """All options of a call with these arguments."""
         merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
@@ -308,7 +316,8 @@ class AsyncTask(Task[P, R], Generic[P, R, V]):
 
 
 class Decorator(Protocol):
-    """What `@jq.job(...)` gives."""
+    """What `jq.job` and `jq.job(...)` are. The first that fits is meant. The result of a function that says what
+    follows is the one that this holds."""
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -328,6 +337,8 @@ class Decorator(Protocol):
     def __call__(self, function: Callable[P, Move[R]], /) -> SyncTask[P, R, Move[R]]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R, R]: ...
+    @overload
+    def __call__(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
 
 
 class When(TypedDict, total=False):

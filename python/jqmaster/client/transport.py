@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection.blocking import Listener, listening
@@ -14,55 +14,22 @@ from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.together import Together
 from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
-from jqmaster.engine.engine import Operations, pack
+from jqmaster.engine.engine import Engine, Operations, pack
 from jqmaster.engine.replies import Enqueued, Event
 from jqmaster.errors import JQError, NotFound, Unavailable
 
-News = Callable[[float], Awaitable[object]]
-"""Waits for news, at most so many seconds."""
+LOOK_S = 2.0  # who follows a job looks so often, whatever is heard of it
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
 
 
-class Transport(Protocol):
-    """Calls on one event loop. All raise the classes of `jqmaster.errors`; what is packed stays bytes."""
+class Transport:
+    """Calls of one event loop, or plain ones. All raise the classes of `jqmaster.errors`; what is packed stays
+    bytes."""
 
-    @property
-    def engine(self) -> Operations: ...
-
-    async def enqueue(self, calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
-        """Up to 1000 `jobs`, prepared from `calls`, which only who runs them here needs: all or none."""
-
-    async def ended(self, job_id: str, timeout_s: float) -> str:
-        """The state once it has ended, however it did, or after so long. Raises NotFound."""
-
-    async def result(self, job_id: str) -> bytes | None:
-        """The result of a job that is done, None if it keeps none. Raises NotFound, and Expired when it is gone."""
-
-    def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
-        """Of one job until it has ended; or all, behind the event `after`. Raises Unavailable when it is cut off."""
-
-    def news(self, job_id: str) -> AbstractAsyncContextManager[News]:
-        """Within it: waits until something may have happened to the job."""
-
-    def export(self) -> AsyncIterator[bytes]:
-        """The namespace's records. Raises Unavailable when it is cut off."""
-
-    async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
-        """Write such records into another namespace; how many keys."""
-
-    async def close(self) -> None:
-        """Close the connections; bounded."""
-
-
-class RedisTransport:
-    """By the scripts, with no master in between."""
-
-    def __init__(self, url: str, namespace: str, **how: Any) -> None:
-        """`how`: of `Caller`."""
-        self._opened = Opened(url, namespace, **how)
-        self.engine = self._opened.engine
+    engine: Operations
 
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+        """Up to 1000 `jobs`, prepared from calls, which only who runs them here needs: all or none."""
         spec, argument = jobs[0] if len(jobs) == 1 else ({}, b"")
         if spec and request is None and "durable" not in spec and _stands_alone(spec):
             job_id, created = await self._enqueue(pack(spec, "jobs[0]"), argument)
@@ -70,22 +37,52 @@ class RedisTransport:
         asked = durables.taken([spec for spec, _ in jobs])
         return await self.engine.enqueue(jobs, request=request, durable=asked)
 
-    async def _enqueue(self, spec: bytes, argument: bytes) -> list[Any]:
-        reply: list[Any] = await self.engine.raw("enqueue", spec, argument)
-        return reply
+    async def ended(self, job_id: str, timeout_s: float) -> str:
+        """The state once it has ended, however it did, or after so long. Raises NotFound."""
+        raise NotImplementedError
+
+    async def result(self, job_id: str) -> bytes | None:
+        """The result of a job that is done, None if it keeps none. Raises NotFound, and Expired when it is gone."""
+        reply = await self._result(job_id)
+        return reply[1] if len(reply) > 1 else None
 
     def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
+        """Of one job until it has ended; or all, behind the event `after`. Raises Unavailable when it is cut off."""
         raise Unavailable("streams of events need a master")
 
-    def export(self) -> AsyncIterator[bytes]:
-        from jqmaster.engine.copying import export_records
+    def changes(self, job_id: str) -> AsyncGenerator[None, None]:
+        """Says when the job may be different: at once, whenever something is heard, and now and then."""
+        raise NotImplementedError
 
-        return export_records(self.engine)
+    async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
+        """Write such records into another namespace; how many keys."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Close the connections; bounded."""
+
+    async def _enqueue(self, spec: bytes, argument: bytes) -> Any:
+        return await self.engine.raw("enqueue", spec, argument)
+
+    async def _result(self, job_id: str) -> Any:
+        return await self.engine.raw("result", job_id)
+
+
+class RedisTransport(Transport):
+    """By the scripts, with no master in between."""
+
+    def __init__(self, url: str, namespace: str, **how: Any) -> None:
+        """`how`: of `Caller`."""
+        self._opened = Opened(url, namespace, **how)
+        self.engine: Engine = self._opened.engine
 
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
         from jqmaster.engine.copying import import_records
 
         return await import_records(self.engine.redis, namespace, records, form=self.engine.form)
+
+    async def close(self) -> None:
+        await self._opened.close()
 
     async def _track(self, job_id: str) -> None:
         with suppress(JQError):  # who may not track it still looks now and then
@@ -98,24 +95,26 @@ class LoopTransport(RedisTransport):
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         super().__init__(url, namespace, **how)
         self._enqueuing = self._opened.enqueuing()
-        self._results: Together[str, list[Any]] = Together(self._ask_results)
+        self._results: Together[str, Any] = Together(self._ask_results)
         self._ended = self._opened.ended()
-
-    async def _enqueue(self, spec: bytes, argument: bytes) -> list[Any]:
-        return await self._enqueuing.enqueue(spec, argument)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         return _known(await self._ended.wait(job_id.encode(), timeout_s), job_id)
 
-    async def result(self, job_id: str) -> bytes | None:
-        reply = await self._results.get(job_id)
-        return reply[1] if len(reply) > 1 else None
-
-    @asynccontextmanager
-    async def news(self, job_id: str) -> AsyncIterator[News]:
+    async def changes(self, job_id: str) -> AsyncGenerator[None, None]:
         async with self._ended.of_job(job_id) as messages:
             await self._track(job_id)
-            yield lambda timeout_s: within(timeout_s, messages.get())
+            while True:
+                yield
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await messages.get()
+
+    async def _enqueue(self, spec: bytes, argument: bytes) -> Any:
+        return await self._enqueuing.enqueue(spec, argument)
+
+    async def _result(self, job_id: str) -> Any:
+        return await self._results.get(job_id)
 
     async def _ask_results(self, ids: Sequence[str]) -> list[Any]:
         return await self.engine.pipeline([("result", [job_id]) for job_id in ids])
@@ -124,7 +123,7 @@ class LoopTransport(RedisTransport):
         try:
             await self._ended.stop()
         finally:
-            await self._opened.close()
+            await super().close()
 
 
 class PlainTransport(RedisTransport):
@@ -153,22 +152,16 @@ class PlainTransport(RedisTransport):
         [state] = await self.engine.raw("watch", job_id)
         return _known(None if state is None else bytes(state).decode(), job_id)
 
-    async def result(self, job_id: str) -> bytes | None:
-        reply = await self.engine.raw("result", job_id)
-        return reply[1] if len(reply) > 1 else None
-
-    @asynccontextmanager
-    async def news(self, job_id: str) -> AsyncIterator[News]:
+    async def changes(self, job_id: str) -> AsyncGenerator[None, None]:
         await self._track(job_id)
         async with self._listening(job_id, f"job:{job_id}") as messages:
-            yield messages.get
+            while True:
+                yield
+                await messages.get(LOOK_S)
 
     def _listening(self, job_id: str, channel: str) -> AbstractAsyncContextManager[Listener]:
         engine = self._opened.engine_of(job_id)
         return listening(endpoint_of(engine.redis), f"{engine.namespace}:{channel}")
-
-    async def close(self) -> None:
-        await self._opened.close()
 
 
 def _known(state: str | None, job_id: str) -> str:
@@ -176,13 +169,6 @@ def _known(state: str | None, job_id: str) -> str:
     if state is None:
         raise NotFound(f"no such job: {job_id}")
     return state
-
-
-async def within(timeout_s: float, waiting: Awaitable[object]) -> None:
-    """Wait for it, at most so many seconds."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(timeout_s):
-            await waiting
 
 
 def _stands_alone(spec: Mapping[str, Any]) -> bool:

@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import suppress
 from urllib.parse import quote, urlencode
 
-from jqmaster.client.transport import News, Prepared, within
+from jqmaster.client.transport import LOOK_S, Transport
 from jqmaster.connection.plainly import is_plain, pause
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.copying import chunks, export_records
+from jqmaster.engine.copying import chunks
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.packform import MSGPACK
-from jqmaster.engine.replies import Enqueued, Event, document
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.engine.replies import Event, document
+from jqmaster.errors import Forbidden, Invalid, NotFound, Unavailable
 
 MOST_POLL_S = 30.0
 MOST_POLLS = 256  # connections for those who wait; more take turns, none for long
 IMPORT_BYTES = 4 << 20
-LOOK_S = 0.2  # of a plain call that follows a job
 
 
-class HttpTransport:
+class HttpTransport(Transport):
     """Asks the first of `urls`; when it does not answer, the next one from then on."""
 
     def __init__(self, urls: Sequence[str], key: str | None, wait_s: float) -> None:
-        self.engine = HttpEngine(urls, key, wait_s)
+        self.engine: HttpEngine = HttpEngine(urls, key, wait_s)
         self._wait_s = wait_s
         self._polls = asyncio.Semaphore(MOST_POLLS)
         self._polling = 0
-
-    async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
-        return await self.engine.enqueue(jobs, request=request)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         if is_plain():
@@ -55,16 +50,13 @@ class HttpTransport:
         answer = await self.engine.send("GET", path, timeout_s=poll_s + self._wait_s)
         return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
-    async def result(self, job_id: str) -> bytes | None:
-        return (await self.engine.result(job_id)).value
-
     async def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         path = "/events" if job_id is None else f"/job/{quote(job_id, safe='')}/events"
         headers = {"accept": f"text/event-stream, {MSGPACK}", **({"last-event-id": after} if after else {})}
-        async with self.engine.stream(path, headers) as content:
+        async with self.engine.stream(path, headers) as pieces:
             fields, data, event = {"id": "", "event": "message"}, list[str](), None
-            async for line in content:
-                name, _, value = line.decode().rstrip("\r\n").partition(": ")
+            async for line in _lines(pieces):
+                name, _, value = line.decode().partition(": ")
                 if name in fields:
                     fields[name] = value
                 elif name == "data":
@@ -76,40 +68,22 @@ class HttpTransport:
             if job_id is None or (event is not None and event.data.get("state") not in ENDED):
                 raise Unavailable("the stream of events was ended by the master")
 
-    @asynccontextmanager
-    async def news(self, job_id: str) -> AsyncIterator[News]:
-        if is_plain():
-            yield lambda timeout_s: pause(min(timeout_s, LOOK_S))
-            return
-        came = asyncio.Event()
-
-        async def wait(timeout_s: float) -> None:
-            await within(timeout_s, came.wait())
-            came.clear()
-
-        following = asyncio.create_task(self._follow(job_id, came))
-        try:
-            yield wait
-        finally:
-            following.cancel()
-            await asyncio.wait([following])
-
-    async def _follow(self, job_id: str, came: asyncio.Event) -> None:
+    async def changes(self, job_id: str) -> AsyncGenerator[None, None]:
         failures = 0
+        with suppress(NotFound, Forbidden, Invalid):  # who may not follow it still looks now and then
+            while True:
+                try:
+                    async for _ in self.events(job_id):
+                        failures = 0
+                        yield
+                    break
+                except Unavailable:
+                    yield
+                    await pause(backoff_s(failures))
+                    failures += 1
         while True:
-            try:
-                async for _ in self.events(job_id):
-                    failures = 0
-                    came.set()
-                return
-            except Unavailable:
-                await pause(backoff_s(failures))
-                failures += 1
-            except JQError:
-                return  # who may not follow it still looks now and then
-
-    def export(self) -> AsyncIterator[bytes]:
-        return export_records(self.engine)
+            yield
+            await pause(LOOK_S)
 
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
         keys = 0
@@ -121,3 +95,11 @@ class HttpTransport:
 
     async def close(self) -> None:
         await self.engine.close()
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    left = b""
+    async for piece in pieces:
+        *lines, left = (left + piece).split(b"\n")
+        for line in lines:
+            yield line.rstrip(b"\r")

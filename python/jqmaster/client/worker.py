@@ -22,15 +22,15 @@ from jqmaster.connection.wake import end
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.engine.secret import masters_of
-from jqmaster.errors import brought_by
 from jqmaster.worker.ending import FollowUp, Move, Packed, returned
 from jqmaster.worker.failure import JobFailed, text_of
 from jqmaster.worker.notes import current_job, in_a_loop, notebook_of
-from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
+from jqmaster.worker.run import WorkOptions, run, work
+from jqmaster.worker.sources import default_name
 from jqmaster.worker.threads import Threads
 
 if TYPE_CHECKING:
-    from jqmaster.worker.run import WorkOptions
+    from jqmaster.worker.process_pool import ProcessPool
 
 log = logging.getLogger("jqmaster.jobs")
 
@@ -49,7 +49,7 @@ class Runner:
         processes: int,
         *,
         in_place: bool = False,
-        renewal: Renewal = NEVER,
+        renewal: tuple[int | None, int | None] = (None, None),
         target: Target | None = None,
     ) -> None:
         self._target = target
@@ -72,6 +72,8 @@ class Runner:
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {task.name}{task.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
+        if not self._jq.middlewares:
+            return await self._invoke(task, job, args, kwargs)
         call: Callable[[], Awaitable[Any]] = partial(self._invoke, task, job, args, kwargs)
         for middleware in reversed(self._jq.middlewares):
             call = partial(middleware, job, call)
@@ -125,11 +127,13 @@ class Runner:
                 return asyncio.run(returned(result))
         elif task.rules.process:
             if self._processes is None:
-                self._processes = ProcessPool(self._most_processes, self._renewal)
+                from jqmaster.worker.process_pool import ProcessPool  # multiprocessing takes memory
+
+                self._processes = ProcessPool(self._most_processes, *self._renewal)
             return await self._processes.run(function, job, args, kwargs, self._jq.target)
         else:
             result = await self.threads.run(function, *args, **kwargs)
-        return await returned(result)
+        return None if result is None else await returned(result)
 
     def _end(self) -> None:
         self.threads.stop()
@@ -148,16 +152,12 @@ class AppWorker:
     def options(self) -> WorkOptions:
         """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, or one has an annotation that
         names what is not there; and as `masters_of`."""
-        with brought_by("worker", "a worker"):
-            from jqmaster.worker.run import WorkOptions
-            from jqmaster.worker.sources import default_name
-
         if not self._jq.tasks:
             raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
         for task in self._jq.tasks.values():
             task.check_types()
         options = {**self._given}
-        renewal = Renewal(options.pop("process_jobs", None), options.pop("process_memory", None))
+        renewal = options.pop("process_jobs", None), options.pop("process_memory", None)
         apart = {kind: most for kind in APART if (most := options.pop(kind, None)) is not None}
         most = [apart.get(kind, options.get("concurrency", 8)) for kind in APART]
         named, key = options.get("namespace"), options.get("key")
@@ -199,17 +199,11 @@ class AppWorker:
 
     def run(self) -> int:
         """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
-        options = self.options()
-        from jqmaster.worker.run import run
-
-        return run(options)
+        return run(self.options())
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
-        options = self.options()
-        from jqmaster.worker.run import work
-
-        await work(options, stop)
+        await work(self.options(), stop)
 
 
 def plain(result: Any, serializer: Serializer) -> Any:

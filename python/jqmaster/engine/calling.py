@@ -140,13 +140,14 @@ def flat(values: Iterable[Any], path: str) -> list[Argument]:
     its value says in `enqueue` how many that are."""
     found: list[Argument] = []
     for index, value in enumerate(values):
-        if isinstance(value, bytes | str | int):
+        if isinstance(value, (bytes, str, int)):
             found.append(value)
             continue
         spec, *blobs = (value,) if isinstance(value, Mapping) else value
         rest = blobs.pop() if blobs and not isinstance(blobs[-1], bytes) else ()
         found += (pack({**spec, "enqueue": len(rest)} if rest else spec, f"{path}[{index}]"), *blobs)
-        found += flat(rest, f"{path}[{index}].enqueue")
+        if rest:
+            found += flat(rest, f"{path}[{index}].enqueue")
     return found
 
 

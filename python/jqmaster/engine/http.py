@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from jqmaster.connection import plainly
 from jqmaster.connection.url import without_password
-from jqmaster.engine import packform, replies
+from jqmaster.engine import replies
 from jqmaster.engine.calling import Argument, Spec, contract_of, given, packed
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.http_blocking import CONNECT_S, BlockingSession, Bounded, HttpContent, NotSent, Session
+from jqmaster.engine.http_connection import CONNECT_S, HttpConnections, NotSent
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Enqueued, Picked
 from jqmaster.engine.secret import shown
@@ -35,7 +34,6 @@ from jqmaster.errors import (
     TooFast,
     Unauthorized,
     Unavailable,
-    brought_by,
     version_problem,
 )
 
@@ -78,8 +76,7 @@ class HttpEngine(Operations):
         """`timeout_s`: how long a call may take, with all that is tried."""
         self._timeout_s = timeout_s
         self._urls = [url.rstrip("/") for url in urls]
-        self._sent_always = shown(key)
-        self._session: Session | None = None
+        self._connections = HttpConnections(shown(key))
         self._is_closed = False
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
@@ -129,10 +126,14 @@ class HttpEngine(Operations):
         tried: dict[str, str] = {}
         while True:
             url, left_s = self._urls[0], max(0.001, until - time.monotonic())
-            bounds = Bounded(left_s, min(CONNECT_S, left_s / tries))
+            connect_s = min(CONNECT_S, left_s / tries)
             tries -= 1
+            if self._is_closed:
+                raise Unavailable("the connections to the master were closed")
             try:
-                response = await self._connected().request(method, url + path, body, headers, bounds)
+                response = await self._connections.request(
+                    method, url, path, body, headers, most_s=left_s, connect_s=connect_s
+                )
             except OSError as error:
                 tried[without_password(url)] = str(error) or type(error).__name__
                 self._leave(url)
@@ -143,21 +144,22 @@ class HttpEngine(Operations):
                     hint = "" if was_sent else "; is a master running (jqmaster serve)?"
                     raise _away(tried, error, hint) from error
             else:
-                answer = Answer(response.status, response.content, is_repeat)
-                if answer.status >= 500:
+                if response.status >= 500:
                     self._leave(url)
-                _check_is_of_a_master(url, answer, response.content_type)
-                return answer
+                if response.status in (200, 201) and response.content_type != MSGPACK:  # such as the page of a proxy
+                    what = f"{response.status} and {len(response.content)} bytes of {response.content_type}"
+                    raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ master?")
+                return Answer(response.status, response.content, is_repeat)
 
     @asynccontextmanager
-    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[HttpContent]:
-        """An answer that goes on. Raises Unavailable when it is cut off."""
+    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """An answer that goes on, piece by piece as it comes. Raises Unavailable when it is cut off."""
         url = self._urls[0]
         try:
-            async with self._connected().stream(url + path, headers) as (status, content):
+            async with self._connections.stream(url, path, headers) as (status, pieces):
                 if status >= 400:
-                    checked(status, await content.read())
-                yield content
+                    checked(status, b"".join([piece async for piece in pieces]))
+                yield pieces
         except OSError as error:
             tried = {without_password(url): str(error) or type(error).__name__}
             raise _away(tried, error, "; the stream was cut off") from error
@@ -165,15 +167,7 @@ class HttpEngine(Operations):
     async def close(self) -> None:
         """Close the connections. What is asked later raises Unavailable."""
         self._is_closed = True
-        if self._session is not None:
-            await self._session.close()
-
-    def _connected(self) -> Session:
-        if self._is_closed:
-            raise Unavailable("the connections to the master were closed")
-        if self._session is None:
-            self._session = BlockingSession(self._sent_always) if plainly.is_plain() else _on_a_loop(self._sent_always)
-        return self._session
+        self._connections.close()
 
     def _leave(self, url: str) -> None:
         """Ask the next one from now on."""
@@ -181,23 +175,9 @@ class HttpEngine(Operations):
             self._urls.append(self._urls.pop(0))
 
 
-def _check_is_of_a_master(url: str, answer: Answer, content_type: str) -> None:
-    """Raise Unavailable for a success that cannot be a master's, such as the page of a proxy."""
-    if answer.status in (200, 201) and not _is_one_value(answer.content):
-        what = f"{answer.status} and {len(answer.content)} bytes of {content_type} that are no MessagePack"
-        raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ master?")
-
-
 def _away(tried: Mapping[str, str], error: Exception, hint: str) -> Unavailable:
     problems = "; ".join(f"{url} does not answer: {problem}" for url, problem in tried.items())
     return Unavailable(problems + hint, error)
-
-
-def _on_a_loop(headers: Mapping[str, str]) -> Session:
-    with brought_by("worker", "the URL of a master"):
-        from jqmaster.engine.http_loop import LoopSession
-
-    return LoopSession(headers)
 
 
 def _repeats(operation: str, arguments: Sequence[Argument]) -> bool:
@@ -228,15 +208,3 @@ def checked(status: int, content: bytes) -> bytes:
         raise Unavailable(message)
     kind = _REFUSALS.get(code, Invalid if status < 500 else Internal)
     raise kind(message.removeprefix(f"{field}: "), field)
-
-
-def _is_one_value(content: bytes) -> bool:
-    """Whether it is MessagePack, whole."""
-    unpacker = packform.reader(content)
-    try:
-        unpacker.skip()
-    except msgpack.StackError:
-        return True  # only deeper than our reader goes
-    except (ValueError, msgpack.UnpackException):
-        return False
-    return bool(unpacker.tell() == len(content))

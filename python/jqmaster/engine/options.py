@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
-from jqmaster.manifest.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS, Field, Word
+from jqmaster.manifest.manifest import operations
 
 Seconds = float | timedelta
 Given = TypeVar("Given", bound=Mapping[str, Any])
@@ -238,6 +241,35 @@ def _check_values(options: Mapping[str, Any], about: str = "") -> None:
             and (isinstance(value, bool) or not isinstance(value, int | Mapping))
         ):
             raise TypeError(f"{about}durable: expected how many replicas, or a map, got {value!r}")
+
+
+def check_arguments(operation: str, given: Mapping[str, Any]) -> None:
+    """Raise TypeError for what is of another kind than the head of its script says, ValueError for what is out of
+    range; both name it. What only the engine can tell is left to it."""
+    fields = _fields_of(operation)
+    for name, value in given.items():
+        if value is not None and name in fields:
+            _check_value(fields[name], value)
+
+
+@functools.cache
+def _fields_of(operation: str) -> Mapping[str, Field]:
+    kinds = {**dict.fromkeys(("seconds", "moment", "integer", "number"), ""), "flag": "boolean", "text": "text",
+             "name": "text", "zone": "text"}  # fmt: skip
+    fields = {}
+    for argument in operations()[operation].arguments:
+        of, least, most = argument.of, argument.least, argument.most
+        kind = "choice" if of.kind == "choice" else kinds.get(of.name)
+        if kind is not None:
+            fields[argument.name] = Field(
+                name=argument.name,
+                kind=kind or of.name,
+                meaning="",
+                least=-math.inf if least is None else least,
+                most=math.inf if most is None else most,
+                words=tuple(Word(word, "", "") for word in of.words),
+            )
+    return fields
 
 
 def _check_value(field: Field, value: Any) -> None:

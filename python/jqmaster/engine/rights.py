@@ -17,7 +17,7 @@ from jqmaster.manifest.manifest import operations
 
 READS = frozenset(
     """exists get hexists hget hgetall hkeys hlen hmget hscan hvals info llen lrange mget pttl scan srandmember
-    sscan time type xrange zcard zcount zmscore zrange zrangebylex zrangebyscore zrank zscore""".split()
+    sscan time type zcard zcount zmscore zrange zrangebylex zrangebyscore zrank zscore""".split()
 )
 WRITES = frozenset(
     """append del expire hdel hset incr lpop mset pexpire rpush sadd set setrange spublish srem unlink xadd zadd

@@ -27,7 +27,7 @@ class Field:
     meaning: str
     """In one line, for everybody; words of the protocol in backticks."""
     protocol: str = ""
-    """What docs/operations.md adds, as sentences; `python`: what docs/python.md does."""
+    """What docs/operations.md adds, as sentences; `python`: what the library's docstrings do."""
     python: str = ""
     least: float = 0
     """Of numbers; of `names`, `jobs` and `texts` how many there are. Likewise `most`."""

@@ -3,108 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable
 
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.replies import Beat, Job, Note
+from jqmaster.engine.replies import Beat, Note
 from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable, Vanished
 from jqmaster.worker.ending import Ending, Outcome
-from jqmaster.worker.notes import Notebook
+from jqmaster.worker.slots import Key, Running, Slots
+from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.trouble import Trouble
 
 log = logging.getLogger("jqmaster.worker")
 
-Key = tuple[str, str]  # job id, token
-
 ALIVE_EVERY_S = 10.0  # a third of the default worker_ttl
 SOONEST_RENEWAL_S = 0.05
-
-
-class Source(Protocol):
-    """Where jobs come from and outcomes go. All methods raise Unavailable while the other side is away."""
-
-    async def fetch(self, count: int) -> list[Job]:
-        """Wait a while for jobs; at most `count`. Cancelling it strands no job."""
-
-    def refuse(self, name: str) -> bool:
-        """Take no jobs of this name from now on. False when another name had to be forgotten for it."""
-
-    async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
-        """Report outcomes and take up to `want` jobs in the same round trip: a state for each outcome, the
-        jobs. The same `request` brings the same jobs."""
-
-    @property
-    def is_registered(self) -> bool:
-        """Whether the worker is one that must show that it is alive, and can be asked to be quiet or stop."""
-
-    async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
-        """Renew leases, and pass on what some jobs say: remaining milliseconds, LOST or CANCELLED each; and
-        what is asked of the worker. Raises NotFound for a dropped worker."""
-
-    async def listen(self, on_message: Callable[[str], None]) -> None:
-        """Call `on_message` with what the worker is told at once (docs/protocol.md), as far as it can be
-        heard, and with "" when something may have been missed. Runs until it is cancelled, or returns."""
-
-    async def release(
-        self,
-        held: list[Key],
-        *,
-        delay: float = 0,
-        hold: Mapping[str, float] | None = None,
-        message: str = "",
-    ) -> None:
-        """Give jobs back. `delay`, `hold`, `message`: as in `JobReleased`. Raises NotFound for an unknown
-        constraint."""
-
-    async def register_again(self) -> bool:
-        """The worker was dropped as dead and is not. Whether that is known there now; if not, that was logged."""
-
-
-@dataclass(slots=True)
-class Running:
-    """An attempt under way here."""
-
-    job: Job
-    renews: bool
-    ends: float  # when the lease runs out, by our clock
-    notes: Notebook
-    task: asyncio.Task[None] = field(init=False)
-
-    def stop(self, why: str) -> None:
-        """Give it up. A thread learns of it when it asks."""
-        self.notes.end(why)
-        self.task.cancel()
-
-
-class Owner(Protocol):
-    """The worker, as its heartbeats and reports know it."""
-
-    concurrency: int
-    trouble: Trouble
-    reserved: int
-    """Slots whose outcome is being reported together with a wish for the next job."""
-
-    @property
-    def takes_none(self) -> bool:
-        """Whether it wants no more jobs."""
-
-    def take(self, jobs: Iterable[Job]) -> None: ...
-
-    def make_room(self) -> None:
-        """Slots may be free again, or everything reported."""
-
-    def answered(self, outcome: Outcome, state: str) -> None: ...
-
-    def stop_job(self, key: Key, why: str) -> None:
-        """An attempt is not this worker's any more."""
-
-    def asked(self, request: str) -> None:
-        """`quiet`, `stop` or ""."""
 
 
 def _renewal(running: Running) -> float:
@@ -113,49 +27,44 @@ def _renewal(running: Running) -> float:
 
 
 class Heartbeats:
-    """Beats for the jobs in `running`, which belongs to the worker."""
+    """Beats for what runs in `slots`. `asked` is told what is asked of the worker: `quiet`, `stop` or ""."""
 
-    def __init__(self, source: Source, running: Mapping[Key, Running], owner: Owner) -> None:
+    def __init__(self, source: EngineSource, slots: Slots, trouble: Trouble, asked: Callable[[str], None]) -> None:
         self._source = source
-        self._running = running
-        self._owner = owner
+        self._slots = slots
+        self._trouble = trouble
+        self._asked = asked
         self._changed = asyncio.Event()
         self._beating = asyncio.Lock()
         self._last_beat = 0.0
         self._looks_at = 0.0  # when `run` looks next, unless something changes
-        self._must_look = False
+        self._must_beat = False
         self._over: list[Key] = []
+        self.said = self._changed.set
+        """To be called when a job has said something."""
 
     def started(self, running: Running) -> None:
         """A job has come. Most come and go before anything is due: one that is due sooner is looked at."""
-        if running.renews and _renewal(running) < self._looks_at:
+        if _renewal(running) < self._looks_at:
             self._changed.set()
-
-    def said(self) -> None:
-        """A job has said something."""
-        self._changed.set()
 
     def look(self) -> None:
         """Beat soon: something may have been missed."""
-        self._must_look = True
+        self._must_beat = True
         self._changed.set()
 
     def passed(self, key: Key) -> None:
         """A job has passed its `max_runtime`. A heartbeat has it end, even if nobody picks jobs now."""
         self._over.append(key)
-        self._changed.set()
+        self.look()
 
     async def run(self) -> None:
         """Beat until cancelled."""
         while True:
-            if self._over:
-                over, self._over = self._over, []
-                with contextlib.suppress(JQError):
-                    await self._source.heartbeat(over, {})
-            _, noted, renewal = self._due()
             now = time.monotonic()
+            renewal = min(map(_renewal, self._slots.running.values()), default=float("inf"))
             wait_s = min(ALIVE_EVERY_S, max(SOONEST_RENEWAL_S, renewal - now))
-            if noted or self._must_look:
+            if self._noted() or self._must_beat:
                 wait_s = min(wait_s, max(0.0, self._last_beat + SOONEST_RENEWAL_S - now))
             self._looks_at = now + wait_s
             self._changed.clear()
@@ -166,45 +75,43 @@ class Heartbeats:
                     continue
             except TimeoutError:
                 pass
-            held, noted, renewal = self._due()  # without those that have ended meanwhile
-            if not noted or renewal <= time.monotonic():
-                noted = held + [running for running in noted if not running.renews]
-            self._must_look = False
-            if noted or self._source.is_registered:
-                await self._renew(noted)
+            running = list(self._slots.running.values())  # without those that have ended meanwhile
+            if min(map(_renewal, running), default=0) > time.monotonic():
+                running = self._noted() or running
+            self._must_beat = False
+            if running or self._over or self._source.is_registered:
+                await self._renew(running)
 
-    def _due(self) -> tuple[list[Running], list[Running], float]:
-        """Whose leases are renewed, who has something to say, and when the first renewal is due."""
-        held = [running for running in self._running.values() if running.renews]
-        noted = [running for running in self._running.values() if running.notes.has_more]
-        return held, noted, min(map(_renewal, held), default=float("inf"))
+    def _noted(self) -> list[Running]:
+        return [running for running in self._slots.running.values() if running.notes.has_more]
 
     async def _renew(self, sent: list[Running]) -> None:
         self._last_beat = time.monotonic()
+        over, self._over = self._over, []
         try:
-            beat = await self._beat(sent)
+            beat = await self._beat(sent, over)
         except NotFound:
             await self._source.register_again()
             return
         except JQError as error:
-            self._owner.trouble.met("renew leases", error)
+            self._trouble.met("renew leases", error)
             await asyncio.sleep(1 if isinstance(error, Vanished) else SOONEST_RENEWAL_S)
             return
-        self._owner.trouble.over("renew leases")
+        self._trouble.over("renew leases")
         now = time.monotonic()
-        for running, answer in zip(sent, beat.answers, strict=True):
+        for running, answer in zip(sent, beat.answers, strict=False):
             if isinstance(answer, int):
                 # 0: it has run for as long as it may, and may still say how it ended.
                 running.ends = now + (answer / 1000 or running.job.timeout)
             else:
-                self._owner.stop_job(running.job.held, answer)
-        self._owner.asked(beat.request)
+                self._slots.stop(running.job.held, answer)
+        self._asked(beat.request)
 
-    async def _beat(self, sent: list[Running]) -> Beat:
+    async def _beat(self, sent: list[Running], over: list[Key] = []) -> Beat:  # noqa: B006
         """One heartbeat, with what these jobs have to say. One at a time: the later of two might overtake."""
         async with self._beating:
             taken = [(running, note) for running in sent if (note := running.notes.take()) is not None]
-            keys = [running.job.held for running in sent]
+            keys = [*(running.job.held for running in sent), *over]
             try:
                 return await self._source.heartbeat(keys, {running.job.held: note for running, note in taken})
             except (NotFound, Forbidden, Unavailable):
@@ -229,10 +136,8 @@ class Heartbeats:
     async def tell_rest(self, running: Running, ending: Ending) -> None:
         """Pass on what the job has said at its end. A checkpoint must arrive before the attempt is over."""
         failures = 0
-        while True:
+        while self._beating.locked() or running.notes.has_more:
             try:
-                if not self._beating.locked() and not running.notes.has_more:
-                    return
                 await self._beat([running])
                 return
             except JQError as error:

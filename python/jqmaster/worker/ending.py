@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgpack
 
@@ -147,8 +147,7 @@ class Packed:
     blob: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of one attempt: the spec for `finish`, and the result or error, packed.
 
     `follow`: jobs to enqueue. `raised`: what the function raised, if it failed.
@@ -158,7 +157,7 @@ class Outcome:
     spec: dict[str, Any]
     blob: bytes = NIL
     follow: tuple[NewJob, ...] = ()
-    raised: BaseException | None = field(default=None, compare=False, repr=False)
+    raised: BaseException | None = None
 
     @property
     def is_success(self) -> bool:
@@ -179,30 +178,14 @@ class Release:
 Ending = Outcome | Release
 
 
-def put_off(release: Release, error: Exception) -> Release | None:
-    """What to say instead of `release`, which was refused with `error`; None when that was about neither its
-    hold nor its delay.
-
-    A hold that was refused, for example because the constraint is gone, is left out (all are when the error
-    names none). But then this job is to wait, or it would come straight back.
-    """
-    if isinstance(error, JQError) and not isinstance(error, Invalid | NotFound):
+def put_off(release: Release, error: JQError) -> Release | None:
+    """What to say instead of `release`, which was refused with `error`: this job alone waits, for the longest of its
+    times. None when the refusal was about none of these."""
+    if not isinstance(error, Invalid | NotFound) or not (release.hold or _waits(release.delay) != release.delay):
         return None
-    path = error.path if isinstance(error, JQError) else None
-    if release.hold and path != "delay":
-        gone = {name for name in release.hold if f"hold.{name}" == path} or set(release.hold)
-        waits = [_waits(release.hold[name]) for name in gone]
-        delay = release.delay if _waits(release.delay) != release.delay else max(release.delay, *waits)
-        kept = {name: seconds for name, seconds in release.hold.items() if name not in gone}
-        return Release(release.job, delay, kept, _because(release, "not held", error))
-    if isinstance(error, NotFound) or _waits(release.delay) == release.delay:
-        return None
-    message = _because(release, f"put off for {PUT_OFF_S:g} s", error)
-    return Release(release.job, PUT_OFF_S, release.hold, message)
-
-
-def _because(release: Release, what: str, error: Exception) -> str:
-    return clean(f"{release.message[:REASON_CHARACTERS]} ({what}: {text_of(error)})".lstrip())
+    delay = max(map(_waits, (release.delay, *release.hold.values())))
+    reason = f"{release.message[:REASON_CHARACTERS]} (put off for {delay:g} s: {text_of(error)})".lstrip()
+    return Release(release.job, delay, message=clean(reason))
 
 
 def _waits(seconds: Any) -> float:
@@ -235,12 +218,16 @@ def succeeded(job: Job, result: Any) -> Outcome:
     return outcome
 
 
+def _spec(job: Job, type_: str) -> dict[str, Any]:
+    return {"type": type_, "id": job.id, "token": job.token}
+
+
 def _succeeded(job: Job, result: Any) -> Outcome:
     if isinstance(result, ResumeAfter):
         return _resumed(job, result)
     if isinstance(result, Packed):
-        return Outcome(job, {"type": "success"}, result.blob)
-    spec: dict[str, Any] = {"type": "success"}
+        return Outcome(job, _spec(job, "success"), result.blob)
+    spec = _spec(job, "success")
     follow: tuple[NewJob, ...] = ()
     if isinstance(result, FollowUp):
         follow = tuple(new_job(follower, result.jobs) for follower in result.jobs)
@@ -257,7 +244,7 @@ def _resumed(job: Job, error: ResumeAfter) -> Outcome:
     if error.if_failed is not None:
         resume["if_failed"] = error.if_failed
     follow = tuple(new_job(follower, new) for follower in new)
-    return Outcome(job, {"type": "success", "resume": resume}, error.checkpoint or NIL, follow)
+    return Outcome(job, _spec(job, "success") | {"resume": resume}, error.checkpoint or NIL, follow)
 
 
 def new_job(job: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any]) -> NewJob:
@@ -276,7 +263,7 @@ def new_job(job: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any])
 
 def failed(job: Job, message: str, *, retry: bool = True) -> Outcome:
     """The outcome of an attempt that failed for what the worker knows."""
-    return Outcome(job, {"type": "failure", "should_retry": retry, "message": text_of(message)})
+    return Outcome(job, _spec(job, "failure") | {"should_retry": retry, "message": text_of(message)})
 
 
 def released(job: Job, release: JobReleased) -> Release:
@@ -291,15 +278,10 @@ def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bo
     failure = failure_of(error, retries)
     with suppress(BaseException):  # of a handler of the program's, which is no reason to lose what became of the job
         _log(job, error, failure)
-    spec: dict[str, Any] = {
-        "type": "failure",
-        "should_retry": failure.should_retry,
-        "message": failure.message,
-        "group": failure.group,
-    }
+    told: dict[str, Any] = {"should_retry": failure.should_retry, "message": failure.message, "group": failure.group}
     if failure.retry_in is not None and _waits(failure.retry_in) is failure.retry_in:
-        spec["retry_in"] = failure.retry_in  # else the engine would refuse the outcome, and nobody hear of the failure
-    return Outcome(job, spec, failure.error, raised=error)
+        told["retry_in"] = failure.retry_in  # else the engine would refuse the outcome, and nobody hear of the failure
+    return Outcome(job, _spec(job, "failure") | told, failure.error, raised=error)
 
 
 def _log(job: Job, error: BaseException, failure: Failure) -> None:
@@ -307,17 +289,10 @@ def _log(job: Job, error: BaseException, failure: Failure) -> None:
         return
     # Who raises JobFailed has said all there is to say.
     shows = not issubclass(type(error), JobFailed) or log.isEnabledFor(logging.INFO)
+    shown = (type(error), error, error.__traceback__) if shows else None
     text = "job %s (%s) failed in attempt %d: %s"
     subject = (job.id, job.name, job.attempt, failure.message)
-    record = log.makeRecord(
-        log.name,
-        logging.WARNING,
-        __file__,
-        0,
-        text,
-        subject,
-        (type(error), error, error.__traceback__) if shows else None,
-    )
+    record = log.makeRecord(log.name, logging.WARNING, __file__, 0, text, subject, shown)
     if shows:
         record.exc_text = failure.trace.rstrip()  # which formatters take: their own might raise, and has no bounds
     log.handle(record)

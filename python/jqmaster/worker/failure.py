@@ -1,7 +1,7 @@
 """What is told of a failure: message, group, traceback, whatever a job raised.
 
 Nothing here raises, and all of it is bounded: the text of an exception may raise, be of any size, or hold what UTF-8
-cannot (`os.fsdecode` makes half surrogates), and exceptions may hang on others without end.
+cannot (`os.fsdecode` makes half surrogates).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import concurrent.futures
 import reprlib
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -23,14 +23,11 @@ from jqmaster.engine.options import Seconds
 MESSAGE_CHARACTERS = 2000
 TRACE_CHARACTERS = 32_000
 TRACE_FRAMES = 20
-TRACE_ERRORS = 20  # of a chain of causes, or of a group
 ERROR_BYTES = 1 << 20
 GROUP_BYTES = 255
 
 _WORKER = str(Path(__file__).parent)
 _CALLERS = (_WORKER, str(Path(_WORKER).with_name("client")), concurrent.futures.__path__[0], asyncio.__path__[0])
-_CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
-_CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
 _KNOWN = "jq_failure"
 
 _SHORT = reprlib.Repr()
@@ -150,10 +147,12 @@ def packed(value: Any) -> bytes:
 
 
 def trace_of(error: BaseException) -> str:
-    """The traceback with its causes as Python shows it, without the worker's own frames. Of what is too long the
-    middle is left out."""
+    """The traceback with its causes as Python shows it, without the worker's own frames; of what is too long without
+    its middle."""
     try:
-        text = "".join(_chained(error))
+        at = error.__traceback__ and _from_the_function(error.__traceback__)
+        shown = traceback.TracebackException(type(error), error, at, limit=-TRACE_FRAMES, lookup_lines=False)
+        text = "".join(shown.format())
     except BaseException as problem:
         text = f"{summary(error)} (its traceback cannot be shown: {summary(problem)})\n"
     if len(text) > TRACE_CHARACTERS:
@@ -167,21 +166,17 @@ def trace_of(error: BaseException) -> str:
 
 def _failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None) -> Failure:
     known = error.__dict__.get(_KNOWN)
-    if isinstance(known, Failure):
-        return known if known.should_retry is not None else known._replace(should_retry=_again(error, retries))
-    trace = trace_of(error)
+    if isinstance(known, Failure) and known.should_retry is not None:
+        return known
     if isinstance(error, JobFailed):
         group = cut_group(error.group) or group_of(error)
-        return Failure(text_of(error), group, _is_true(error.retry), error.retry_in, packed(error.error), trace)
+        return Failure(text_of(error), group, bool(error.retry), error.retry_in, packed(error.error), trace_of(error))
+    should_retry = retries is None or retries(error)
+    if isinstance(known, Failure):
+        return known._replace(should_retry=should_retry)
+    trace = trace_of(error)
     value = {"type": _name(type(error)), "traceback": trace}
-    return Failure(summary(error), group_of(error), _again(error, retries), None, packed(value), trace)
-
-
-def _again(error: BaseException, retries: Callable[[BaseException], bool] | None) -> bool:
-    try:
-        return retries is None or retries(error)
-    except BaseException:  # `isinstance` runs what a class says
-        return True
+    return Failure(summary(error), group_of(error), should_retry, None, packed(value), trace)
 
 
 def _meant(error: BaseException) -> BaseException:
@@ -205,62 +200,12 @@ def _qualified(kind: type) -> str:
     return f"{module}{text_of(kind.__qualname__)}"
 
 
-def _is_true(value: object) -> bool:
-    try:
-        return bool(value)
-    except BaseException:
-        return True
-
-
 def _representation(value: object) -> str:
     try:
         value = value[:MESSAGE_CHARACTERS] if isinstance(value, str | bytes) else value
         return clean(_SHORT.repr(value)[:MESSAGE_CHARACTERS])
     except BaseException as problem:
         return f"({_name(type(value))}, whose repr raises {_name(type(problem))})"
-
-
-def _chained(error: BaseException) -> list[str]:
-    """The error behind those that led to it."""
-    chain: list[tuple[BaseException, str]] = [(error, "")]
-    seen = {id(error)}
-    at = error
-    while (cause := at.__cause__ or (None if at.__suppress_context__ else at.__context__)) is not None:
-        if id(cause) in seen:
-            break
-        if len(chain) == TRACE_ERRORS:
-            chain[-1] = (chain[-1][0], f"[earlier exceptions are left out]\n{chain[-1][1]}")
-            break
-        seen.add(id(cause))
-        chain.append((cause, _CAUSE if at.__cause__ is not None else _CONTEXT))
-        at = cause
-    lines: list[str] = []
-    budget = [TRACE_ERRORS]
-    for link, follows in reversed(chain):
-        lines += [*_alone(link, budget), follows]
-    return lines
-
-
-def _alone(error: BaseException, budget: list[int]) -> Iterator[str]:
-    """One error, and of a group those in it, `budget` in all."""
-    if error.__traceback__ is not None:
-        yield "Traceback (most recent call last):\n"
-        frames = traceback.walk_tb(_from_the_function(error.__traceback__))
-        yield from traceback.StackSummary.extract(frames, limit=-TRACE_FRAMES).format()
-    text = text_of(error, TRACE_CHARACTERS)
-    yield f"{_qualified(type(error))}{': ' if text else ''}{text}\n"
-    notes = getattr(error, "__notes__", None)
-    for note in notes[:TRACE_ERRORS] if isinstance(notes, list) else ():
-        yield f"{text_of(note)}\n"
-    if not isinstance(error, BaseExceptionGroup):
-        return
-    for number, inner in enumerate(error.exceptions, 1):
-        if not budget[0]:
-            yield f"  [{len(error.exceptions) - number + 1} more are left out]\n"
-            return
-        budget[0] -= 1
-        yield f"  {number} of {len(error.exceptions)}:\n"
-        yield from (f"  | {line}\n" for part in _alone(inner, budget) for line in part.splitlines())
 
 
 def _from_the_function(at: TracebackType) -> TracebackType:

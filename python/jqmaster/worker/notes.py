@@ -127,7 +127,7 @@ class Notebook:
 
     def open(self, job: Job) -> None:
         """Make this the notebook, and `job` the job, of the function that is called next."""
-        current_job.set(CurrentJob(*job))
+        current_job.set(CurrentJob._make(job))
         _notebook.set(self)
 
     @contextmanager
@@ -180,8 +180,4 @@ class Notebook:
 def _over(later: Note, earlier: Note | None) -> Note:
     if earlier is None:
         return later
-    return Note(
-        earlier.progress if later.progress is None else later.progress,
-        earlier.message if later.message is None else later.message,
-        earlier.argument if later.argument is None else later.argument,
-    )
+    return Note._make(old if new is None else new for new, old in zip(later, earlier, strict=True))

@@ -29,6 +29,7 @@ from jqmaster.worker.threads import end_if_forked
 
 LOG_CHARACTERS = 32_000
 NOT_FOR_IT = (signal.SIGINT, signal.SIGTERM)
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 OVER = b""
 """What the worker sends while a job runs: that it is given up. Between jobs: that this process is to end."""
@@ -47,14 +48,14 @@ class ProcessCall(NamedTuple):
 class ProcessReply(NamedTuple):
     """How a call ended. What may not be read outside of its process, result and error, is pickled by itself.
 
-    `memory`: bytes that are resident now. `is_last`: the process is not fit for another job.
+    `memory`: the most bytes that were ever resident. `has_begun`: its surroundings could be entered.
     """
 
     result: bytes | None = None
     error: bytes | None = None
     failure: Failure | None = None
     memory: int = 0
-    is_last: bool = False
+    has_begun: bool = True
 
 
 class RaisedInProcess(RuntimeError):
@@ -66,6 +67,42 @@ class ProcessTraceback(Exception):
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
+
+
+# -- in the worker ----------------------------------------------------------------------------------
+
+
+def levels() -> dict[str, int]:
+    """The levels of this process's loggers, for `serve`."""
+    loggers = [logging.getLogger(), *list(logging.Logger.manager.loggerDict.values())]
+    return {logger.name: logger.level for logger in loggers if isinstance(logger, logging.Logger) and logger.level}
+
+
+def opened(reply: ProcessReply) -> tuple[Any, BaseException | None]:
+    """What came of a call: a result, or what was raised."""
+    if reply.result is not None:
+        try:
+            return pickle.loads(reply.result), None
+        except BaseException as problem:
+            return None, JobFailed(f"the result cannot be read outside of its process: {summary(problem)}", retry=False)
+    failure = reply.failure
+    try:
+        error = pickle.loads(reply.error or b"")
+        _remember(error, failure)
+        return None, error
+    except BaseException:  # of a class that is not known here, or has odd attributes
+        error = RaisedInProcess(failure.message if failure else "it does not say what it raised")
+        _remember(error, failure)
+        return None, error
+
+
+def _remember(error: BaseException, failure: Failure | None) -> None:
+    if failure is not None:
+        remember(error, failure)
+        BaseException.__setattr__(error, "__cause__", ProcessTraceback(failure.trace))  # also of a frozen dataclass
+
+
+# -- in the process ---------------------------------------------------------------------------------
 
 
 def serve(pipe: Any, log_levels: Mapping[str, int]) -> None:
@@ -81,54 +118,16 @@ def serve(pipe: Any, log_levels: Mapping[str, int]) -> None:
     logging.getLogger().handlers = [_LogToWorker(say)]
     say(None)  # it has started
     with asyncio.Runner() as runner:
-        surroundings = _Surroundings()
+        surroundings, entered = AsyncExitStack(), list[Any]()  # of the objects whose jobs run here
         with suppress(EOFError):
             while packed := pipe.recv_bytes():
-                say(_answer(packed, say, runner, surroundings))
+                say(_answer(packed, say, runner, surroundings, entered)._replace(memory=_memory()))
                 _ignore_signals()  # a job may have set handlers of its own
-        runner.run(surroundings.leave())
+        runner.run(surroundings.aclose())
 
 
-def levels() -> dict[str, int]:
-    """The levels of this process's loggers, for `serve`."""
-    by_logger = {"": logging.getLogger().level}
-    for name, logger in list(logging.Logger.manager.loggerDict.items()):
-        if isinstance(logger, logging.Logger) and logger.level:
-            by_logger[name] = logger.level
-    return by_logger
-
-
-def relog(fields: Mapping[str, Any]) -> None:
-    """Log here what was logged there."""
-    record = logging.makeLogRecord(fields)
-    logging.getLogger(record.name).handle(record)
-
-
-def opened(reply: ProcessReply) -> tuple[Any, BaseException | None]:
-    """What came of a call: a result, or what was raised."""
-    if reply.result is not None:
-        try:
-            return pickle.loads(reply.result), None
-        except BaseException as problem:
-            return None, JobFailed(f"the result cannot be read outside of its process: {summary(problem)}", retry=False)
-    error: BaseException | None = None
-    with suppress(BaseException):
-        error = pickle.loads(reply.error) if reply.error is not None else None
-    failure = reply.failure
-    if not isinstance(error, BaseException):
-        error = RaisedInProcess("it does not say what it raised" if failure is None else failure.message)
-    if failure is not None:
-        try:
-            _tell(error, failure)
-        except BaseException:  # of a class with odd attributes
-            error = RaisedInProcess(failure.message)
-            _tell(error, failure)
-    return None, error
-
-
-def _tell(error: BaseException, failure: Failure) -> None:
-    remember(error, failure)
-    BaseException.__setattr__(error, "__cause__", ProcessTraceback(failure.trace))  # also of a frozen dataclass
+def _memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
 
 
 def _ignore_signals() -> None:
@@ -137,6 +136,15 @@ def _ignore_signals() -> None:
     for number in NOT_FOR_IT:
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, NOT_FOR_IT)
+
+
+def _end_with_worker() -> None:
+    # Also in the middle of a job: a worker that was killed cannot tell us, and its jobs will run elsewhere. What a
+    # plain job of the worker has forked keeps the pipe to it open: so look at the parent, too.
+    parent = multiprocessing.parent_process()
+    while parent is not None and os.getppid() == parent.pid:
+        parent.join(1)
+    os.killpg(0, signal.SIGKILL)
 
 
 class _Saying:
@@ -173,18 +181,19 @@ class _LogToWorker(logging.handlers.QueueHandler):
         super().__init__(None)  # type: ignore[arg-type]
         self._say = say
 
-    def prepare(self, record: logging.LogRecord) -> Any:
-        try:
-            return super().prepare(record)
-        except Exception as problem:
-            plain = {name: getattr(record, name) for name in ("name", "levelno", "levelname", "pathname", "lineno")}
-            text = f"{text_of(record.msg)} (its arguments do not fit: {summary(problem)})"
-            return logging.makeLogRecord(plain | {"msg": text, "args": None})
-
     def enqueue(self, record: logging.LogRecord) -> None:
         job = current_job.get(None)
         fields = {name: _plain(value) for name, value in record.__dict__.items()}
         self._say((None if job is None else job.held, fields))
+
+
+def _plain(value: Any) -> Any:
+    """A value of a log record that can be read in any process."""
+    try:
+        msgpack.packb(value, strict_types=True)
+    except Exception:
+        return text_of(value, LOG_CHARACTERS)
+    return value
 
 
 class _PipeNotebook(Notebook):
@@ -203,35 +212,36 @@ class _PipeNotebook(Notebook):
         self._say((self._held, note))
 
 
-class _Surroundings:
-    """Lifespans and start-up hooks of the objects whose jobs run here, each entered with its first job."""
-
-    def __init__(self) -> None:
-        self._stack = AsyncExitStack()
-        self._entered: set[int] = set()
-
-    async def enter(self, jq: Any) -> None:
-        if jq is not None and id(jq) not in self._entered:
-            self._entered.add(id(jq))
-            await self._stack.enter_async_context(jq.surroundings())
-
-    async def leave(self) -> None:
-        await self._stack.aclose()
-
-
-def _answer(packed: bytes, say: _Saying, runner: asyncio.Runner, surroundings: _Surroundings) -> ProcessReply:
+def _answer(
+    packed: bytes, say: _Saying, runner: asyncio.Runner, surroundings: AsyncExitStack, entered: list[Any]
+) -> ProcessReply:
     try:
         call: ProcessCall = pickle.loads(packed)
         function = _found(call.where, call.job.name)
         if (jq := getattr(function, "jq", None)) is not None:
             jq.connect(call.target)
-            runner.run(surroundings.enter(jq))
+            if jq not in entered:
+                entered.append(jq)
+                runner.run(surroundings.enter_async_context(jq.surroundings()))
     except BaseException as error:
         failure = failure_of(error)
-        message = f"its process could not start: {failure.message}"
-        return _failed(error, failure._replace(message=message))._replace(is_last=True)
-    reply = _run(function, call, say, runner)
-    return reply._replace(memory=_memory(), is_last=not _has_streams())
+        failure = failure._replace(message=f"its process could not start: {failure.message}")
+        return _failed(error, failure)._replace(has_begun=False)
+    return _run(function, call, say, runner)
+
+
+def _found(where: tuple[str, str], name: str) -> Any:
+    """The task; or the function, where the task has another name and cannot be seen."""
+    module = importlib.import_module(where[0])
+    attribute: Any = module
+    for part in where[1].split("."):
+        attribute = getattr(attribute, part)
+    if not hasattr(attribute, "jq"):
+        for value in list(vars(module).values()):
+            tasks = getattr(value, "tasks", None)
+            if isinstance(tasks, dict) and getattr(tasks.get(name), "function", None) is attribute:
+                return tasks[name]
+    return attribute
 
 
 def _run(target: Any, call: ProcessCall, say: _Saying, runner: asyncio.Runner) -> ProcessReply:
@@ -265,12 +275,11 @@ def _pickled(result: Any) -> bytes:
 
 
 def _failed(error: BaseException, failure: Failure) -> ProcessReply:
-    if issubclass(type(error), JobReleased | ResumeAfter):
-        try:
+    try:
+        if issubclass(type(error), JobReleased | ResumeAfter):
             return ProcessReply(error=pickle.dumps(_base(error)))
-        except BaseException as problem:
-            failure = failure_of(problem)
-            error = problem
+    except BaseException as problem:
+        error, failure = problem, failure_of(problem)
     with suppress(BaseException):
         packed = pickle.dumps(error)
         if type(pickle.loads(packed)) is type(error):
@@ -288,55 +297,3 @@ def _base(error: BaseException) -> BaseException:
     base = ResumeAfter([made[job] if isinstance(job, int) else job for job in depends])
     base.if_failed, base.checkpoint = error.if_failed, error.checkpoint
     return base
-
-
-def _plain(value: Any) -> Any:
-    """A value of a log record that can be read in any process."""
-    try:
-        msgpack.packb(value, strict_types=True)
-    except Exception:
-        return text_of(value, LOG_CHARACTERS)
-    return value
-
-
-def _found(where: tuple[str, str], name: str) -> Any:
-    """The task; or the function, where the task has another name and cannot be seen."""
-    module = importlib.import_module(where[0])
-    attribute: Any = module
-    for part in where[1].split("."):
-        attribute = getattr(attribute, part)
-    if not hasattr(attribute, "jq"):
-        for value in list(vars(module).values()):
-            tasks = getattr(value, "tasks", None)
-            if isinstance(tasks, dict) and getattr(tasks.get(name), "function", None) is attribute:
-                return tasks[name]
-    return attribute
-
-
-def _has_streams() -> bool:
-    """Whether standard output and error are still there: else what a later job opens might take their place."""
-    with suppress(OSError, ValueError):
-        for number, stream in ((1, sys.stdout), (2, sys.stderr)):
-            os.fstat(number)
-            if stream is not None and stream.closed:
-                return False
-        return True
-    return False
-
-
-def _end_with_worker() -> None:
-    # Also in the middle of a job: a worker that was killed cannot tell us, and its jobs will run elsewhere. What a
-    # plain job of the worker has forked keeps the pipe to it open: so look at the parent, too.
-    parent = multiprocessing.parent_process()
-    while parent is not None and os.getppid() == parent.pid:
-        parent.join(1)
-    os.killpg(0, signal.SIGKILL)
-
-
-def _memory() -> int:
-    try:
-        with open("/proc/self/statm") as statm:
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:  # not Linux: the most there ever was
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024

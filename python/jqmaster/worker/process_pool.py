@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import multiprocessing
 import os
 import pickle
 import signal
-import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from multiprocessing import resource_tracker
-from typing import Any, NamedTuple
+from typing import Any
 
 from jqmaster.engine.replies import Job, Note
 from jqmaster.worker import process
@@ -30,6 +30,9 @@ _SPAWN = multiprocessing.get_context("spawn")
 END_S = 2.0
 GRACE_S = 1.0  # for a function to learn that its job is given up, and to end by itself
 
+OnItem = Callable[[tuple[str, str] | None, Any], None]
+"""Gets notes and log records, with the job that they are of."""
+
 
 class ProcessDied(RuntimeError):
     """The process of a job ended before its function did. `exit_code`: negative for a signal's number."""
@@ -39,26 +42,17 @@ class ProcessDied(RuntimeError):
         super().__init__(what if exit_code is None else f"{what}: {_death(exit_code)}")
 
 
-class Renewal(NamedTuple):
-    """When a process makes room for a fresh one, looked at after each of its jobs. None: not for this."""
-
-    jobs: int | None = None
-    memory: int | None = None  # bytes that are resident
-
-
-NEVER = Renewal()
-
-
 class ProcessPool:
-    """A process for each job that runs, at most `most`; made when they are needed, and used again.
+    """A process for each job that runs, at most `most`; made when they are needed, and used again. After so many
+    `jobs`, or when it has held more `memory` (bytes), one makes room for a fresh one.
 
     They are started anew (`spawn`), so they share nothing with the worker: the function is found by its
     module and name. Cancelling `run` ends the job's process, and no other: after `GRACE_S` it is killed. With a
     process goes what its jobs have started and left in its process group.
     """
 
-    def __init__(self, most: int, renewal: Renewal = NEVER) -> None:
-        self._renewal = renewal
+    def __init__(self, most: int, jobs: int | None = None, memory: int | None = None) -> None:
+        self._jobs, self._memory = jobs, memory
         self._keeps = min(most, os.cpu_count() or 1)  # idle ones
         self._threads = ThreadPoolExecutor(2 * most, "process")  # a job may start while the one before it ends
         self._idle: list[_Process] = []
@@ -66,12 +60,7 @@ class ProcessPool:
         self._leaving: set[_Process] = set()
 
     async def run(
-        self,
-        function: Callable[..., Any],
-        job: Job,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        target: Any,
+        self, function: Callable[..., Any], job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: Any
     ) -> Any:
         """Call `function` there. `target`: what the object that it is a job of is for. What it raises is raised here.
         Raises ProcessDied."""
@@ -132,9 +121,8 @@ class ProcessPool:
         worker_process.kill()
 
     def _is_worn(self, worker_process: _Process, reply: process.ProcessReply) -> bool:
-        jobs, memory = self._renewal
-        is_full = (jobs is not None and worker_process.calls >= jobs) or (memory is not None and reply.memory > memory)
-        return is_full or reply.is_last
+        has_run_all = self._jobs is not None and worker_process.calls >= self._jobs
+        return has_run_all or (self._memory is not None and reply.memory > self._memory) or not reply.has_begun
 
 
 class _Process:
@@ -142,26 +130,19 @@ class _Process:
 
     def __init__(self) -> None:
         self.calls = 0
-        self._is_killed = False
-        self._is_over = False
-        self._has_call = False
-        self._says_over = threading.Lock()
+        self._is_over = False  # killed, or its job is given up: it takes no other
         self._is_swept = False
         self._has_begun = False
         self._process: multiprocessing.process.BaseProcess | None = None
-        self._pipe: Any = None
+        self._pipe, self._theirs = _SPAWN.Pipe()
 
-    def call(
-        self, call: bytes, on_item: Callable[[tuple[str, str] | None, Any], None]
-    ) -> tuple[process.ProcessReply, Any, BaseException | None]:
-        """Run one job; the reply with its result, or what was raised. `on_item` gets the notes and log records until it
-        has ended, with the job that they are of. Raises ProcessDied."""
+    def call(self, call: bytes, on_item: OnItem) -> tuple[process.ProcessReply, Any, BaseException | None]:
+        """Run one job; the reply with its result, or what was raised. Raises ProcessDied."""
         self.calls += 1
         if self._process is None:
             self._start()
         try:
             self._pipe.send_bytes(call)
-            self._tell_over(has_call=True)
             while not isinstance(item := pickle.loads(self._heard()), process.ProcessReply):
                 if item is None:
                     self._has_begun = True
@@ -189,32 +170,23 @@ class _Process:
             return ProcessDied(code)
         return ProcessDied(code, "its process died while it started, its standard error says why")
 
-    def _tell_over(self, *, has_call: bool = False, is_over: bool = False) -> None:
-        """The job is given up: say so, once its call is there."""
-        with self._says_over:
-            self._has_call |= has_call
-            self._is_over |= is_over
-            if self._is_over and self._has_call:
-                with contextlib.suppress(OSError):
-                    self._pipe.send_bytes(process.OVER)
-
     @property
     def is_alive(self) -> bool:
         """Whether it can take a job, as far as is known."""
-        if self._process is None:
-            return True
-        if self._process.exitcode is None:
-            return not self._is_killed
+        if self._process is None or self._process.exitcode is None:
+            return not self._is_over
         self._sweep()
         return False
 
     def give_up(self) -> None:
         """Let its function know that it should end. It takes no other job."""
-        self._tell_over(is_over=True)
+        self._is_over = True
+        with contextlib.suppress(OSError):
+            self._pipe.send_bytes(process.OVER)  # before its call it ends the process, which is as well
 
     def kill(self) -> None:
         """End it at once, and all it has started; whoever waits for `call` hears that it died."""
-        self._is_killed = True
+        self._is_over = True
         if self._process is not None and self._process.pid is not None:  # else `_start` looks
             self._process.kill()
             self._sweep()
@@ -241,8 +213,7 @@ class _Process:
         self._process.join(1)
 
     def _start(self) -> None:
-        self._pipe, theirs = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=process.serve, args=(theirs, process.levels()), name="jq-job")
+        self._process = _SPAWN.Process(target=process.serve, args=(self._theirs, process.levels()), name="jq-job")
         # The signals of a terminal and of a service manager reach it as well, and may come before its handlers are
         # there: it takes this thread's mask with it.
         resource_tracker.ensure_running()  # else `start` would do that, and unblock them
@@ -254,8 +225,8 @@ class _Process:
             raise ProcessDied(None, f"its process cannot be started: {summary(error)}") from error
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            theirs.close()
-        if self._is_killed or self._is_over:  # while it was being started
+            self._theirs.close()
+        if self._is_over:  # while it was being started
             self._process.kill()
 
 
@@ -265,7 +236,8 @@ def _told(item: Any) -> None:
         if notebook is not None:
             notebook.write(item)
     else:
-        process.relog(item)
+        record = logging.makeLogRecord(item)
+        logging.getLogger(record.name).handle(record)
 
 
 def _death(exit_code: int) -> str:

@@ -7,14 +7,11 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-
-import uvloop
 
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s, end
@@ -25,8 +22,7 @@ from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.patched import worker_problem
-from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
+from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
 from jqmaster.worker.watchdog import Watchdog, Watched
@@ -41,6 +37,10 @@ _ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
 _MOST_NAMES = 100  # of jobs, and ids, that the engine takes
 _MOST_QUEUES = 100  # that a pick can name
 _MOST_JOBS = 1000  # that a worker can have at a time
+_PATCHERS = {
+    "gevent": ("gevent.monkey", "is_module_patched", "threading"),
+    "eventlet": ("eventlet.patcher", "is_monkey_patched", "thread"),
+}
 
 
 @dataclass
@@ -57,7 +57,6 @@ class WorkOptions:
     recreate: bool = False  # with redis_url: set a namespace up again that has vanished
     push: bool = False
     register: bool = False  # without push: be listed, and hear when asked to be quiet or to stop
-    synchronous: bool = False
     queues: Sequence[str] | None = None
     order: str = "priority"
     concurrency: int = 8
@@ -81,16 +80,21 @@ class WorkOptions:
                 'in a queue of its own unless it is told another: give them one, as by JQ(queue="default"); '
                 "or name queues or patterns, such as --queues 'mail.*,report.*'"
             )
+        if self.push and not self.advertise and self.host in _ANY_ADDRESS:
+            raise ValueError(f"{self.host} is no address to push to: say by which URL masters reach it (--advertise)")
 
 
 def run(options: WorkOptions, *, ends_process: bool = False) -> int:
     """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the process
     at once. So does a function that still runs when its job was given back, as the job may begin elsewhere. With
     `ends_process` the process has nothing else to do, and ends in time whatever is left in it."""
-    if (problem := worker_problem()) is not None:
-        logs.say(log, problem, is_error=True)
+    if (library := _patched_by()) is not None:
+        problem = (
+            f"{library} has patched threads, in which a worker runs plain functions: they would never begin. Patch "
+        )
+        logs.say(log, f"{problem}in the web application alone, and not in modules that workers import", is_error=True)
         return 1
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         stop = asyncio.Event()
         watch = Watchdog(runner.get_loop(), stop.set, options.drain_timeout_s)
         code = watch.run(_run(options, stop, watch))
@@ -105,6 +109,22 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
     return code
 
 
+def _patched_by() -> str | None:
+    """Which library has put greenlets, all in one thread, where others have threads."""
+    for library, (module, function, what) in _PATCHERS.items():
+        if module in sys.modules and getattr(sys.modules[module], function)(what):
+            return library
+    return None
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # asyncio's own will do
+        return None
+    return uvloop.new_event_loop
+
+
 async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watchdog) -> int:
     watching = asyncio.create_task(_stop_after(options.until, stop)) if options.until is not None else None
     try:
@@ -113,8 +133,7 @@ async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watchdog) -> in
         logs.say(log, str(error), is_error=True)
         return 1
     finally:
-        if watching is not None:
-            watching.cancel()
+        await end([watching])
     return 0
 
 
@@ -124,33 +143,22 @@ async def _stop_after(until: Callable[[], Awaitable[object]], stop: asyncio.Even
 
 
 async def work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | None = None) -> None:
-    """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
-    async with options.around():
-        if options.beside:
-            await _work_together([options, *options.beside], stop, watch)
-        else:
-            await _work(options, stop, watch)
-
-
-async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event, watch: Watchdog | None) -> None:
+    """Work until `stop` is set, or one of several workers ends. Raises when one cannot listen, or is refused."""
     ends = asyncio.Event()
-    tasks = [asyncio.create_task(_work(options, ends, watch)) for options in several]
-    stopped = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
-        ends.set()
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(ended, BaseException):
-                raise ended
-    finally:
-        for task in (*tasks, stopped):
-            task.cancel()
-        await asyncio.wait(tasks)
+    async with options.around():
+        tasks = [asyncio.create_task(_work(each, ends, watch)) for each in (options, *options.beside)]
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+            ends.set()
+            for ended in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(ended, BaseException):
+                    raise ended
+        finally:
+            await end([*tasks, stopped])
 
 
 async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | None) -> None:
-    if options.push and not options.advertise and options.host in _ANY_ADDRESS:
-        raise ValueError(f"{options.host} is no address to push to: say by which URL masters reach it (--advertise)")
     queues = queues_for(options.functions, options.queues)
     source = _source(options, queues)
     worker = Worker(
@@ -164,49 +172,40 @@ async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | Non
     )
     if watch is not None:
         watch.workers.append(Watched(worker, source, partial(_source, options, queues)))
-    secrets = list(options.push_secrets) or [new_secret()]
-    host = _push_host(options, worker, secrets) if options.push else None
+    host: PushHost | None = None
     try:
-        if await _started(options, source, host, secrets, stop):
-            beside = [asyncio.create_task(work) for work in _beside(source, worker, options)]
+        url, secrets = None, list(options.push_secrets)
+        if options.push:
+            with brought_by("worker", "a worker that jobs are pushed to"):
+                from jqmaster.worker.push import PushHost
+            secrets = secrets or [new_secret()]
+            host = PushHost(worker, secrets, host=options.host, port=options.port)
+            url = await host.start()
+        if await _started(options, source, url, secrets, stop):
+            announcing = asyncio.create_task(lasting("announcing", partial(_announce, source, worker, options)))
             try:
                 await worker.run(stop)
             finally:
-                await end(beside)
-            logs.say(log, f"worker {_named(source)} has stopped")
+                await end([announcing])
+            logs.say(log, f"worker {source.full_name} has stopped")
     finally:
         await source.stop()
         if host is not None:
             await host.stop()
 
 
-def _push_host(options: WorkOptions, worker: Worker, secrets: Sequence[str]) -> PushHost:
-    with brought_by("server", "a worker that jobs are pushed to"):
-        from jqmaster.worker.push import PushHost
-    hosts = [urlsplit(options.advertise).hostname or ""] if options.advertise else []
-    return PushHost(worker, secrets, host=options.host, port=options.port, synchronous=options.synchronous, hosts=hosts)
-
-
 async def _started(
-    options: WorkOptions, source: EngineSource, host: PushHost | None, secrets: list[str], stop: asyncio.Event
+    options: WorkOptions, source: EngineSource, listens: str | None, secrets: list[str], stop: asyncio.Event
 ) -> bool:
     """Register the worker if it is to be, and say that it is there. False when told to stop meanwhile."""
-    listens = None if host is None else await host.start()
-    url = options.advertise if listens is not None and options.advertise else listens
+    url = listens and (options.advertise or listens)
     if url is not None or options.register:
         register = partial(source.register, url, options.concurrency, secrets if url else None, **_about(options))
         if not await _registered(register, stop):
             return False
     where = f"listens on {listens}" + (f" as {url}" if url != listens else "")
-    logs.say(log, f"worker {_named(source)} " + ("is ready" if listens is None else where))
+    logs.say(log, f"worker {source.full_name} " + ("is ready" if listens is None else where))
     return True
-
-
-def _beside(source: EngineSource, worker: Worker, options: WorkOptions) -> Iterator[Coroutine[Any, Any, None]]:
-    """What goes on while a worker works."""
-    yield _tell_end(worker, _named(source), options.drain_timeout_s)
-    if not source.is_registered:
-        yield lasting("announcing", partial(_announce, source, worker, options))
 
 
 def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
@@ -218,6 +217,8 @@ def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
             return RedisSource(options.redis_url, options.namespace, queues, **wish, **how)
         except ValueError as error:
             raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
+    from jqmaster.worker.http_source import HttpSource
+
     for url in options.masters:
         check_master(url)
     return HttpSource(options.masters, queues, key=key_of(options.key), **wish)
@@ -227,18 +228,14 @@ def _about(options: WorkOptions) -> About:
     from jqmaster import __version__
 
     names = sorted(options.functions)[:_MOST_NAMES]
-    return {
-        "host": socket.gethostname() or None,
-        "pid": os.getpid(),
-        "version": f"jqmaster {__version__}",
-        "knows": names,
-    }
+    version = f"jqmaster {__version__}"
+    return {"host": socket.gethostname() or None, "pid": os.getpid(), "version": version, "knows": names}
 
 
 async def _announce(source: EngineSource, worker: Worker, options: WorkOptions) -> None:
     """Have a worker listed that is not registered. It works as well without."""
     about = _about(options)
-    while True:
+    while not source.is_registered:
         try:
             running = [attempt.job.id for attempt in worker.running[:_MOST_NAMES]]
             await source.announce(options.concurrency, running, **about)
@@ -259,32 +256,17 @@ async def _registered(register: Callable[[], Awaitable[None]], stop: asyncio.Eve
         except Unavailable as error:
             if not failures:
                 logs.say(log, f"waiting for the other side: {error}", is_error=True)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(backoff_s(failures)):
                     await stop.wait()
-            except TimeoutError:
-                failures += 1
+            failures += 1
     return False
 
 
 def _note(also: Callable[[Outcome, str], None] | None, outcome: Outcome, state: str) -> None:
     """Log what is only known when a failure was reported: that there is no further attempt."""
     if state == "error":
-        job = outcome.job
-        log.error(
-            "job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, outcome.spec.get("message")
-        )
+        job, message = outcome.job, outcome.spec.get("message")
+        log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
     if also is not None:
         also(outcome, state)
-
-
-def _named(source: EngineSource) -> str:
-    """Its name; and its id, if it is registered."""
-    return source.name if source.worker == source.name else f"{source.name} ({source.worker})"
-
-
-async def _tell_end(worker: Worker, name: str, timeout_s: float) -> None:
-    await worker.draining.wait()
-    if worker.busy:
-        jobs = "1 job that runs" if worker.busy == 1 else f"{worker.busy} jobs that run"
-        logs.say(log, f"worker {name} stops; it waits up to {timeout_s:g} s for {jobs}")

@@ -1,4 +1,4 @@
-"""Where a worker's jobs come from: a JQ master over HTTP, or Redis itself."""
+"""Where a worker's jobs come from, and where it says what became of them: Redis itself (a master: `http_source`)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from jqmaster.connection.wake import end
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.http import Answer, HttpEngine, checked
 from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.errors import JQError, TooFast, Unavailable
-from jqmaster.worker.beats import Key
+from jqmaster.errors import JQError, Unavailable
 from jqmaster.worker.ending import Outcome
+from jqmaster.worker.slots import Key
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -37,7 +36,8 @@ def default_name() -> str:
 
 
 class EngineSource:
-    """What all have in common: the operations are the same, whatever carries them."""
+    """What all have in common: the operations are the same, whatever carries them. All methods raise Unavailable while
+    the other side is away."""
 
     def __init__(
         self, engine: Operations, queues: Sequence[str], *, order: str = "priority", name: str | None = None
@@ -53,11 +53,17 @@ class EngineSource:
         self._registration: dict[str, Any] | None = None
         self._is_listed = False
 
+    @property
+    def full_name(self) -> str:
+        """Its name; and its id, if it is registered."""
+        return self.name if self.worker == self.name else f"{self.name} ({self.worker})"
+
     def stands_for(self, other: EngineSource) -> None:
         """Be the same worker, by connections of its own."""
         self.worker, self._is_listed = other.worker, other._is_listed
 
     def refuse(self, name: str) -> bool:
+        """Take no jobs of this name from now on. False when another name had to be forgotten for it."""
         if name not in self._refused:
             self._refused.append(name)
             self.has_refused.set()
@@ -67,6 +73,7 @@ class EngineSource:
         return not is_full
 
     async def fetch(self, count: int) -> list[Job]:
+        """Wait a while for jobs; at most `count`. Cancelling it strands no job."""
         # The same request until it is answered: what an answer brought that was lost comes again.
         spec = self._unanswered or {**self._wish, "request": new_request()}
         self._unanswered = spec = {**spec, "worker": self.worker, "count": count}
@@ -81,23 +88,31 @@ class EngineSource:
         return jobs
 
     async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
+        """Report outcomes and take up to `want` jobs in the same round trip: a state for each outcome, the jobs. The
+        same `request` brings the same jobs."""
         pick = {**self._wish, "count": want, "request": request} if want else None
-        finished = await self._engine.finish(self.worker, said(outcomes), pick=pick)
+        said = [(outcome.spec, outcome.blob, outcome.follow) for outcome in outcomes]
+        finished = await self._engine.finish(self.worker, said, pick=pick)
         return finished.states, finished.picked.jobs if finished.picked else []
 
     @property
     def is_registered(self) -> bool:
+        """Whether the worker is one that must show that it is alive, and can be asked to be quiet or stop."""
         return self._registration is not None
 
     async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
+        """Renew leases, and pass on what some jobs say: remaining milliseconds, LOST or CANCELLED each; and what is
+        asked of the worker. Raises NotFound for a dropped worker."""
         return await self._engine.beat(self.worker, held, notes=notes)
 
     async def listen(self, on_message: Callable[[str], None]) -> None:
-        """Unless there is more to hear the answers to heartbeats tell all there is."""
+        """Call `on_message` with what the worker is told at once (docs/protocol.md), and with "" when something
+        may have been missed. Where nothing can be heard, heartbeats tell all there is."""
 
     async def release(
         self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None, message: str = ""
     ) -> None:
+        """Give jobs back, with what `JobReleased` says. Raises NotFound for an unknown constraint."""
         await self._engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
 
     async def register(
@@ -117,6 +132,7 @@ class EngineSource:
         await self._engine.register(self.name, queues, max_jobs=max_jobs, announce=True, running=running, **about)
 
     async def register_again(self) -> bool:
+        """The worker was dropped as dead and is not. Whether that is known there now; if not, that was logged."""
         try:
             await self._register()
         except JQError as error:
@@ -174,14 +190,14 @@ class RedisSource(EngineSource):
             self._renamed.clear()
             places = self._opened.channels(f"worker:{self.worker}")
             self._subscriptions = [subscriptions for subscriptions, _ in places]
-            listening = asyncio.ensure_future(_hear_all(places, on_message))
-            renamed = asyncio.ensure_future(self._renamed.wait())
+            tasks: list[asyncio.Task[Any]] = [asyncio.create_task(hear(*place, on_message)) for place in places]
+            tasks.append(asyncio.create_task(self._renamed.wait()))
             try:
-                await asyncio.wait((listening, renamed), return_when=asyncio.FIRST_COMPLETED)
-                if listening.done():
-                    listening.result()
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
             finally:
-                await end([listening, renamed])
+                await end(tasks)
 
     async def _register(self) -> None:
         await super()._register()
@@ -198,68 +214,6 @@ class RedisSource(EngineSource):
 
     async def _take_back(self, spec: Mapping[str, Any]) -> None:
         await self._waiting.take_back(spec)
-
-
-class HttpSource(EngineSource):
-    """Talks to a JQ master. With several URLs the next one is tried when one does not answer."""
-
-    def __init__(
-        self, urls: str | Sequence[str], queues: Sequence[str], *, key: str | None = None, **options: Any
-    ) -> None:
-        self._http = _Insisting([urls] if isinstance(urls, str) else urls, key)
-        super().__init__(self._http, queues, **options)
-        self._background: set[asyncio.Task[None]] = set()
-
-    async def stop(self) -> None:
-        if self._background:
-            _, late = await asyncio.wait(self._background, timeout=STOP_TIMEOUT_S)
-            await end(late)
-        await super().stop()
-        await self._http.close()
-
-    async def _wait(self, spec: dict[str, Any]) -> list[Job]:
-        try:
-            return (await self._http.pick_waiting(POLL_S, **spec)).jobs
-        except asyncio.CancelledError:
-            task = asyncio.create_task(self._take_back(spec), name="give back")
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
-            raise
-
-    async def _take_back(self, spec: Mapping[str, Any]) -> None:
-        """The same token again gives the jobs that the cancelled request may have got."""
-        with contextlib.suppress(JQError):
-            jobs = (await self._http.pick(**spec)).jobs
-            if jobs:
-                await self.release([job.held for job in jobs])
-
-
-class _Insisting(HttpEngine):
-    """What fails within a master is no answer for a worker: it says so again, to the next one. Nor is that its key is
-    refused: as long as its leases last it goes on trying, as the key may be put right."""
-
-    async def send(self, *arguments: Any, **more: Any) -> Answer:
-        answer = await super().send(*arguments, **more)
-        try:
-            checked(answer.status, answer.content)
-        except Unavailable:
-            raise
-        except JQError as error:
-            if answer.status >= 500 or answer.status in (401, 403) or isinstance(error, TooFast):
-                raise Unavailable(str(error), error) from error
-        return answer
-
-
-def said(outcomes: Sequence[Outcome]) -> list[tuple[Any, ...]]:
-    """As `finish` takes them."""
-    return [
-        ({**outcome.spec, "id": outcome.job.id, "token": outcome.job.token}, outcome.blob, outcome.follow)
-        for outcome in outcomes
-    ]
-
-
-async def _hear_all(places: Sequence[tuple[Subscriptions, str]], on_message: Callable[[str], None]) -> None:
-    await asyncio.gather(*(hear(*place, on_message) for place in places))
 
 
 async def hear(subscriptions: Subscriptions, channel: str, on_message: Callable[[str], None]) -> None:

@@ -8,11 +8,10 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 from jqmaster.worker.failure import trace_of
 from jqmaster.worker.notes import current_job
@@ -22,6 +21,13 @@ log = logging.getLogger("jqmaster.worker")
 Ended = tuple[Any, BaseException | None]
 """How a call ended: what it returned, or what it raised. A future holds no StopIteration, loses the traceback of a
 TimeoutError, and takes a CancelledError for its own."""
+
+
+class _Call(NamedTuple):
+    run: Callable[[], Ended]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Ended]
+    claim: threading.Lock  # taken by the thread that runs it, or by who cancels it before
 
 
 class Threads:
@@ -35,55 +41,53 @@ class Threads:
         self._most = most
         self._count = 0
         self._idle = threading.Semaphore(0)
-        self._calls: SimpleQueue[tuple[Future[Ended], Callable[[], Ended]] | None] = SimpleQueue()
+        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
 
     async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` in a thread, in this context. Raises what it raises."""
-        running = self._submit(partial(copy_context().run, _ended, os.getpid(), function, *args, **kwargs))
+        loop = asyncio.get_running_loop()
+        work = partial(copy_context().run, _ended, os.getpid(), function, *args, **kwargs)
+        call = _Call(work, loop, loop.create_future(), threading.Lock())
+        self._calls.put(call)
+        # Not a ThreadPoolExecutor: the end of a process waits for its threads, whatever they do, and each child that is
+        # forked in one of them waits for itself and ends with exit code 1.
+        if not self._idle.acquire(blocking=False) and self._count < self._most:
+            self._count += 1
+            threading.Thread(target=self._work, name=f"job_{self._count}", daemon=True).start()
         try:
-            ended = await asyncio.wrap_future(running)
+            result, error = await call.future
         except asyncio.CancelledError:
-            if not running.cancelled() and not running.done():
-                self._leave(running)
+            if call.future.cancelled() and not call.claim.acquire(blocking=False):
+                self.left += 1
+                job, text = current_job.get(), "job %s (%s) runs on in its thread, which is not free before it returns"
+                log.warning(f"{text}: %d of %d", job.id, job.name, self.left, self._most)
             raise
-        return _result(ended)
+        if error is None:
+            return result
+        try:
+            raise error
+        finally:
+            del error  # or the traceback would hold itself
 
     def stop(self) -> None:
         """End the threads, each when its function returns. None is started any more."""
         for _ in range(self._count):
             self._calls.put(None)
 
-    # Not a ThreadPoolExecutor: the end of a process waits for its threads, whatever they do, and each child that is
-    # forked in one of them waits for itself and ends with exit code 1.
-    def _submit(self, call: Callable[[], Ended]) -> Future[Ended]:
-        future: Future[Ended] = Future()
-        self._calls.put((future, call))
-        if not self._idle.acquire(blocking=False) and self._count < self._most:
-            self._count += 1
-            threading.Thread(target=self._work, name=f"job_{self._count}", daemon=True).start()
-        return future
-
     def _work(self) -> None:
-        while (work := self._calls.get()) is not None:
-            future, call = work
-            if future.set_running_or_notify_cancel():
-                future.set_result(call())
-            del work, future, call  # or what the function returned stays until the next one comes
+        while (call := self._calls.get()) is not None:
+            if call.claim.acquire(blocking=False):
+                ended = call.run()
+                with contextlib.suppress(RuntimeError):  # the worker has ended meanwhile
+                    call.loop.call_soon_threadsafe(self._give, call.future, ended)
+                del ended
+            del call  # or what the function returned stays until the next one comes
             self._idle.release()
 
-    def _leave(self, running: Future[Ended]) -> None:
-        self.left += 1
-        job, loop = current_job.get(), asyncio.get_running_loop()
-        text = "job %s (%s) runs on in its thread, which is not free before it returns: %d of %d"
-        log.warning(text, job.id, job.name, self.left, self._most)
-
-        def returned(_running: Future[Ended]) -> None:
-            with contextlib.suppress(RuntimeError):  # the worker has ended meanwhile
-                loop.call_soon_threadsafe(self._back)
-
-        running.add_done_callback(returned)
-
-    def _back(self) -> None:
+    def _give(self, future: asyncio.Future[Ended], ended: Ended) -> None:
+        if not future.done():
+            future.set_result(ended)
+            return
         self.left -= 1
         self.told()
 
@@ -110,13 +114,3 @@ def _ended(pid: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any)
         return None, error
     end_if_forked(pid)
     return result, None
-
-
-def _result(ended: Ended) -> Any:
-    result, error = ended
-    if error is None:
-        return result
-    try:
-        raise error
-    finally:
-        del ended, error  # or the traceback would hold itself

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from jqmaster.worker.beats import Running
+from jqmaster.worker.slots import Running
 from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.worker import HANDOVER_S, Worker
 
@@ -134,7 +134,7 @@ class Watchdog:
             try:
                 if readable:
                     self._hear(self._reads.recv(4096))
-                if any(watched.worker.draining.is_set() for watched in self.workers):
+                if any(watched.worker.slots.draining.is_set() for watched in self.workers):
                     self._arm()
                 if time.monotonic() >= self._ends_at:
                     self._end()
@@ -154,7 +154,7 @@ class Watchdog:
 
     def _look(self) -> None:
         """Whether the loop turns, as long as there are leases to renew."""
-        running = [attempt for watched in self.workers for attempt in watched.worker.running if attempt.renews]
+        running = [attempt for watched in self.workers for attempt in watched.worker.running]
         if not running or not self._has_asked:
             self._turned_at = time.monotonic()
         stands_s = time.monotonic() - self._turned_at

@@ -1,6 +1,6 @@
 """A worker: runs functions for jobs, renews their leases, reports what became of them.
 
-Where jobs come from is a `Source` (`sources`: over HTTP or straight from Redis; `push`: the master
+Where jobs come from is a source (`sources`: straight from Redis; `http_source`: from a master; `push`: the master
 brings them). The life of a job here is the same for all: start, heartbeat, outcome, report.
 """
 
@@ -22,12 +22,15 @@ from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine import tracing
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, NotFound
+from jqmaster.server import logs
 from jqmaster.worker import ending as endings
-from jqmaster.worker.beats import Key, Running, Source
-from jqmaster.worker.contact import Contact
+from jqmaster.worker.beats import Heartbeats
 from jqmaster.worker.ending import Ending, JobReleased, Outcome, Release, ResumeAfter
 from jqmaster.worker.failure import JobFailed, summary
 from jqmaster.worker.notes import JobStopped, Notebook
+from jqmaster.worker.reports import Reports
+from jqmaster.worker.slots import Running, Slots
+from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.threads import Threads, end_if_forked
 from jqmaster.worker.trouble import Trouble, lasting
 
@@ -40,6 +43,7 @@ SAY_S = 1.0  # and to say what became of them
 HANDOVER_S = 2.5  # so long a job that was given back stays put: by then whatever still runs of it here is gone
 MOST_AT_ONCE = 1000  # jobs that a pick can bring
 UNKNOWN_S = 1.0
+REPORTERS = 2
 STOPS = "its worker stops"
 
 Function = Callable[[Any], Any]
@@ -56,7 +60,7 @@ class Worker:
     def __init__(
         self,
         functions: Mapping[str, Function],
-        source: Source,
+        source: EngineSource,
         *,
         concurrency: int = 8,
         fetches: bool = True,
@@ -64,59 +68,42 @@ class Worker:
         on_outcome: Callable[[Outcome, str], None] | None = None,
         threads: Threads | None = None,
     ) -> None:
-        self.functions = functions
-        self.concurrency = concurrency
+        self._threads = threads or Threads(concurrency)
+        self.functions = {name: _on_bytes(function, self._threads) for name, function in functions.items()}
+        self.slots = Slots(concurrency)
+        self.trouble = Trouble()
         self._source = source
         self._fetches = fetches
         self._drain_timeout_s = drain_timeout_s
         self._on_outcome = on_outcome
-        self._threads = threads or Threads(concurrency)
-        self.trouble = Trouble()
-        self.reserved = 0
-        self._is_full = False
-        self._room_came = asyncio.Event()
-        self.make_room = self._threads.told = self._room_came.set
+        self._threads.told = self.slots.changed
         self._fetching: asyncio.Future[list[Job]] | None = None
-        self._awake = asyncio.Event()  # not asked to be quiet
-        self._awake.set()
+        self._is_full = False
         self._asked_to_stop = asyncio.Event()
-        self.draining = asyncio.Event()
-        self._contact = Contact(source, self)
+        self._pid = os.getpid()
+        self._beats = Heartbeats(source, self.slots, self.trouble, self._asked)
+        self._reports = Reports(source, self.slots, self.trouble, self.take, self._answered)
 
     @property
     def free(self) -> int:
         """How many more jobs may start now."""
-        unreported = max(0, self._contact.unreported - self.concurrency)  # else jobs would end faster than it is said
-        return self.concurrency - self.busy - self.reserved - self._threads.left - unreported
-
-    @property
-    def busy(self) -> int:
-        """How many jobs run now."""
-        return len(self._contact.running)
+        return self.slots.free - self._threads.left
 
     @property
     def outlived(self) -> bool:
         """Whether functions run on here whose jobs were given up: threads, and coroutines that swallow their cancel."""
-        return self._threads.left > 0 or bool(self.busy)
+        return self._threads.left > 0 or bool(self.slots.running)
 
     @property
     def running(self) -> list[Running]:
         """The attempts that run here, the first first. For any thread."""
-        return list(self._contact.running.values())
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing runs, and all is said."""
-        return not self.busy and not self._contact.unreported
-
-    async def idle(self) -> None:
-        """Wait until it is."""
-        await self._until(lambda: self.is_idle)
+        return list(self.slots.running.values())
 
     def take(self, jobs: Iterable[Job]) -> None:
         """Run jobs that came. One that came too late, or that this worker does not know, is given back unstarted."""
+        takes_none = self.slots.takes_none
         for job in jobs:
-            if job.name in self.functions and not self.takes_none:
+            if job.name in self.functions and not takes_none:
                 self.start(job)
                 continue
             release = Release(job)
@@ -125,89 +112,75 @@ class Worker:
                 log.warning("job %s is given back: %s", job.id, message)
                 # Where there are more names than it can refuse, those that it forgets come again, but not at once.
                 release = Release(job, 0 if self._source.refuse(job.name) else UNKNOWN_S, message=message)
-            self._contact.report(release, takes_next=False)
+            self._reports.add(release)
 
-    def start(self, job: Job, *, renews: bool = True, report: Callable[[Ending], None] | None = None) -> None:
-        """Run `job`. How it ended goes to `report`, by default to the source. Without `renews` the attempt is given
-        up when its lease has run out."""
-        function = self.functions.get(job.name)
+    def start(self, job: Job) -> None:
+        """Run `job`, and report how it ended."""
         loop = asyncio.get_running_loop()
-        notes = Notebook(lambda: loop.call_soon_threadsafe(self._contact.beats.said))
-        running = Running(job, renews, time.monotonic() + job.timeout, notes)
-        running.task = asyncio.create_task(self._attend(running, function, report))
-        self._contact.running[job.held] = running
+        notes = Notebook(lambda: loop.call_soon_threadsafe(self._beats.said))
+        running = Running(job, time.monotonic() + job.timeout, notes)
+        self.slots.running[job.held] = running
+        running.task = loop.create_task(self._attend(running, self.functions[job.name]))
         # Cancelled before it began, it would never take itself off the list.
-        running.task.add_done_callback(lambda _task: self._gone(job.held))
+        running.task.add_done_callback(partial(self._gone, running))
         if job.max_runtime is not None:  # which nobody extends: another attempt begins then
-            timer = loop.call_later(job.max_runtime, self._passed, job.held)
-            running.task.add_done_callback(lambda _task: timer.cancel())
-        self._contact.beats.started(running)
+            running.limit = loop.call_later(job.max_runtime, self._passed, running)
+        self._beats.started(running)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
         `drain_timeout_s` and give the rest back."""
-        self._contact.start()
-        listening = asyncio.create_task(lasting("listening", partial(self._source.listen, self._told)))
-        fetching = asyncio.create_task(lasting("fetching", self._fetch_loop)) if self._fetches else None
+        parts = [asyncio.create_task(lasting("heartbeats", self._beats.run))]
+        parts += [asyncio.create_task(lasting("reports", self._reports.run)) for _ in range(REPORTERS)]
+        parts += [asyncio.create_task(lasting("listening", partial(self._source.listen, self._told)))]
+        fetching = asyncio.create_task(lasting("fetching", self._fetch)) if self._fetches else None
         stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
         try:
             await asyncio.wait(stops, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self.draining.set()
+            self.slots.draining.set()
             await end([*stops, fetching], SAY_S)
             await self._drain()
-            await end([listening], SAY_S)
-            await self._contact.close()
+            await end(parts, SAY_S)
             self._threads.stop()
 
     # -- one job ----------------------------------------------------------------------------------
 
-    async def _attend(
-        self, running: Running, function: Function | None, report: Callable[[Ending], None] | None
-    ) -> None:
-        try:
-            async with asyncio.timeout(None if running.renews else running.job.timeout) as limit:
-                ending = await self._attempt(running, function)
-        except TimeoutError:
-            assert limit.expired()
-            running.notes.end("it ran for its timeout")
-            log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
-            return
-        finally:
-            self._gone(running.job.held)
-        if report is not None:
-            report(ending)
-            return
-        # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
-        self._contact.report(ending, takes_next=self._is_full and not self.takes_none)
-
-    def _gone(self, key: Key) -> None:
-        self._contact.running.pop(key, None)
-        self._room_came.set()
-
-    async def _attempt(self, running: Running, function: Function | None) -> Ending:
+    async def _attend(self, running: Running, function: Function) -> None:
+        running.notes.open(running.job)
         with tracing.running(running.job) as attempt:
             ending = await self._ending_of(running, function)
             attempt.ended(getattr(ending, "spec", None))
         if running.notes.is_used:
-            await self._contact.beats.tell_rest(running, ending)
-        return ending
+            await self._beats.tell_rest(running, ending)
+        # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
+        self._reports.add(ending, takes_next=self._is_full)
 
-    async def _ending_of(self, running: Running, function: Function | None) -> Ending:
+    def _gone(self, running: Running, _task: asyncio.Task[None]) -> None:
+        self.slots.running.pop(running.job.held, None)
+        if running.limit is not None:
+            running.limit.cancel()
+        self.slots.changed()
+
+    async def _ending_of(self, running: Running, function: Function) -> Ending:
         """Whatever the function raises is how this attempt ends; the worker and other jobs go on."""
         job = running.job
-        running.notes.open(job)
-        if function is None:
-            return endings.failed(job, f"this worker has no function for jobs named {job.name}")
         try:
             try:
-                result = await self._called(function, job)
-                await _uncancelled(running)
-                return endings.succeeded(job, result)
+                result = await function(job.argument)
+            except ResumeAfter as resume:
+                result = resume
             except JobReleased as release:
+                end_if_forked(self._pid, release)
                 return endings.released(job, release)
+            end_if_forked(self._pid)
+            if running.task.cancelling():
+                await _uncancelled(running)
+            return endings.succeeded(job, result)
         except BaseException as error:
-            if _is_stopped(running, error):
+            end_if_forked(self._pid, error)
+            stops = issubclass(type(error), asyncio.CancelledError | JobStopped) and running.notes.over is not None
+            if stops:  # all else a job has raised itself: one of its own tasks that was cancelled, for example
                 raise asyncio.CancelledError from error
             if running.notes.over == STOPS:  # it is given back, and no retry is spent: it failed since it was cancelled
                 log.warning("job %s (%s) failed as its worker stopped: %s", job.id, job.name, summary(error))
@@ -215,38 +188,28 @@ class Worker:
             await _uncancelled(running)
             return endings.raised(job, error, getattr(function, "jq_retries", None))
 
-    async def _called(self, function: Function, job: Job) -> Any:
-        pid = os.getpid()
-        try:
-            result = await self._result_of(function, job)
-        except ResumeAfter as resume:
-            result = resume
-        except BaseException as error:
-            end_if_forked(pid, error)
-            raise
-        end_if_forked(pid)
-        return result
+    def _answered(self, outcome: Outcome, state: str) -> None:
+        """What became of a report."""
+        if state.isupper():
+            log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)
+        if self._on_outcome is not None:
+            self._on_outcome(outcome, state)
 
-    async def _result_of(self, function: Function, job: Job) -> Any:
-        if getattr(function, "jq_takes_bytes", False):
-            return await function(job.argument)
-        try:
-            argument: Any = msgpack.unpackb(job.argument, strict_map_key=False)
-        except (ValueError, TypeError, msgpack.UnpackException) as error:
-            raise JobFailed(f"the argument cannot be read: {error}", retry=False) from error
-        if inspect.iscoroutinefunction(function):  # which costs as much as all else here
-            return await endings.returned(await function(argument))
-        return await endings.returned(await self._threads.run(function, argument))
+    def _passed(self, running: Running) -> None:
+        self.slots.stop(running.job.held, "it ran for max_runtime")
+        self._beats.passed(running.job.held)
 
-    async def _fetch_loop(self) -> None:
+    # -- getting jobs, and what the worker is told -------------------------------------------------
+
+    async def _fetch(self) -> None:
         failures = 0
         while True:
             if self.free <= 0:
                 self._is_full = True
-                await self._until(lambda: self.free > 0)
+                await self.slots.until(lambda: self.free > 0)
                 self._is_full = False
-            if not self._awake.is_set():
-                await self._awake.wait()
+            if not self.slots.awake.is_set():
+                await self.slots.awake.wait()
                 continue
             self._fetching = asyncio.ensure_future(self._source.fetch(min(self.free, MOST_AT_ONCE)))
             try:
@@ -268,40 +231,6 @@ class Worker:
             else:
                 self.take(jobs)
 
-    def answered(self, outcome: Outcome, state: str) -> None:
-        """What became of a report."""
-        if state.isupper():
-            log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)
-        if self._on_outcome is not None:
-            self._on_outcome(outcome, state)
-
-    async def give_back(self, release: Release) -> list[Outcome]:
-        """Release until it is heard; what is refused becomes a failure, which is left to report."""
-        return await self._contact.give_back(release)
-
-    def _passed(self, key: Key) -> None:
-        self.stop_job(key, "it ran for max_runtime")
-        self._contact.beats.passed(key)
-
-    def stop_job(self, key: Key, why: str) -> None:
-        """Give an attempt up that runs here."""
-        running = self._contact.running.get(key)
-        if running is not None:
-            log.warning("job %s attempt %d: %s, stopping it", running.job.id, running.job.attempt, why)
-            running.stop(why)
-
-    # -- what the worker is told -------------------------------------------------------------------
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether it was asked to take no more jobs."""
-        return not self._awake.is_set()
-
-    @property
-    def takes_none(self) -> bool:
-        """Whether it wants no more jobs."""
-        return self.draining.is_set() or self.is_quiet
-
     def _told(self, message: str) -> None:
         """What came over the worker's channel; "" for a gap."""
         word, *key = message.split(" ")
@@ -309,33 +238,38 @@ class Worker:
             # Its token is nobody's business but ours: the attempt's number stands for it.
             for running in self.running:
                 if key == [running.job.id, str(running.job.attempt)]:
-                    self.stop_job(running.job.held, "CANCELLED" if word == "cancelled" else "LOST")
+                    self.slots.stop(running.job.held, "CANCELLED" if word == "cancelled" else "LOST")
         elif word in ("quiet", "stop", "resume"):
-            self.asked("" if word == "resume" else word)
+            self._asked("" if word == "resume" else word)
         elif not word:
-            self._contact.beats.look()
+            self._beats.look()
 
-    def asked(self, request: str) -> None:
+    def _asked(self, request: str) -> None:
         """What is asked of the worker: `quiet`, `stop`, or "" for neither."""
+        is_quiet = not self.slots.awake.is_set()
         if request == "stop":
             self._asked_to_stop.set()
-        if request and not self.is_quiet:
+        if request and not is_quiet:
             log.warning("asked to %s", "stop" if request == "stop" else "be quiet")
-            self._awake.clear()
+            self.slots.awake.clear()
             if self._fetching is not None:
                 # Who is quiet gets nothing, and what came meanwhile would not end the wait afterwards.
                 self._fetching.cancel()
-        elif not request and self.is_quiet:
+        elif not request and is_quiet:
             log.warning("asked to resume")
-            self._awake.set()
+            self.slots.awake.set()
 
     # -- stopping ---------------------------------------------------------------------------------
 
     async def _drain(self) -> None:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
+        if busy := len(self.running):
+            jobs = "1 job that runs" if busy == 1 else f"{busy} jobs that run"
+            name, wait_s = self._source.full_name, self._drain_timeout_s
+            logs.say(log, f"worker {name} stops; it waits up to {wait_s:g} s for {jobs}")
         try:
             async with asyncio.timeout(self._drain_timeout_s):
-                await self.idle()
+                await self.slots.until(lambda: self.slots.is_idle)
         except TimeoutError:
             await self._leave()
 
@@ -347,12 +281,7 @@ class Worker:
             # Threads and processes go on until they are ended: limits of their jobs count them that long.
             held = [running.job.held for running in left]
             await self._say(self._source.release(held, delay=HANDOVER_S, hold={"*": HANDOVER_S}))
-        await self._say(self._until(lambda: not self._contact.unreported))
-
-    async def _until(self, is_over: Callable[[], bool]) -> None:
-        while not is_over():
-            self._room_came.clear()
-            await self._room_came.wait()
+        await self._say(self.slots.until(lambda: not self.slots.unreported))
 
     async def _say(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -362,23 +291,28 @@ class Worker:
             log.warning("what became of some jobs could not be said, their leases will run out: %r", error)
 
 
-def _is_stopped(running: Running, error: BaseException) -> bool:
-    """Whether this is the end of an attempt that the worker gave up. All else a job has raised itself: a task or future
-    of its own that was cancelled, for example."""
-    if not issubclass(type(error), asyncio.CancelledError | JobStopped):
-        return False
-    task = asyncio.current_task()
-    timed_out = not running.renews and task is not None and task.cancelling() > 0
-    return running.notes.over is not None or timed_out
+def _on_bytes(function: Function, threads: Threads) -> Function:
+    """As a coroutine function of the packed argument. One that is such a function says so by `jq_takes_bytes`."""
+    if getattr(function, "jq_takes_bytes", False):
+        return function
+    is_async = inspect.iscoroutinefunction(function)
+
+    async def attempt(packed: bytes) -> Any:
+        try:
+            argument: Any = msgpack.unpackb(packed, strict_map_key=False)
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise JobFailed(f"the argument cannot be read: {error}", retry=False) from error
+        return await endings.returned(await (function(argument) if is_async else threads.run(function, argument)))
+
+    return attempt
 
 
 async def _uncancelled(running: Running) -> None:
     """A job that cancelled the task it ran in has ended; what the worker does next in it goes on."""
-    task = asyncio.current_task()
-    if task is None or not task.cancelling() or running.notes.over is not None:
+    if running.notes.over is not None:
         return
-    while task.cancelling():
-        task.uncancel()
+    while running.task.cancelling():
+        running.task.uncancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(0)
     if running.notes.over is not None:  # the worker cancelled it meanwhile

@@ -11,7 +11,7 @@ local INNER = {
   "append", "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen",
   "hmget", "hscan", "hset", "hvals", "incr", "llen", "lpop", "lrange", "mget", "mset", "pexpire", "pttl", "rpush",
   "sadd", "scan", "set", "setrange", "spublish", "srandmember", "srem", "sscan", "time", "type", "unlink",
-  "xadd", "xrange", "zadd", "zcard", "zcount", "zmscore", "zpopmin", "zrange", "zrangebylex", "zrangebyscore", "zrank",
+  "xadd", "zadd", "zcard", "zcount", "zmscore", "zpopmin", "zrange", "zrangebylex", "zrangebyscore", "zrank",
   "zrem", "zremrangebyscore", "zscore",
 }
 -- Blocking for work, and listening to the ends of watched jobs.

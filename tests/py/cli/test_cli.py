@@ -110,7 +110,6 @@ def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
         (["work", "copyreg:dispatch_table"], 2, "either --url or --redis"),
         (["work", "nowhere:X", "--url", "http://x"], 2, "nowhere"),
         (["work", "os:sep", "--url", "http://x"], 2, "a map of job names"),
-        (["work", "os:sep", "--url", "http://x", "--synchronous"], 2, "--push"),
         (["work", "os:sep", "--url", "http://x", "--namespace", "{a}"], 2, "{a} is for a Redis: a master"),
         (["work", "os:sep", "--url", "http://x", "--concurrency", "0"], 2, "Must be >= 1"),
         (["work", "os:sep", "--url", "http://x", "--queues", ""], 2, "expected names with commas between"),

@@ -25,7 +25,7 @@ def master(redis_url: str) -> Iterator[MasterProcess]:
         yield master
 
 
-@pytest.fixture(scope="module", params=[(), ("--push",), ("--push", "--synchronous")], ids=str)
+@pytest.fixture(scope="module", params=[(), ("--push",)], ids=str)
 def worker(master: MasterProcess, request: pytest.FixtureRequest) -> Iterator[None]:
     command = ("jqmaster.cli", "work", "tasks:FUNCTIONS", "--url", master.url, *request.param)
     with Process(*command, ready="worker ", folder=EXAMPLES) as worker:

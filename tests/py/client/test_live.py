@@ -87,7 +87,7 @@ def test_one_handle_is_not_several(jq: JQ) -> None:
 
 async def test_the_end_is_told_at_once(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for the next look."""
-    monkeypatch.setattr("jqmaster.client.live.LOOK_SELDOM_S", 600)
+    monkeypatch.setattr(f"jqmaster.client.transport{'' if jq.target.is_redis else '_http'}.LOOK_S", 600)
     handle = await jq.aenqueue("nobody")
     async with asyncio.timeout(60):
         async for state in handle:

@@ -14,9 +14,9 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form, load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
-from jqmaster.worker.beats import Source
+from jqmaster.worker.http_source import HttpSource
 from jqmaster.worker.notes import checkpoint
-from jqmaster.worker.sources import HttpSource, RedisSource
+from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.worker import Worker
 from parts import answers, dispatch_of, enqueue, eventually, until
 from parts import worker as stub_worker
@@ -67,7 +67,7 @@ async def check(engine: Engine, ids: list[str]) -> None:
 
 
 @asynccontextmanager
-async def working(source: Source) -> AsyncIterator[Counter[str]]:
+async def working(source: EngineSource) -> AsyncIterator[Counter[str]]:
     """A worker; how often it ran each job."""
     runs: Counter[str] = Counter()
 

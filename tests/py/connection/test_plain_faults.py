@@ -82,7 +82,11 @@ class Callers:
             for thread in self._threads:
                 await asyncio.to_thread(thread.join, 10 * BUSY)
         assert (self.problems, self.ended) == ([], "cancelled")
-        found = await asyncio.to_thread(self.jq.get_many, self.made)
+        found = [
+            document
+            for at in range(0, len(self.made), 1000)
+            for document in await asyncio.to_thread(self.jq.operations.get, self.made[at : at + 1000])
+        ]
         assert [job_id for job_id, job in zip(self.made, found, strict=True) if job is None] == []
         self.jq.close()
 
@@ -150,7 +154,7 @@ async def test_replies_that_get_lost(fresh_server: RedisServer) -> None:
 
 async def test_what_is_repeated_with_a_request_is_there_once(fresh_server: RedisServer) -> None:
     jq = JQ(fresh_server.url, namespace=NAMESPACE)
-    await asyncio.to_thread(jq.config)
+    await asyncio.to_thread(jq.operations.config)
     async with Proxy(fresh_server) as proxy:
         dice = random.Random(3)
         proxy.loses = lambda: dice.random() < 0.3
@@ -159,13 +163,13 @@ async def test_what_is_repeated_with_a_request_is_there_once(fresh_server: Redis
         def enqueue(number: int) -> None:
             while True:
                 with contextlib.suppress(Unavailable):
-                    lossy.enqueue_many([lossy.call("a", number)], request=f"r{number}")
+                    lossy.enqueue_many([lossy.new_job("a", number)], request=f"r{number}")
                     return
 
         for number in range(40):
             await asyncio.to_thread(enqueue, number)
         assert proxy.lost > 5
-        [queue] = await asyncio.to_thread(jq.queues)
+        [queue] = (await asyncio.to_thread(jq.operations.queues)).documents
         assert queue["queued"] == 40
         lossy.close()
     jq.close()

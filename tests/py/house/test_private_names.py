@@ -7,7 +7,6 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import aiohttp
 import pytest
 from redis.asyncio.connection import Connection
 
@@ -22,7 +21,6 @@ ALLOWED = {
     ("connection/probed.py", "_connect"): "redis-py has no other moment between a new socket and what is sent first",
     ("connection/probed.py", "_reader"): "redis-py tells of whole replies; each byte tells that Redis is alive",
     ("connection/probed.py", "_writer"): "only its transport closes a connection at once; redis-py does not show it",
-    ("engine/http_loop.py", "_retry_connection"): "aiohttp would send again what may have been done, and tell nobody",
 }
 OF_PYTHON = {"builtins", "typing", "abc", "enum", "collections.abc"}
 
@@ -78,8 +76,3 @@ def test_private_names_of_libraries_have_a_reason_each() -> None:
 @pytest.mark.parametrize("name", ["_connect", "_reader", "_writer"])
 def test_a_connection_of_redis_py_still_has(name: str) -> None:
     assert hasattr(Connection, name)
-
-
-async def test_a_session_of_aiohttp_still_has_what_is_set() -> None:
-    async with aiohttp.ClientSession() as session:
-        assert hasattr(session, "_retry_connection")

@@ -167,11 +167,7 @@ def gives(how: str) -> Any:
             raise After
         case "again":
             return "resumed"
-        case "closed":
-            sys.stdout.close()
-            os.close(1)
         case "logs":
-            log.warning("number %d", "no number")
             log.warning("with more", extra={"lock": threading.Lock(), "map": {"a": 1}, "half": "\udc80"})
             try:
                 raise ValueError(threading.Lock())

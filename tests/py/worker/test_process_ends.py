@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -83,20 +84,12 @@ def test_log_lines_arrive_whatever_they_hold(jq: JQ, caplog: pytest.LogCaptureFi
         handle.result(timeout=LONG_S)
     said = [record for record in caplog.records if record.name == "starting_jobs"]
     assert [record.getMessage().split("\n")[0] for record in said] == [
-        "number %d (its arguments do not fit: TypeError: %d format: a real number is required, not str)",
         "with more",
         "it went wrong",
     ]
-    more: Any = said[1]
+    more: Any = said[0]
     assert (more.map, more.half) == ({"a": 1}, "\\udc80") and "lock" in more.lock
-    assert "ValueError: <unlocked" in said[2].getMessage()
-
-
-def test_a_process_without_standard_output_takes_no_other_job(jq: JQ) -> None:
-    with working(jq, concurrency=1):
-        first = gives.enqueue("pid").result(timeout=LONG_S)
-        assert gives.enqueue("closed").result(timeout=LONG_S) == first
-        assert gives.enqueue("pid").result(timeout=LONG_S) != first
+    assert "ValueError: <unlocked" in said[1].getMessage()
 
 
 def test_a_signal_for_all_processes_ends_none_that_starts(jq: JQ) -> None:
@@ -110,6 +103,14 @@ def test_a_signal_for_all_processes_ends_none_that_starts(jq: JQ) -> None:
             os.kill(pid, signal.SIGTERM)
             os.kill(pid, signal.SIGINT)
         assert (handle.result(timeout=LONG_S), handle.document()["attempt"]) == (pid, 1)
+
+
+def children(pid: int) -> Iterator[str]:
+    """The command lines of a process's children."""
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in file.read_text().split():
+            with contextlib.suppress(OSError):
+                yield Path(f"/proc/{child}/cmdline").read_text()
 
 
 def test_a_signal_for_all_processes_does_not_end_the_first_that_starts(
@@ -129,7 +130,7 @@ def one() -> int: return 1
         "jqmaster.cli", "work", "program:jq", "--stop-timeout", "60s", ready="is ready", folder=tmp_path
     ) as one:
         handle = JQ(redis_url, namespace=namespace, max_retry=0).enqueue("one")
-        until(lambda: handle.status() == "running")
+        until(lambda: any("spawn_main" in command for command in children(one.pid)))
         os.killpg(one.pid, signal.SIGTERM)  # as a service manager does; the process has no handlers yet
         assert one.ends() == 0
         assert handle.result(timeout=LONG_S) == 1

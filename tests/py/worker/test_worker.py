@@ -20,7 +20,6 @@ from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.server import signing
 from jqmaster.server.server import ServeOptions, Server
 from jqmaster.worker import beats
-from jqmaster.worker.beats import Key
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.failure import JobFailed
 from jqmaster.worker.notes import current_job
@@ -33,7 +32,7 @@ from surface_support import own, server
 
 __all__ = ["own", "server"]
 
-WAYS = ("redis", "http", "push", "synchronous")
+WAYS = ("redis", "http", "push")
 SOON_S = 60.0
 SECRET = signing.new_secret()
 
@@ -56,8 +55,7 @@ async def working(way: str, server: Server, functions: dict[str, Function], **mo
         redis_url=server.redis_url if way == "redis" else None,
         namespace=server.options.namespace,
         masters=[server.url],
-        push=way in ("push", "synchronous"),
-        synchronous=way == "synchronous",
+        push=way == "push",
         on_outcome=lambda outcome, state: outcomes.append((outcome, state)),
         **more,
     )
@@ -128,9 +126,8 @@ async def test_hundreds_of_jobs_with_few_slots(way: str, server: Server, own: En
     async with working(way, server, {"count": count}, concurrency=5) as one:
         await own.enqueue([({"name": "count"}, b"\xc0")] * 300)
         await eventually(lambda: _all_done(own, "count", 300))
-        if way != "synchronous":
-            await eventually(lambda: len(one.outcomes) == 300)
-            assert {state for _, state in one.outcomes} == {"done"}
+        await eventually(lambda: len(one.outcomes) == 300)
+        assert {state for _, state in one.outcomes} == {"done"}
     assert most == 5
 
 
@@ -160,7 +157,7 @@ async def test_only_jobs_that_still_run_are_renewed(
     stop = asyncio.Event()
 
     class Source(RedisSource):
-        async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
+        async def heartbeat(self, held: list[tuple[str, str]], notes: Mapping[tuple[str, str], Note]) -> Beat:
             renewed.extend(key in [running.job.held for running in worker.running] for key in held)
             return await super().heartbeat(held, notes)
 
@@ -215,8 +212,8 @@ async def test_a_job_that_is_cancelled_as_it_comes_leaves_its_slot(own: Engine, 
             await super().listen(told)
 
     class Meeting(Worker):
-        def start(self, job: Job, **more: Any) -> None:
-            super().start(job, **more)
+        def start(self, job: Job) -> None:
+            super().start(job)
             if job.attempt == 1 and job.id == first:
                 source.told(f"cancelled {job.id} {job.attempt}")  # before its task has had a turn
 
@@ -229,7 +226,7 @@ async def test_a_job_that_is_cancelled_as_it_comes_leaves_its_slot(own: Engine, 
     running = asyncio.create_task(worker.run(stop))
     second = await enqueue(own, "take", "second")
     await until(own, second, "done")
-    assert ran == ["second"] and not worker.busy
+    assert ran == ["second"] and not worker.running
     stop.set()
     await running
     await source.stop()

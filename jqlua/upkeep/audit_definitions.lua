@@ -1,7 +1,8 @@
--- Audit of schedules: ids and records agree, and each with a next time is due by then.
+-- Audit of what operators have defined: schedules, keys of the HTTP API, webhooks.
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
 local meta = require "jqlua.base.meta"
+local registry = require "jqlua.webhooks.registry"
 local schedules = require "jqlua.schedules.schedules"
 
 local M = {}
@@ -18,8 +19,7 @@ end
 local function check_one(id, problems)
   local schedule = schedules.load(id)
   if not schedule then
-    report(problems, "schedule", id, "has no record")
-    return
+    return report(problems, "schedule", id, "has no record")
   end
   local due_ms = schedules.due_ms(schedule)
   local noted = tonumber(call("ZSCORE", keys.DUE, due.SCHEDULE .. id) or nil)
@@ -32,7 +32,7 @@ local function check_one(id, problems)
   end
 end
 
-function M.check(problems)
+local function check_schedules(problems)
   local records, ids = call("HLEN", keys.SCHEDULES), call("ZCARD", keys.SCHEDULE_IDS)
   if records ~= ids then
     report(problems, "there are", records, "schedules and", ids, "ids of schedules")
@@ -40,6 +40,35 @@ function M.check(problems)
   for _, id in ipairs(call("ZRANGE", keys.SCHEDULE_IDS, 0, MOST - 1)) do
     check_one(id, problems)
   end
+end
+
+local function check_keys(problems)
+  local records, ids = call("HLEN", keys.API_KEYS), call("ZCARD", keys.API_KEY_IDS)
+  if records ~= ids then
+    report(problems, "there are", records, "keys of the API and", ids, "ids of them")
+  end
+  for _, id in ipairs(call("HKEYS", keys.API_KEY_USES)) do
+    if call("HEXISTS", keys.API_KEYS, id) == 0 then
+      report(problems, "key", id, "of the API was used and is not there")
+    end
+  end
+end
+
+local function check_webhooks(problems)
+  if meta.has(meta.HAS_WEBHOOKS) ~= (registry.all()[1] ~= nil) then
+    report(problems, "meta has a wrong flag of webhooks")
+  end
+  for _, id in ipairs(call("HKEYS", keys.WEBHOOK_SECRETS)) do
+    if not registry.find(id) then
+      report(problems, "secrets are of webhook", id, "which is not there")
+    end
+  end
+end
+
+function M.check(problems)
+  check_schedules(problems)
+  check_keys(problems)
+  check_webhooks(problems)
 end
 
 return M
