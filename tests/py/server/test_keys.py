@@ -336,7 +336,7 @@ class TestQueues:
         for method, path in (
             ("POST", "/queue/other/pause"), ("GET", "/queue/other"), ("DELETE", "/queue/other/jobs"),
             ("DELETE", "/queue/other"), ("GET", "/queues"), ("GET", "/tags"), ("GET", "/failures"), ("GET", "/workers"),
-            ("GET", "/constraints"), ("GET", "/schedules"), ("GET", "/events"), ("GET", "/overview"), ("GET", "/keys"),
+            ("GET", "/constraints"), ("GET", "/schedules"), ("GET", "/events"), ("GET", "/keys"),
             ("GET", "/trail"), ("GET", "/export"), ("GET", "/metrics"),
         ):  # fmt: skip
             assert (await api(method, path)).status == 403, path

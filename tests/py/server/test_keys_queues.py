@@ -47,6 +47,8 @@ async def test_the_overview_tells_of_its_queues(keyed: Keyed) -> None:
     found = (await api.get("/overview")).value
     assert found["totals"]["queued"] == 1 and found["queues"]["top"] == ["mail.de"]
     assert [alert["queue"] for alert in found["alerts"]] == ["mail.de"]
+    for path, status in (("/queue/mail.de", 200), ("/stats?by=day&queue=mail.de", 200), ("/queue/report", 403)):
+        assert (await api.get(path)).status == status, path
 
 
 async def test_every_operation_is_refused_unless_it_is_known_to_be_within(keyed: Keyed) -> None:

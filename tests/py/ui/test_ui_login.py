@@ -120,3 +120,17 @@ def test_when_the_key_is_revoked_the_page_asks_again(ui: Ui, keys: dict[str, Any
     server.call("DELETE", f"/key/{made['id']}")
     expect(ui.page.locator("h1")).to_contain_text("Log in")
     expect(ui.page.locator("#user")).to_be_hidden()
+
+
+def test_a_key_bound_to_queues_sees_these(ui: Ui, server: Server) -> None:
+    server.enqueue("mail.de", 3)
+    server.enqueue("report", 2)
+    server.call("POST", "/queue/mail.de/pause")
+    key = server.call("POST", "/keys", {"name": "bound", "roles": ["viewer"], "queues": ["mail.*"]})
+    ui.refusals = 1000  # charts over all queues are not for it
+    log_in(ui, {**key, "name": "bound"})
+    expect(ui.page.locator(".verdict")).to_contain_text("Queue mail.de is paused; 3 jobs wait")
+    expect(ui.row("mail.de")).to_have_count(1)
+    ui.go("/queues", "Queues")
+    expect(ui.row("mail.de")).to_have_count(1)
+    expect(ui.row("report")).to_have_count(0)
