@@ -22,7 +22,6 @@ local wishes = require "jqlua.pick.wishes"
 local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
-local limit = spec.limit or 100
 if spec.wait ~= nil then
   check.refuse(wishes.check_wait(spec.wait, "wait"))
   check.refuse(spec.wait.on ~= workers.CHANNEL
@@ -33,11 +32,9 @@ for _, id in ipairs(spec.without or {}) do
   without[id] = true
 end
 
-local plan = plans.of(spec.master, limit)
-plan.is_registered, plan.is_single, plan.wait, plan.who, plan.reply = true, true, spec.wait, spec.master, {}
-if spec.request then
-  plans.remember(plan, "a", spec.request)
-end
+local wish = { worker = spec.master, count = spec.limit or 100, wait = spec.wait, is_registered = true }
+local plan = plans.of(wish, spec.request)
+plan.is_single, plan.reply = true, {}
 function plan.front(worker)
   local record = workers.load(worker)
   return { worker, record.u or "", record.s or "", record.a or "" }
@@ -50,9 +47,10 @@ local function choose()
   return place, is_cut
 end
 picker.give(plan, {
+  kind = "a",
   fill = function()
     open_pools = pools.with_room()
-    return plans.fill(plan, limit, choose) or is_more
+    return plans.fill(plan, wish.count, choose) or is_more
   end,
   choose = choose,
   wanted = function()

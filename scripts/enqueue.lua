@@ -45,36 +45,23 @@ if count < 1 or count > MOST_JOBS then
   return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS
     .. " specs, each with its argument, got " .. count)
 end
-local new_jobs, names = { false }, { false }
-local records, queue_count, is_linked, is_checked = {}, 0, false, false
+local new_jobs, names, is_named, wanted = { false }, { false }, {}, { keys.SEQ, server.key(), false }
+local queue_count, last, is_linked, is_checked = 0, false, false, false
 for i = 1, count do
-  local new
-  new, problem = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
-  check.refuse(problem)
+  local new = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
   if ARGV[first + 2 * i - 1] == "" then
     return redis.error_reply("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
   end
   local name = new[jobs.QUEUE]
-  if name ~= names[1] and not records[name] then
-    queue_count = queue_count + 1
-    names[queue_count] = name
-    if queue_count > 1 then
-      records[name] = true
-    end
+  if name ~= last and not is_named[name] then
+    queue_count, is_named[name], last = queue_count + 1, true, name
+    names[queue_count], wanted[queue_count + 2] = name, queues.record_key(name)
   end
   is_linked = is_linked or new[jobspec.IS_LINKED]
   new_jobs[i] = new
 end
 
-local raws
-if queue_count == 1 then
-  raws = meta.open(keys.SEQ, server.key(), queues.record_key(names[1]))
-else
-  for i = 1, queue_count do
-    records[i] = queues.record_key(names[i])
-  end
-  raws = meta.open(keys.SEQ, server.key(), unpack(records))
-end
+local raws = meta.open(unpack(wanted))
 local arguments_digest
 if token then
   arguments_digest = enqueueing.digest()

@@ -1,13 +1,14 @@
 -- Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip.
 --
--- An answer is a state, LOST, CANCELLED or NOTFOUND. Behind the blob of an outcome with `enqueue: n` stand n
--- pairs of a job's spec and its argument; its answer is then {state, id, created, id, created, ...}.
+-- The answer to an outcome is a state, LOST, CANCELLED or NOTFOUND. Jobs that follow it are enqueued in the same step.
 --
 -- @arg    worker    worker                who ran them
--- @arg    outcomes  list<Outcome>? 0..1000  each with its result or error behind it
+-- @arg    outcomes  list<Outcome>? 0..1000  each with its result or error behind it; with `enqueue: n`, behind that n
+--         jobs, each with its argument
 -- @arg    pick      Pick?                 the next jobs are wanted, as pick takes it, without the worker
 -- @argv   spec, outcomes...
--- @reply  finished                      {answer, ...}, with pick followed by its reply
+-- @reply  finished                      {answer, ...}, {state, id, created, id, created, ...} where jobs follow; with
+--         pick its reply behind them
 -- @errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
 --         NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
 -- @cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
@@ -27,7 +28,6 @@ local jobs = require "jqlua.job.jobs"
 local outcomes = require "jqlua.life.outcomes"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
-local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.workers.workers"
 
@@ -56,14 +56,15 @@ while at <= last do
     at = at + 2 * outcome.enqueue
   end
 end
-local queue_name = call.wish and call.wish.queue
-if queue_name then
-  wanted[count + 1] = queues.record_key(queue_name)
+if call.wish then
+  plans.keys(call.wish, token, wanted)
+elseif call.is_registered then
+  wanted[count + 1] = keys.WORKER .. call.worker
 end
 local raws, plan
 raws = meta.open(unpack(wanted))
 if call.wish then
-  plan, problem = plans.new(call.wish, token)
+  plan, problem = plans.new(call.wish, token, raws, count + 2)
   check.refuse(problem)
 end
 for n = 1, count do
@@ -75,9 +76,6 @@ for n = 1, count do
   end
 end
 
-if queue_name then
-  queues.decode(queue_name, raws[count + 2])
-end
 local answers = { nil, nil }
 for n = 1, count do
   answers[n] = outcomes.apply(jobs.from_record(parsed[n].id, raws[n + 1]), parsed[n], blobs[n])
@@ -85,8 +83,8 @@ end
 if plan then
   return picker.pick(plan, answers)
 end
-transition.commit()
-if workers.ID_SIZES[#call.worker] and workers.is_alive(call.worker) then
-  transition.commit()
+if call.is_registered and workers.decode(call.worker, raws[count + 2]) then
+  workers.came_by(call.worker)
 end
+transition.commit()
 return answers

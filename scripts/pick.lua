@@ -23,17 +23,11 @@ local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
 local wishes = require "jqlua.pick.wishes"
-local queues = require "jqlua.queue.queues"
 
 local wish, problem, token = wishes.read(ARGV[1])
 check.refuse(not wish and problem)
-local raws
-if wish.queue then
-  raws = meta.open(queues.record_key(wish.queue))
-else
-  raws = meta.open()
-end
-local plan
-plan, problem = plans.new(wish, token)
+local raws, plan
+raws = meta.open(unpack(plans.keys(wish, token, { nil, nil, nil })))
+plan, problem = plans.new(wish, token, raws, 2)
 check.refuse(problem)
-return picker.pick(plan, { nil, nil, nil }, raws[2])
+return picker.pick(plan, { nil, nil, nil })

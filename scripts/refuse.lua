@@ -24,7 +24,7 @@ local workers = require "jqlua.workers.workers"
 local spec = arguments.spec(HEAD)
 held_jobs.check(spec.jobs, 0)
 local why, retry_after = spec.why, spec.retry_after or 1
-local record = workers.is_id(spec.worker) and workers.load(spec.worker)
+local record = workers.is_id(spec.worker) and workers.edit(spec.worker)
 check.refuse(not record and check.missing("worker", "registered worker", spec.worker))
 
 -- The worker's state changes first: a released job must not be assigned to it again at once.

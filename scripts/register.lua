@@ -75,12 +75,12 @@ end
 local id = spec.id or "w" .. serial.next()
 record.r = spec.refused or {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
-workers.seen(id)
 if url then
   redis.call("HSET", keys.URLS, url, id)
   workers.join(id, record)
 end
 workers.save(id, record)
+workers.seen(id)
 workers.place(id, record)
 transition.commit()
 return id

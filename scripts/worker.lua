@@ -19,7 +19,7 @@ local transition = require "jqlua.life.transition"
 local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
-local record = workers.is_id(spec.worker) and workers.load(spec.worker)
+local record = workers.is_id(spec.worker) and workers.edit(spec.worker)
 check.refuse(not record and check.missing("worker", "registered worker", spec.worker))
 workers.ask(spec.worker, record, spec.request)
 trail.note("worker", spec.worker, spec)

@@ -322,6 +322,29 @@ def statuses(operation: Operation, route: Route) -> set[int]:
     return found
 
 
+def outcome(operation: Operation, route: Route, status: int) -> str:
+    """What a success means."""
+    told = operation.replies[0]
+    if status == 204:
+        return "Done; there is nothing to say." if told.of.name == "nothing" else "There is nothing more to say."
+    if operation.name == "enqueue":
+        return "Enqueued." if status == 201 else "Nothing new: the jobs were there already."
+    if told.meaning and not (route.answer or route.is_of_one or told.meaning.startswith("with")):
+        return sentence(told.meaning)
+    match route.answer or told.of.kind:
+        case "events":
+            return "A stream of events."
+        case "records" | "yaml" | "metrics":
+            return "The document."
+        case "value":
+            return "The value."
+    if told.of.name in ("states", "state"):
+        return "The job's state, as it is or was." if route.is_of_one else "A state for each, in order."
+    if told.of.kind in ("list", "page") and not route.is_of_one:
+        return "What there is, as far as it fits a page." if told.of.kind == "page" else "All that there are."
+    return "As it is now." if route.method == "GET" else "As it is from now on."
+
+
 def described(operation: Operation, route: Route, name: str) -> dict[str, Any]:
     """An operation as an OpenAPI document has it."""
     made: dict[str, Any] = {
@@ -338,7 +361,7 @@ def described(operation: Operation, route: Route, name: str) -> dict[str, Any]:
     is_bare = good is None
     responses: dict[str, Any] = {}
     for status in route.statuses or ((204,) if is_bare else (200,)):
-        responses[str(status)] = {"description": "Done."}
+        responses[str(status)] = {"description": outcome(operation, route, status)}
         if status != 204 and good is not None:
             responses[str(status)] |= content(good, value, MEDIA.get(route.answer, (MSGPACK, JSON)))
     for status in sorted(statuses(operation, route)):

@@ -14,7 +14,7 @@ local DEAD_MS = 900000 -- so long it is told that a worker died
 ---@param id string
 function M.check(id)
   local record = redis.call("ZSCORE", keys.RESTING, id) and workers.load(id)
-  if record and record.w == "unreachable" then
+  if record and record.u and record.w == "unreachable" then -- one that pulls has no address
     alerts.add({
       kind = "unreachable", level = alerts.WARNING, worker = id,
       since_ms = tonumber(redis.call("ZSCORE", keys.ALIVE, id)),

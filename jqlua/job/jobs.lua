@@ -84,11 +84,12 @@ end
 ---@param raw string
 ---@return table job
 function M.decode(id, raw)
-  if raw:byte() % 4 < M.STARTED then
+  local head = raw:byte()
+  if head % 4 < M.STARTED then
     local bytes = raw:sub(TAIL_OF_NEVER_STARTED)
     local tail = tails[bytes] or decode_tail(bytes)
     return {
-      raw:byte(), raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", id, tail, unpack(tail, 1, UNITS_OF_TAIL),
+      head, raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", id, tail, unpack(tail, 1, UNITS_OF_TAIL),
     }
   end
   local flags, state, how, attempt, failures, started_ms, ended_ms, random, worker, after = struct.unpack(STARTED, raw)
@@ -155,9 +156,9 @@ function M.set_options(job, options)
   M.put(job, M.OPTIONS, next(options) and cmsgpack.pack(options) or "")
 end
 
---- The tail of a job's record, as it is now.
+--- The tail of a job's record after a change.
 ---@return table
-local function tail_of(job)
+local function new_tail(job)
   local tail, units = job[M.TAIL], job[M.UNITS]
   local bytes
   if not tail then
@@ -170,8 +171,6 @@ local function tail_of(job)
     end
     bytes = struct.pack(TAIL, #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS], size,
       options) .. more .. units
-  elseif tail[UNITS_OF_TAIL] == units then
-    return tail
   else
     bytes = tail[BYTES]:sub(1, -1 - #tail[UNITS_OF_TAIL]) .. units
   end
@@ -182,12 +181,15 @@ end
 
 ---@return string record
 function M.encode(job)
-  if job[M.FLAGS] % 4 < M.STARTED then
-    return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE]) .. tail_of(job)[BYTES]
+  local worker, tail = job[M.WORKER], job[M.TAIL]
+  if not tail or tail[UNITS_OF_TAIL] ~= job[M.UNITS] then
+    tail = new_tail(job)
   end
-  local worker = job[M.WORKER]
+  if job[M.FLAGS] % 4 < M.STARTED then
+    return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE]) .. tail[BYTES]
+  end
   return struct.pack(STARTED, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
-    job[M.STARTED_MS], job[M.ENDED_MS], job[M.RANDOM], #worker, worker) .. tail_of(job)[BYTES]
+    job[M.STARTED_MS], job[M.ENDED_MS], job[M.RANDOM], #worker, worker) .. tail[BYTES]
 end
 
 --- Begins another attempt.
@@ -253,10 +255,10 @@ end
 
 --- Buffers the job's record for the next flush.
 function M.save(job)
-  if removed[job[M.ID]] then
-    return
+  local id = job[M.ID]
+  if not removed[id] then
+    batch.write(keys.JOB .. id, M.encode(job))
   end
-  batch.write(keys.JOB .. job[M.ID], M.encode(job))
 end
 
 ---@kept

@@ -54,7 +54,7 @@ end
 ---@param list string as errors name it
 ---@return string? problem
 function M.check(new_jobs, list)
-  local last, count = call("GET", keys.SEQ) or "", 0
+  local last, count = nil, 0
   for i, new in ipairs(new_jobs) do
     local depends = new[jobspec.IS_LINKED] and jobs.copy_options(new).depends
     count = count + #(depends or {})
@@ -62,6 +62,7 @@ function M.check(new_jobs, list)
       return "INVALID " .. list .. "[" .. i - 1 .. "].depends: more than " .. MOST_LINKS
         .. " dependencies in one call: send fewer"
     end
+    last = last or depends and call("GET", keys.SEQ) or nil
     local problem = depends and M.check_ids(depends, list .. "[" .. i - 1 .. "].depends", last)
     if problem then
       return problem
@@ -142,8 +143,11 @@ function M.create(parsed, argument, made)
     options.if_exists = nil
   end
   local id = serial.next()
-  local is_blocked = options and options.depends and link(id, options, made or {})
-  local is_needless = options and options.if_failed == "only" and not is_blocked
+  local is_blocked, is_needless = false, false
+  if options then
+    is_blocked = options.depends and link(id, options, made or {})
+    is_needless = options.if_failed == "only" and not is_blocked
+  end
   local new, score, record = enqueueing.place(parsed, id, queue, argument, options, is_blocked or is_needless)
   if options and options.unique then
     unique.take(options, id, is_next)
@@ -163,11 +167,12 @@ end
 ---@param reply table id, created, ... are appended to it
 ---@return table reply
 function M.create_all(new_jobs, first, reply)
-  local made, n = {}, #reply
-  for i, new in ipairs(new_jobs) do
-    local id, created = M.create(new, ARGV[first + 2 * i - 2], made)
+  local made, n, arguments = {}, #reply, ARGV
+  for i = 1, #new_jobs do
+    local id, created = M.create(new_jobs[i], arguments[first + 2 * i - 2], made)
     made[i] = id
-    reply[n + 2 * i - 1], reply[n + 2 * i] = id, created
+    reply[n + 1], reply[n + 2] = id, created
+    n = n + 2
   end
   return reply
 end

@@ -60,7 +60,7 @@ function M.forget(id)
       call("HDEL", keys.URLS, record.u)
     end
   end
-  call("HDEL", keys.WORKERS, id)
+  workers.forget(id)
   call("ZREM", keys.WORKER_IDS, id)
   call("ZREM", keys.ALIVE, id)
   call("ZREM", keys.RESTING, id)

@@ -83,7 +83,7 @@ local function excuse_workers(from_ms, to_ms)
   for i = 1, #alive, 2 do
     local id, seen_ms = alive[i], tonumber(alive[i + 1])
     local later_ms = math.min(seen_ms + to_ms - from_ms, to_ms - 1)
-    local record = later_ms > seen_ms and workers.load(id)
+    local record = later_ms > seen_ms and workers.edit(id)
     if record then
       record.e = later_ms
       workers.save(id, record)

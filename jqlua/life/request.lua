@@ -27,9 +27,17 @@ function M.split(blob)
 end
 
 ---@param operation string
+---@return string key of what is remembered
+function M.key(operation, token)
+  return keys.REQUEST .. operation .. ":" .. token
+end
+
+---@param raw? string|false what is remembered, if it was read already
 ---@return any remembered nil if there is none
-function M.recall(operation, token)
-  local raw = redis.call("GET", keys.REQUEST .. operation .. ":" .. token)
+function M.recall(operation, token, raw)
+  if raw == nil then
+    raw = redis.call("GET", M.key(operation, token))
+  end
   if raw then
     local expires_ms, remembered = cmsgpack.unpack(raw)
     -- Redis expires the key by its own clock; only meta's counts.
@@ -40,7 +48,7 @@ end
 ---@param remembered any
 function M.remember(operation, token, remembered)
   local ttl_ms = settings.at(settings.REQUEST_TTL) * 1000
-  redis.call("SET", keys.REQUEST .. operation .. ":" .. token,
+  redis.call("SET", M.key(operation, token),
     cmsgpack.pack(meta.state[meta.NOW_MS] + ttl_ms, remembered), "PX", string.format("%.0f", ttl_ms))
 end
 

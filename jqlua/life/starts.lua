@@ -23,9 +23,10 @@ end
 
 --- The jobs that this request started before and whose attempts still run: no worker received them, so their leases
 --- begin again. For the same reason lapses meanwhile count as no retry, and jobs beyond max_runtime are released.
+---@param raw? string|false what is remembered, if it was read already
 ---@return table[]? jobs nil if the request is unknown
-function M.recall(operation, token)
-  local remembered = request.recall(operation, token)
+function M.recall(operation, token, raw)
+  local remembered = request.recall(operation, token, raw)
   if not remembered then
     return nil
   end

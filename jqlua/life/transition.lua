@@ -68,11 +68,6 @@ function M.notify_worker(job, what)
     what .. " " .. job[jobs.ID] .. " " .. string.format("%.0f", job[jobs.ATTEMPT]))
 end
 
-local function leave_worker(job)
-  workers.free(job[jobs.WORKER], job[jobs.ID])
-  jobs.clear(job, jobs.HELD)
-end
-
 local function notify_watchers(job, to)
   redis.call("SPUBLISH", keys.ENDED, job[jobs.ID] .. " " .. states.name(to))
   links.note_end(job[jobs.ID], to)
@@ -125,9 +120,6 @@ end
 local function leave_ties(job, from, to, is_end, is_popped, queue)
   if jobs.has(job, jobs.LANED) or meta.state[meta.PENDING] ~= 0 then
     lanes.moved(queue, job, to, is_popped)
-  end
-  if from == states.RUNNING and jobs.has(job, jobs.HELD) then
-    leave_worker(job)
   end
   local options = jobs.options(job)
   if to ~= states.QUEUED and to ~= states.IN_LANE then
@@ -182,8 +174,14 @@ function M.move(job, to, score, is_popped)
   if change[IS_COUNTED] and state[meta.COUNTED] and (from ~= states.RUNNING or job[jobs.HOW] ~= jobs.MOVED_ON) then
     statlog.left(job, from, to)
   end
+  local sets = queue[queues.KEYS]
   if not is_popped then
-    batch.remove(queues.key(queue, from), id)
+    batch.remove(sets[from] or queues.key(queue, from), id)
+  end
+  if flags % (2 * jobs.HELD) >= jobs.HELD then
+    workers.free(job[jobs.WORKER], id)
+    flags = flags - jobs.HELD
+    job[jobs.FLAGS] = flags
   end
   -- Only these may be referred to by more than their queue.
   if job[jobs.OPTIONS] ~= "" or flags >= jobs.HELD or flags % (2 * jobs.AWAITED) >= jobs.AWAITED
@@ -218,7 +216,7 @@ function M.move(job, to, score, is_popped)
   elseif to ~= states.BLOCKED then
     queues.note_due(queue, queues.DUE_WAITING, score)
   end
-  batch.add(queues.key(queue, to), score, id)
+  batch.add(sets[to] or queues.key(queue, to), score, id)
   return true
 end
 

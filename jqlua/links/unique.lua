@@ -50,10 +50,10 @@ end
 function M.take(options, id, is_next)
   local key = options.unique
   local behind = is_next and " " .. call("GET", keys.UNIQUE .. key) or ""
-  call("SET", keys.UNIQUE .. key, id .. behind)
+  local before = call("SET", keys.UNIQUE .. key, id .. behind, "GET")
   if options.unique_within then
     keep(key, options.unique_within)
-  else
+  elseif before then
     call("ZREM", keys.UNIQUE_KEPT, key)
   end
 end

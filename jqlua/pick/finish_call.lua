@@ -3,6 +3,7 @@ local check = require "jqlua.base.check"
 local memory = require "jqlua.base.memory"
 local request = require "jqlua.life.request"
 local wishes = require "jqlua.pick.wishes"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
@@ -14,7 +15,7 @@ local known_with_token = {}
 
 --- The first argument of finish.
 ---@param blob? string
----@return table? call {worker, wish: as of wishes.parse, or nil}, not to be changed
+---@return table? call {worker, is_registered, wish: as of wishes.parse, or nil}, not to be changed
 ---@return string? problem
 ---@return string|false|nil token request of its pick
 function M.read(blob)
@@ -37,7 +38,7 @@ function M.read(blob)
   elseif not check.is_name(spec.worker) then
     return nil, check.problem("worker", check.NAME, spec.worker)
   end
-  local call = { worker = spec.worker }
+  local call = { worker = spec.worker, is_registered = workers.is_id(spec.worker) }
   if spec.pick ~= nil then
     if type(spec.pick) ~= "table" then
       return nil, check.problem("pick", "a map", spec.pick)

@@ -5,7 +5,6 @@ local patterns = require "jqlua.pick.patterns"
 local places = require "jqlua.pick.places"
 local plans = require "jqlua.pick.plans"
 local pulse = require "jqlua.life.pulse"
-local queues = require "jqlua.queue.queues"
 local sleepers = require "jqlua.workers.sleepers"
 local starts = require "jqlua.life.starts"
 local sweep = require "jqlua.schedules.sweep"
@@ -19,9 +18,8 @@ local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
 --- What is due goes first.
----@param queue? table if the call reads no other, and what it wrote before must be visible only there
-local function come_by(plan, queue)
-  local state = meta.state
+local function come_by(plan)
+  local state, queue = meta.state, plan.queue
   local is_due, is_first = state[meta.NEXT_DUE] <= state[meta.NOW_MS], pulse.is_due()
   if is_due or is_first or not queue or not places.sees_all(queue) then
     transition.commit()
@@ -30,50 +28,51 @@ local function come_by(plan, queue)
     pulse.note()
   end
   if is_due then
-    sweep.run(math.max(SWEEP_STEPS, math.floor(plan.most * STEPS_OF_A_JOB)))
+    sweep.run(math.max(SWEEP_STEPS, math.floor(plan.wish.count * STEPS_OF_A_JOB)))
   end
 end
 
 --- Gives out the jobs of a plan, or those that its request got before. The plan's reply gets next_ms, and for each job
 --- what is in front, if anything, its document, its argument. Must not raise: writes have begun.
----@param source table functions of plan: fill gives out jobs, and returns whether there may be more; choose finds a
---- place of what is left, or whether the search was cut short; wanted: the queues that a sleeper is woken for
----@param queue? table as of come_by
+---@param source table kind of request, and functions of plan: fill gives out jobs, and returns whether there may be
+--- more; choose finds a place of what is left, or whether the search was cut short; wanted: the queues for which a
+--- sleeper is woken
 ---@return number? ms for how long its worker sleeps, if it was put to sleep
-function M.give(plan, source, queue)
-  local state, reply, wait = meta.state, plan.reply, plan.wait
+function M.give(plan, source)
+  local state, reply, wish = meta.state, plan.reply, plan.wish
+  local wait = wish.wait
   local at = #reply + 1
   reply[at] = 0
-  if plan.request and plans.recall(plan) then
+  if plan.request and plans.recall(plan, source.kind) then
     transition.commit()
     return nil
   end
   if wait and state[meta.SLEEPERS] > 0 then
-    sleepers.awake(plan.who, wait.on)
+    sleepers.awake(wish.worker, wait.on)
   end
-  come_by(plan, queue)
+  come_by(plan)
   local is_more = not plan.is_quiet and source.fill(plan)
   -- A worker that gets no job may have consumed another's wake-up.
   local wakes = wait and (plan.count > 0 or plan.is_quiet) and state[meta.SLEEPERS] > 0
   local is_ready
-  if wakes and (plan.is_quiet or plans.room(plan, plan.most) == 0) then
+  if wakes and (plan.is_quiet or plans.room(plan, wish.count) == 0) then
     local place, is_cut = source.choose(plan)
     is_ready = place or is_cut
   end
   transition.commit()
   reply[at] = (is_more or plans.is_full(plan)) and 0 or meta.next_ms()
   if plan.count > 0 then
-    if plan.is_registered then
+    if wish.is_registered then
       workers.took(plan.worker)
     end
     if plan.request then
-      starts.remember(plan.kind, plan.request, plan.started)
+      starts.remember(source.kind, plan.request, plan.started)
     end
   end
   if wakes then
     sleepers.go_on(wait.on, is_ready)
   elseif wait and plan.count == 0 and reply[at] ~= 0 and not plan.is_quiet then
-    return sleepers.sleep(plan.who, wait.on, wait.ms, source.wanted(plan), plan.without)
+    return sleepers.sleep(wish.worker, wait.on, wait.ms, source.wanted(plan), wish.without)
   end
 end
 
@@ -85,11 +84,11 @@ local function fill_in_turn(plan)
   repeat
     before = plan.count
     for _, entry in ipairs(entries) do
-      if plans.fill(plan, math.min(plan.most, plan.count + each), chooser.next, { entry }) then
+      if plans.fill(plan, math.min(wish.count, plan.count + each), chooser.next, { entry }) then
         return true -- this entry may still have a job that comes before the next one's
       end
     end
-  until plans.room(plan, plan.most) == 0 or plan.count == before or each > 1
+  until plans.room(plan, wish.count) == 0 or plan.count == before or each > 1
   return false
 end
 
@@ -100,13 +99,14 @@ local function fill(plan)
   elseif wish.order then
     return fill_in_turn(plan)
   end
-  return plans.fill(plan, plan.most, chooser.next, wish.entries)
+  return plans.fill(plan, wish.count, chooser.next, wish.entries)
 end
 
 local PICK = {
+  kind = "p",
   fill = fill,
   choose = function(plan)
-    return chooser.best(plan.wish.entries, plan.without)
+    return chooser.best(plan.wish.entries, plan.wish.without)
   end,
   wanted = function(plan)
     return plan.wish.wanted
@@ -115,26 +115,20 @@ local PICK = {
 
 --- Carries out a pick.
 ---@param reply table next_ms, document, argument, ... are appended to it
----@param raw string|false|nil the record of the wish's only queue, if it was read already
 ---@return table reply
-function M.pick(plan, reply, raw)
+function M.pick(plan, reply)
   local wish = plan.wish
   plan.reply = reply
-  if plan.is_registered then
-    workers.seen(wish.worker)
+  if wish.is_registered then
+    workers.came_by(wish.worker)
     if wish.without then
       workers.picks_without(wish.worker, wish.without)
     end
-    plan.is_quiet = workers.is_quiet(wish.worker)
   end
-  local queue
-  if wish.queue then
-    queue = raw ~= nil and queues.decode(wish.queue, raw) or queues.load(wish.queue)
-  end
-  local at, ms = #reply + 1, M.give(plan, PICK, queue)
-  if plan.wait then
+  local at, ms = #reply + 1, M.give(plan, PICK)
+  if wish.wait then
     -- For how long to block: never 0, which would be for ever, and hardly at all where it was not put to sleep.
-    reply[at] = ms or plan.is_quiet and plan.count == 0 and math.max(1, math.floor(plan.wait.ms)) or 1
+    reply[at] = ms or plan.is_quiet and plan.count == 0 and math.max(1, math.floor(wish.wait.ms)) or 1
   end
   return reply
 end

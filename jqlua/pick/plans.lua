@@ -8,6 +8,7 @@ local keys = require "jqlua.base.keys"
 local patterns = require "jqlua.pick.patterns"
 local places = require "jqlua.pick.places"
 local queues = require "jqlua.queue.queues"
+local request = require "jqlua.life.request"
 local starts = require "jqlua.life.starts"
 local states = require "jqlua.job.states"
 local workers = require "jqlua.workers.workers"
@@ -25,48 +26,59 @@ local MOST_IN_CHUNK = 32
 -- Expired jobs that one call may end, beyond those of the sweep.
 local MOST_EXPIRED = 100
 
---- A plan for a worker.
----@param most number of jobs
----@return table plan; what is rare of it is only set where it is needed: is_registered, is_quiet, without (names that
---- are passed over), wait {on, ms} and who sleeps then, request with kind and started (see remember), is_single: each
---- job needs a choice of its own, front(worker): what stands in front of each job in the reply
-function M.of(worker, most, wish)
+---@param wish table as of wishes.parse: of it {worker, count, without, wait, is_registered}
+---@param token string|false|nil request
+---@return table plan; other fields are only set where they are needed: front(worker): what stands in front of each job
+--- in the reply, is_single: each job needs a choice of its own
+function M.of(wish, token)
   return {
-    worker = worker, most = most, wish = wish, reply = false, count = 0, bytes = 0, chunk = FIRST_CHUNK, expired = 0,
+    wish = wish, worker = wish.worker, reply = false, count = 0, bytes = 0, chunk = FIRST_CHUNK, expired = 0,
+    queue = false, -- the only one that is read
+    is_quiet = false, request = token or false, remembered = nil, started = token and { nil } or false,
   }
 end
 
---- Has the plan's jobs remembered.
----@param kind string of request
----@param token string
-function M.remember(plan, kind, token)
-  plan.kind, plan.request, plan.started = kind, token, {}
-end
-
---- Checks what a pick needs to have read, and makes its plan.
+--- Appends the keys of what a pick reads.
 ---@param token string|false|nil request
----@return table? plan of this call
----@return string? problem
-function M.new(wish, token)
-  local problem = wish.entries.has_patterns and patterns.check(wish.entries, wish.path .. "queues")
-  local plan = M.of(wish.worker, wish.count, wish)
-  if workers.is_id(wish.worker) then
-    plan.is_registered = true
-    if not workers.is_registered(wish.worker) then
-      problem = problem or check.missing("worker", "registered worker", wish.worker)
-    end
-  end
-  if problem then
-    return nil, problem
-  end
-  if wish.wait then
-    plan.wait, plan.who = wish.wait, wish.worker
-  end
-  if wish.without then
-    plan.without = wish.without
+---@param wanted string[]
+---@return string[] wanted
+function M.keys(wish, token, wanted)
+  if wish.queue then
+    wanted[#wanted + 1] = queues.record_key(wish.queue)
   end
   if token then
-    M.remember(plan, "p", token)
+    wanted[#wanted + 1] = request.key("p", token)
+  end
+  if wish.is_registered then
+    wanted[#wanted + 1] = keys.WORKER .. wish.worker
+  end
+  return wanted
+end
+
+--- Checks what a pick has read, and makes its plan.
+---@param raws (string|false)[]
+---@param at number where in raws the values of its keys begin
+---@return table? plan of this call
+---@return string? problem
+function M.new(wish, token, raws, at)
+  local plan = M.of(wish, token)
+  if wish.queue then
+    plan.queue, at = queues.decode(wish.queue, raws[at]), at + 1
+  else
+    local problem = wish.entries.has_patterns and patterns.check(wish.entries, wish.path .. "queues")
+    if problem then
+      return nil, problem
+    end
+  end
+  if token then
+    plan.remembered, at = raws[at], at + 1
+  end
+  if wish.is_registered then
+    local record = workers.decode(wish.worker, raws[at])
+    if not record then
+      return nil, check.missing("worker", "registered worker", wish.worker)
+    end
+    plan.is_quiet = record.k ~= nil
   end
   return plan
 end
@@ -86,9 +98,10 @@ local function append(plan, document, argument)
 end
 
 --- The jobs that this request got before. Whether more is ready is unknown: next_ms says to ask again.
+---@param kind string of request
 ---@return boolean # whether it was made before
-function M.recall(plan)
-  local running = starts.recall(plan.kind, plan.request)
+function M.recall(plan, kind)
+  local running = starts.recall(kind, plan.request, plan.remembered)
   for _, job in ipairs(running or {}) do
     plan.worker = job[jobs.WORKER]
     append(plan, jobs.document(job), call("GET", keys.ARGUMENT .. job[jobs.ID]))
@@ -123,7 +136,7 @@ local function start(plan, queue, popped, raws, taken)
       call("ZADD", queues.key(queue, states.QUEUED), popped[i + 1], id)
     else
       local job = taken and taken[(i + 1) / 2] or jobs.from_record(id, raws[i])
-      local document = job and attempts.start(job, plan.worker, plan.is_registered)
+      local document = job and attempts.start(job, plan.worker, plan.wish.is_registered)
       if not document then
         plan.expired = plan.expired + 1
       else
@@ -149,7 +162,7 @@ function M.fill(plan, most, choose, what)
     if plan.expired > MOST_EXPIRED then
       return true
     end
-    local place, is_more = choose(what, plan.without)
+    local place, is_more = choose(what, plan.wish.without)
     if not place then
       return is_more
     end
@@ -160,9 +173,9 @@ function M.fill(plan, most, choose, what)
     start(plan, place.queue, popped, raws, taken)
     if not place.id and #popped < 2 * room or plan.count == most then
       return nil -- that was all of it
-    elseif plan.is_single or plan.without then
+    elseif plan.is_single or plan.wish.without then
       batch.flush() -- the next choice must see it
-      if plan.is_registered then
+      if plan.wish.is_registered then
         workers.took(plan.worker)
       end
       if not budget.pay(budget.LOOK) then

@@ -5,6 +5,7 @@ local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
 local ordering = require "jqlua.values.ordering"
 local request = require "jqlua.life.request"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
@@ -131,12 +132,12 @@ end
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param holder string? the worker, if given elsewhere
 ---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, without: a
---- set of names, request, wait}, not to be changed
+--- set of names, request, wait, is_registered: by the form of its name}, not to be changed
 ---@return string? problem
 function M.parse(spec, path, holder)
   local wish = {
     worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, without = false,
-    request = false, wait = false, path = path,
+    request = false, wait = false, path = path, is_registered = false,
   }
   for field, value in pairs(spec) do
     local problem
@@ -165,6 +166,7 @@ function M.parse(spec, path, holder)
   if on and on:sub(1, 2) == "q-" and on ~= channel_of(wish.wanted, spec.without) then
     return nil, check.problem(path .. "wait.on", channel_of(wish.wanted, spec.without) .. " for these names", on)
   end
+  wish.is_registered = workers.is_id(wish.worker)
   if not wish.entries[2] and wish.entries[1].name and not wish.without then
     wish.queue = wish.entries[1].name
   end

@@ -35,8 +35,8 @@ M.BEHIND = "behind" -- REOPENED by jobs behind another of their lane
 
 M.LANED = 2 -- has had lanes
 M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted again
-M.MIXED = 8 -- has had jobs of another name than its own
-M.UNSORTED = 16 -- its jobs must be sorted again before any is picked
+M.UNSORTED = 8 -- its jobs must be sorted again before any is picked
+M.MIXED = 16 -- has had jobs of another name than its own
 M.INDEXED = 32 -- has had jobs with tags or unique_for, or that failed for good: indexes may hold removed jobs
 M.OWN = 64 -- has settings of its own
 
@@ -231,12 +231,11 @@ end
 
 --- Whether all its waiting jobs are in its plain set.
 function M.is_plain(queue)
-  return queue[M.FLAGS] % M.MIXED == 0 and queue[M.FLAGS] % M.INDEXED < M.UNSORTED
-    and queue[M.VERSION] >= meta.state[meta.ADDED]
+  return queue[M.FLAGS] % M.MIXED == 0 and queue[M.VERSION] >= meta.state[meta.ADDED]
 end
 
 function M.is_fair(queue)
-  return queue[M.FLAGS] % M.MIXED >= M.FAIR
+  return M.has(queue, M.FAIR)
 end
 
 --- Updates the bound for a new job that may be the queue's best.

@@ -183,7 +183,7 @@ local function sweep_workers(limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local done = 0
   for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
-    local record = workers.load(id)
+    local record = workers.edit(id)
     if record then
       record.x = call("ZSCORE", keys.RESTING, id) and record.x or unregistered.lost(id)
       -- It gets no more jobs, even if moving its jobs takes more than this call.
@@ -211,8 +211,10 @@ local function sweep_resting(limit)
   local done = 0
   for _, id in ipairs(ids) do
     call("ZREM", keys.RESTING, id)
-    local record = workers.load(id)
+    local record = workers.edit(id)
     if record then
+      record.w = nil
+      workers.save(id, record)
       workers.place(id, record)
     end
     done = done + 1

@@ -229,12 +229,6 @@ local function check_queues(problems)
   end
 end
 
-local function check_workers(problems)
-  for _, id in ipairs(call("HKEYS", keys.WORKERS)) do
-    check_worker(id, problems)
-  end
-end
-
 --- By the part of a key before the colon; called with the part behind it.
 local CHECKS = {
   j = check_job,
@@ -254,13 +248,13 @@ local CHECKS = {
   settings = check_settings,
   heads = check_heads,
   held = check_worker,
+  ["worker-record"] = check_worker,
 }
 
 --- By a key's whole name.
 local CHECKS_OF_ONE = {
   ["unique-kept"] = audit_links.check_kept,
   ["queue-names"] = check_queues,
-  workers = check_workers,
 }
 
 --- Lists of names by their key, each with the prefix of the keys that it names.

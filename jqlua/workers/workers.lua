@@ -2,7 +2,9 @@
 -- pool's set, ordered by load, exactly while it may get another job: it holds fewer than max_jobs, does not rest and
 -- was not asked to be quiet. Workers with the same queues, refused names and key share a pool, so that dispatch reads
 -- pools and not workers.
+local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
+local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
 local settings = require "jqlua.settings.settings"
@@ -22,13 +24,58 @@ function M.is_id(name)
   return M.ID_SIZES[#name] and string.find(name, "^w[0-9a-f]+$") ~= nil
 end
 
----@return table? record {n name, q queues, u url, m max_jobs, r refused names, p pool, w why it rests, k what was asked
---- of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank between, a id of the key that it
---- was registered with, e as when seen an excuse made it count (life.pulse), h host, i pid, v version, j names of the
---- jobs that it knows, x ids of jobs that it is about to lose}
+---@kept
+-- Decoded records, by their bytes.
+local known = {}
+
+-- Records that this call has read, or false.
+local open = {}
+-- Their last signs of life.
+local seen_ms = {}
+
+-- In front of a record: its last sign of life, as in keys.ALIVE.
+local SEEN = ">d"
+local SEEN_SIZE = 8
+-- So soon after one, picks and finishes write no other.
+local APART_MS = 1000
+
+
+--- Like load, from a record that was read with others.
+---@param raw string|false
+function M.decode(id, raw)
+  local record = false
+  if raw then
+    local bytes = raw:sub(SEEN_SIZE + 1)
+    seen_ms[id] = struct.unpack(SEEN, raw)
+    record = known[bytes] or memory.keep(known, bytes, cmsgpack.unpack(bytes))
+  end
+  open[id] = record
+  return record or nil
+end
+
+---@return table? record not to be changed (see edit): {n name, q queues, u url, m max_jobs, r refused names, p pool,
+--- w why it rests, k what was asked of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank
+--- between, a id of the key that it was registered with, e as when seen an excuse made it count (life.pulse), h host,
+--- i pid, v version, j names of the jobs that it knows, x ids of jobs that it is about to lose}
 function M.load(id)
-  local raw = call("HGET", keys.WORKERS, id)
-  return raw and cmsgpack.unpack(raw) or nil
+  local record = open[id]
+  if record ~= nil then
+    return record or nil
+  end
+  return M.decode(id, call("GET", keys.WORKER .. id))
+end
+
+--- A copy of a worker's record, to be changed and saved.
+---@return table? record
+function M.edit(id)
+  local record = M.load(id)
+  if record then
+    local copy = {}
+    for field, value in pairs(record) do
+      copy[field] = value
+    end
+    return copy
+  end
 end
 
 --- A worker's URL for display, without what may be secret.
@@ -39,12 +86,18 @@ function M.shown_url(url)
 end
 
 function M.save(id, record)
-  call("HSET", keys.WORKERS, id, cmsgpack.pack(record))
+  open[id] = record
+  call("SET", keys.WORKER .. id, struct.pack(SEEN, seen_ms[id] or 0) .. cmsgpack.pack(record))
+end
+
+function M.forget(id)
+  open[id] = false
+  call("DEL", keys.WORKER .. id)
 end
 
 ---@return boolean
 function M.is_registered(id)
-  return call("ZSCORE", keys.ALIVE, id) ~= false
+  return M.load(id) ~= nil
 end
 
 local function is_resting(id)
@@ -70,52 +123,50 @@ end
 
 --- After a job left the worker.
 function M.free(id, job_id)
-  call("ZREM", keys.HELD .. id, job_id)
   local record = M.load(id)
-  if record then
+  if record and record.u then
+    call("ZREM", keys.HELD .. id, job_id)
     M.place(id, record)
+  else
+    batch.remove(keys.HELD .. id, job_id)
   end
 end
 
 --- After the worker got jobs (its held set is written).
 function M.took(id)
   local record = M.load(id)
-  if record then
+  if record and record.u then
     M.place(id, record)
   end
 end
 
---- Records a heartbeat: an unreachable worker is reachable again.
+--- Records a sign of life: an unreachable worker is reachable again.
 function M.seen(id)
-  call("ZADD", keys.ALIVE, meta.state[meta.NOW_MS], id)
-  due.note(due.WORKERS, meta.state[meta.NOW_MS] + settings.at(settings.WORKER_TTL) * 1000)
-  if is_resting(id) then
-    local record = M.load(id)
-    if record.w == "unreachable" then
-      call("ZREM", keys.RESTING, id)
-      M.place(id, record)
-    end
+  local now = meta.state[meta.NOW_MS]
+  seen_ms[id] = now
+  call("ZADD", keys.ALIVE, now, id)
+  due.note(due.WORKERS, now + settings.at(settings.WORKER_TTL) * 1000)
+  local record = M.edit(id)
+  if record.w == "unreachable" then
+    record.w = nil
+    M.save(id, record)
+    call("ZREM", keys.RESTING, id)
+    M.place(id, record)
+  else
+    call("SETRANGE", keys.WORKER .. id, 0, struct.pack(SEEN, now))
   end
 end
 
---- Records a heartbeat, if it is a registered worker's.
----@return boolean
-function M.is_alive(name)
-  if M.is_id(name) and M.is_registered(name) then
-    M.seen(name)
-    return true
+--- Records that a worker picked or finished, whose record was read.
+function M.came_by(id)
+  local passed_ms = meta.state[meta.NOW_MS] - seen_ms[id]
+  if passed_ms < 0 or passed_ms >= APART_MS or open[id].w == "unreachable" then
+    M.seen(id)
   end
-  return false
-end
-
---- Whether the worker was asked to take no more jobs.
----@return boolean
-function M.is_quiet(id)
-  local record = M.load(id)
-  return record ~= nil and record.k ~= nil
 end
 
 --- Asks a worker to do something.
+---@param record table a copy, as the following
 ---@param request string quiet, stop or resume
 function M.ask(id, record, request)
   record.k = request ~= "resume" and request or nil
@@ -129,7 +180,7 @@ end
 
 --- Counts an attempt that timed out.
 function M.lapsed(id)
-  local record = M.load(id)
+  local record = M.edit(id)
   if record then
     record.l = (record.l or 0) + 1
     M.save(id, record)
@@ -169,7 +220,7 @@ end
 --- Records the names without which a worker picks, for display: it does not know them.
 ---@param names table<string, boolean>
 function M.picks_without(id, names)
-  local record = M.load(id)
+  local record = M.edit(id)
   if record.u then
     return
   end
@@ -186,13 +237,13 @@ end
 
 --- Records that this worker knows no jobs of a name.
 function M.refuse_name(id, record, name)
-  for _, known in ipairs(record.r) do
-    if known == name then
+  for _, refused in ipairs(record.r) do
+    if refused == name then
       return
     end
   end
   M.leave(id, record)
-  record.r[#record.r + 1] = name
+  record.r = { name, unpack(record.r) }
   if record.u then
     M.join(id, record)
   end

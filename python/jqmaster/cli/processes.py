@@ -34,6 +34,7 @@ class Serve:
     port: Annotated[Port, option("0 for any free one")] = 8400
     unix: Annotated[str | None, option("listen on this unix socket instead")] = None
     allowed_hosts: Annotated[Names | None, option("more host names to accept; * for any")] = None
+    root_path: Annotated[str, option("path under which a proxy serves it: /jq")] = ""
     insecure: Annotated[bool, option("listen to other hosts without keys: anybody may do anything")] = False
     tls_cert: Annotated[Path | None, option("PEM certificate, to serve HTTPS")] = None
     tls_key: Annotated[Path | None, option("PEM key; default: in the certificate's file")] = None

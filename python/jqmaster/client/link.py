@@ -27,6 +27,8 @@ _END: Any = object()
 # Never collected: closing what the parent of this process opened would take it out of the parent's poll.
 _of_the_parent: list[Any] = []
 
+Place = tuple[int, asyncio.AbstractEventLoop]  # a loop of a process
+
 
 class _OpenTransport(NamedTuple):
     transport: Transport
@@ -43,10 +45,9 @@ class Link:
     def __init__(self, make: Callable[[], Transport], serializer: Serializer) -> None:
         self.serializer = serializer
         self._make = make
-        self._made: dict[asyncio.AbstractEventLoop, _OpenTransport] = {}
+        self._made: dict[Place, _OpenTransport] = {}
         self._plain: dict[int, Transport] = {}  # by the process
-        self._pid = os.getpid()
-        weakref.finalize(self, _end_all, self._made, self._pid).atexit = False
+        weakref.finalize(self, _end_all, self._made).atexit = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run what asks, in this thread."""
@@ -55,62 +56,49 @@ class Link:
 
     async def open(self) -> Transport:
         """The transport of plain calls in one, else that of the loop that runs."""
+        pid = os.getpid()
         if plainly.is_plain():
-            pid = os.getpid()
             return self._plain.get(pid) or self._plain.setdefault(pid, self._make())
-        loop = asyncio.get_running_loop()
-        made = self._made.get(loop)
-        if made is None or self._pid != os.getpid():
-            made = await self._open(loop)
-        return made.transport
+        place = pid, asyncio.get_running_loop()
+        opened = self._made.get(place) or await self._open(place)
+        return opened.transport
 
     def close(self) -> None:
         """Close the connections of all loops, and of plain calls. What is asked later opens new ones."""
         transport = self._plain.pop(os.getpid(), None)
         if transport is not None:
             plainly.run(transport.close())
-        if self._pid == os.getpid():
-            _end_all(self._made, self._pid)
-            self._made.clear()
+        _end_all(self._made)
+        self._made.clear()
 
-    async def _open(self, loop: asyncio.AbstractEventLoop) -> _OpenTransport:
-        if self._pid != os.getpid():
-            _of_the_parent.append(dict(self._made))
-            self._made.clear()
-            self._pid = os.getpid()
-        for other in [open_loop for open_loop in list(self._made) if open_loop.is_closed()]:
+    async def _open(self, place: Place) -> _OpenTransport:
+        for other in [other for other in list(self._made) if other[1].is_closed()]:
             self._made.pop(other, None)
         transport = self._make()
-        made = self._made[loop] = _OpenTransport(transport, _closing(self._made, loop, transport))
+        closes = _closing(self._made, place, transport)
+        opened = self._made[place] = _OpenTransport(transport, closes)
         # A loop that is shut down closes its asynchronous generators, whatever it runs by then.
-        await anext(made.closes)
-        return made
+        await anext(closes)
+        return opened
 
 
-async def _closing(
-    made: dict[asyncio.AbstractEventLoop, _OpenTransport], loop: asyncio.AbstractEventLoop, transport: Transport
-) -> AsyncGenerator[None, None]:
+async def _closing(made: dict[Place, _OpenTransport], place: Place, transport: Transport) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:
-        if loop in made and made[loop].transport is transport:  # else there is another one by now
-            del made[loop]
+        if place in made and made[place].transport is transport:  # else there is another one by now
+            del made[place]
         await transport.close()
 
 
-async def _end(made: _OpenTransport) -> None:
-    await made.closes.aclose()
-
-
-def _end_all(made: dict[asyncio.AbstractEventLoop, _OpenTransport], pid: int) -> None:
+def _end_all(made: dict[Place, _OpenTransport]) -> None:
     """When nobody needs them any more. Their loops close them; collected, they would complain."""
-    if pid != os.getpid():
-        _of_the_parent.append(made)
-        return
-    for loop, opened in list(made.items()):
-        if loop.is_running():
+    for (pid, loop), opened in list(made.items()):
+        if pid != os.getpid():
+            _of_the_parent.append(opened)
+        elif loop.is_running():
             with contextlib.suppress(RuntimeError):
-                asyncio.run_coroutine_threadsafe(_end(opened), loop)
+                asyncio.run_coroutine_threadsafe(_close(opened.closes), loop)
 
 
 def _warn_in_a_loop() -> None:

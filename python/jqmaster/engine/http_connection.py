@@ -134,15 +134,15 @@ class MasterConnection:
     async def pieces(self, fields: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         """The body. At its end the connection is free for another request, if the answer does not say otherwise."""
         if fields.get("transfer-encoding", "").lower() == "chunked":
-            while size := int((await self._until(b"\r\n")).partition(b";")[0], 16):
+            while size := _number((await self._until(b"\r\n")).partition(b";")[0], 16):
                 yield (await self._exactly(size + 2))[:-2]
             while await self._until(b"\r\n"):
                 pass
         elif "content-length" in fields:
-            yield await self._exactly(int(fields["content-length"]))
+            yield await self._exactly(_number(fields["content-length"], 10))
         else:
             yield self._received
-            while piece := await self.receive():
+            while piece := await self._piece():
                 yield piece
             return
         self.is_kept = fields.get("connection", "").lower() != "close" and not self._received
@@ -165,14 +165,15 @@ class MasterConnection:
         return whole[:count]
 
     async def _more(self) -> bytes:
+        if piece := await self._piece():
+            return piece
+        raise OSError("the connection was closed")
+
+    async def _piece(self) -> bytes:
         if self.silence_s is None:
-            piece = await self.receive()
-        else:
-            async with plainly.within(self.silence_s):
-                piece = await self.receive()
-        if not piece:
-            raise OSError("the connection was closed")
-        return piece
+            return await self.receive()
+        async with plainly.within(self.silence_s):
+            return await self.receive()
 
     # -- its bytes --------------------------------------------------------------------------------
 
@@ -271,3 +272,10 @@ class _MasterFlow(MasterConnection, asyncio.Protocol):
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def _number(text: str | bytes, base: int) -> int:
+    try:
+        return int(text, base)
+    except ValueError:
+        raise OSError(f"no answer of HTTP/1: expected a length, got {text[:40]!r}") from None

@@ -17,6 +17,7 @@ from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.reader import Reader, pack_spec, printable
 
 JSON = "application/json"
+_ARGUMENT, _VALUES = frozenset(("argument",)), frozenset(("result", "error"))
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 
 
@@ -167,29 +168,13 @@ def is_msgpack(header: bytes) -> bool:
     return header.decode("latin-1").partition(";")[0].strip().lower() in _MSGPACK_TYPES
 
 
-_VALUES = {"NewJob": (("argument",), NIL), "JobChange": (("argument",), b""), "Outcome": (("result", "error"), NIL)}
-
-
 def read_item(reader: Reader, path: str, kind: str) -> tuple[dict[str, Any], list[bytes]]:
     """A `NewJob`, `JobChange` or `Outcome`: its spec, and what stands behind that, its value unread and the jobs that
     follow."""
-    (name, *others), absent = _VALUES[kind]
-    follow: list[bytes] = []
-
-    def read_follow(at: str) -> int:
-        follow.extend(read_items(reader, at, "NewJob"))
-        if not follow:
-            raise invalid(at, "expected 1 to 1000 jobs, got none")
-        return len(follow) // 2
-
-    spec = reader.map(path, (name, *others), {"enqueue": read_follow} if others else None)
-    if others and spec.get("type") == "failure":
-        name, others = "error", ["result"]
-    for other in others:
-        if other in spec:
-            where = f"{path}.{other}".removeprefix(".")
-            raise invalid(where, f"an outcome of type {printable(str(spec.get('type')))} has {name}, not {other}")
-    return spec, [spec.pop(name, absent), *follow]
+    if kind == "Outcome":
+        return _read_outcome(reader, path)
+    spec = reader.map(path, _ARGUMENT)
+    return spec, [spec.pop("argument", NIL if kind == "NewJob" else b"")]
 
 
 def read_items(
@@ -201,8 +186,26 @@ def read_items(
         spec, rest = read_item(reader, at, kind)
         if carry is not None:
             carry(spec)
-        parts += (pack_spec(spec), *rest)
+        parts.append(pack_spec(spec))
+        parts += rest
     return parts
+
+
+def _read_outcome(reader: Reader, path: str) -> tuple[dict[str, Any], list[bytes]]:
+    follow: list[bytes] = []
+
+    def read_follow(at: str) -> int:
+        follow.extend(read_items(reader, at, "NewJob"))
+        if not follow:
+            raise invalid(at, "expected 1 to 1000 jobs, got none")
+        return len(follow) // 2
+
+    spec = reader.map(path, _VALUES, {"enqueue": read_follow})
+    name, other = ("error", "result") if spec.get("type") == "failure" else ("result", "error")
+    if other in spec:
+        kind = printable(str(spec.get("type")))
+        raise invalid(f"{path}.{other}".removeprefix("."), f"an outcome of type {kind} has {name}, not {other}")
+    return spec, [spec.pop(name, NIL), *follow]
 
 
 @lru_cache(maxsize=256)

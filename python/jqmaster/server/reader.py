@@ -63,10 +63,6 @@ class Reader:
         )
         self._unpacker.feed(raw)
 
-    def kind(self) -> str:
-        """The type of the value that comes next."""
-        return kind_of(self._raw, self._unpacker.tell())
-
     def blob(self, _path: str = "") -> bytes:
         """The next value's own bytes, unread."""
         return cut(self._unpacker, self._raw)
@@ -116,21 +112,14 @@ class Reader:
                 result[key] = value
         return result
 
-    def value(self, path: str) -> Any:
-        """The next value, unpacked, with what `map` refuses refused."""
-        try:
-            value = self._unpacker.unpack()
-        except _UNREADABLE as error:
-            raise invalid(path, _reason(error)) from None
-        _check_plain(value, path)
-        return value
-
     def items(self, path: str) -> Iterator[str]:
         """Step through the next value, an array: yields each item's path, and the caller reads the item."""
-        kind = self.kind()
-        if kind != "array":
-            raise invalid(path or None, f"expected a list, got {_article(kind)}")
-        for index in range(self._unpacker.read_array_header()):
+        start = self._unpacker.tell()
+        try:
+            count = self._unpacker.read_array_header()
+        except ValueError:
+            raise invalid(path or None, f"expected a list, got {_article(kind_of(self._raw, start))}") from None
+        for index in range(count):
             yield f"{path}[{index}]"
 
 

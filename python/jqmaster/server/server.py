@@ -80,6 +80,7 @@ class ServeOptions:
     access_log: bool = False  # a line for each request and delivery
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
+    root_path: str = ""  # under which a proxy serves it, such as /jq
     proxies: Proxies = NO_PROXIES  # who say who a user is
     session_idle_s: float = IDLE_S
     tls_cert: Path | None = None  # PEM files; with them it is HTTPS
@@ -296,7 +297,9 @@ class Server:
         if self.options.tls_cert is not None:
             config.certfile, config.keyfile = self._tls_files()
             config.alpn_protocols = ["http/1.1"]
-        app: Any = create_app(self.master, hosts=self.options.hosts(), bounds=self._bounds)
+        app: Any = create_app(
+            self.master, hosts=self.options.hosts(), bounds=self._bounds, root_path=self.options.root_path.rstrip("/")
+        )
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
         self._http = asyncio.create_task(serving, name="http server")
 

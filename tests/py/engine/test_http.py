@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgpack
@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from jqmaster import JQ
+from jqmaster.connection import plainly
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.http import HttpEngine
 from jqmaster.errors import NotFound, Unavailable, Vanished, Version
@@ -69,6 +70,68 @@ async def test_who_is_no_master_is_named(body: bytes, content_type: str) -> None
         for call in (engine.pick("w", "a"), engine.finish("w"), engine.beat("w"), engine.tags()):
             with pytest.raises(Unavailable, match="is it a JQ master"):
                 await call
+        await engine.close()
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/msgpack; x=y\r\n"
+ANSWERS = {
+    OK + b"Content-Length: 2\r\n\r\n\x91\x01": [1],
+    OK + b"\r\n\x91\x01": [1],  # to the end of the connection
+    b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"transfer-encoding: Chunked\r\n\r\n"
+    b"1\r\n\x91\r\n1;x=y\r\n\x01\r\n0\r\ntrailer: 1\r\n\r\n": [1],
+    OK + b"content-length: many\r\n\r\n": "expected a length, got 'many'",
+    OK + b"transfer-encoding: chunked\r\n\r\nxyz\r\n": "expected a length",
+    OK + b"content-length: 5\r\n\r\n\x91\x01": "the connection was closed",
+    b"SSH-2.0-OpenSSH_9.2\r\n\r\n": "no answer of HTTP/1: 'SSH-2.0-OpenSSH_9.2'",
+    b"x" * 100_000: "very long header",
+    b"": "the connection was closed",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=range(len(ANSWERS)))
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_answers_are_read_however_they_come(answer: bytes, is_plain: bool) -> None:
+    async def give(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        for at in range(0, len(answer), 1 + len(answer) // 100):
+            writer.write(answer[at : at + 1 + len(answer) // 100])
+            await writer.drain()
+            await asyncio.sleep(0)
+        writer.close()
+
+    async with await asyncio.start_server(give, "127.0.0.1", 0) as stub:
+        engine = HttpEngine([f"http://127.0.0.1:{stub.sockets[0].getsockname()[1]}"])
+        asked = asyncio.to_thread(plainly.run, engine.raw("tags")) if is_plain else engine.raw("tags")
+        expected = ANSWERS[answer]
+        if isinstance(expected, str):
+            with pytest.raises(Unavailable, match=expected):
+                await asked
+        else:
+            assert await asked == expected
+        await engine.close()
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_a_connection_is_used_again(is_plain: bool) -> None:
+    """One at a time need one, unless the master has closed it meanwhile."""
+    accepted: list[asyncio.StreamWriter] = []
+
+    async def give(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
+        with suppress(asyncio.IncompleteReadError, OSError):
+            while True:
+                await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(1)  # no arguments
+                writer.write(OK + b"content-length: 2\r\n\r\n\x91\x01")
+
+    async with await asyncio.start_server(give, "127.0.0.1", 0) as stub:
+        engine = HttpEngine([f"http://127.0.0.1:{stub.sockets[0].getsockname()[1]}"])
+        for connections in (1, 1, 1, 2, 2):
+            if connections > len(accepted) > 0:
+                accepted[-1].close()
+                await asyncio.sleep(0.1)
+            await (asyncio.to_thread(plainly.run, engine.raw("tags")) if is_plain else engine.raw("tags"))
+            assert len(accepted) == connections
         await engine.close()
 
 

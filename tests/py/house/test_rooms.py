@@ -19,11 +19,11 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 3340, "demo": 540, "testing": 140},
-    "for programs": {"client": 3910, "worker": 3020},
-    "the server": {"server": 6600, "doctor": 330},
+    "for programs": {"client": 3900, "worker": 3020},
+    "the server": {"server": 6660, "doctor": 330},
     "the engine's hand": {
         "cluster": 1370,
-        "engine": 3410,
+        "engine": 3420,
         "connection": 1980,
         "bundle": 820,
         "manifest": 980,
@@ -38,15 +38,6 @@ LUA_ROOMS = (
     "base values job queue settings statistics workers limits links webhooks life schedules access pick find alerts "
     "upkeep"
 ).split()
-# What is still to be turned round. Nothing may be added.
-UPWARD = {
-    ("limits.lane_pick", "life.attempts"),
-    ("limits.lane_pick", "life.failure"),
-    ("limits.lane_pick", "life.placement"),
-    ("limits.lane_start", "life.attempts"),
-    ("limits.lane_start", "life.placement"),
-    ("queue.heads", "limits.lane_pick"),
-}
 
 
 def test_a_room_of_lua_knows_of_nothing_above_it() -> None:
@@ -57,8 +48,9 @@ def test_a_room_of_lua_knows_of_nothing_above_it() -> None:
         for module, path in paths.items()
         for other in re.findall(r'require "jqlua\.([\w.]+)"', path.read_text())
     }
+    assert reaching_themselves(required) == []
     height = {module: LUA_ROOMS.index(room(module)) for module in paths}
-    assert {(module, other) for module, other in required if height[module] < height[other]} <= UPWARD
+    assert {(module, other) for module, other in required if height[module] < height[other]} == set()
 
 
 def test_a_module_of_lua_is_required_under_the_name_of_its_file() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import json
 import time
 from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
 
-from http_support import Answer, Api, api, asgi, master  # noqa: F401
+from http_support import JSON, Answer, Api, api, asgi, master  # noqa: F401
 from jqmaster.engine.copying import export_records
 from jqmaster.server import session
 from jqmaster.server.keyring import Keyring
@@ -220,3 +221,20 @@ async def test_a_user_whom_the_trail_cannot_hold_is_nobody(keyed: Keyed) -> None
     keyed.api.master.keyring.is_required = True
     headers = {"x-forwarded-user": "an\tn", "x-forwarded-roles": "operator"}
     assert (await asgi(keyed.api.app, "POST", "/queue/mail/pause", headers, client=("10.1.0.1", 1))).status == 401
+
+
+async def test_logins_that_fail_are_bounded(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = await keyed.create("viewer")
+    for _ in range(session.MOST_FAILED):
+        assert (await keyed.api.post("/session", {"key": "jq_x"})).status == 401
+    for body in ({"key": "jq_x"}, {"key": key["key"]}):
+        answer = await keyed.api.post("/session", body)
+        assert (answer.status, answer.error["code"], answer.headers["retry-after"]) == (429, "RATE", "60")
+    elsewhere = await asgi(
+        keyed.api.app, "POST", "/session", {"content-type": JSON}, json.dumps({"key": key["key"]}).encode(),
+        client=("127.0.0.2", 1),
+    )  # fmt: skip
+    assert elsewhere.status == 200
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    assert (await keyed.api.post("/session", {"key": key["key"]})).status == 200

@@ -42,8 +42,7 @@ def admit(master: Master, operation: Operation, scope: Scope, given: Iterable[st
     who = identify(master, scope)
     wait_s = keyring.wait_s(who)
     if wait_s > 0:
-        message = "rate limit exceeded for this key"
-        raise HttpError(429, "RATE", message, more=((b"retry-after", b"%d" % math.ceil(wait_s)),))
+        raise _too_fast("rate limit exceeded for this key", wait_s)
     if needed := operation.lacking(who.roles, given):
         raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {' or '.join(needed)}")
     return who
@@ -70,6 +69,10 @@ def unknown_key() -> HttpError:
     return _unknown("the key is unknown, has expired or was revoked", _ASKS + b', error="invalid_token"')
 
 
+def _too_fast(message: str, wait_s: float) -> HttpError:
+    return HttpError(429, "RATE", message, more=((b"retry-after", b"%d" % math.ceil(wait_s)),))
+
+
 def _unknown(message: str, asks: bytes) -> HttpError:
     return HttpError(401, "UNAUTHORIZED", message, more=((b"www-authenticate", asks),))
 
@@ -91,9 +94,9 @@ async def while_known(
 async def grant(master: Master, request: Request) -> Reply:
     """`POST /keys`: a new key, which is told this once."""
     new = secret.new()
-    [asked], _ = _GRANT.read(request)
+    [asked], given = _GRANT.read(request)
     spec = packform.extend_map(asked, {"id": packform.pack(new.id), "digest": packform.pack(new.digest)})
-    document = await ask(master, request, _GRANT.operation, [spec])
+    document = await ask(master, request, _GRANT.operation, [spec], given)
     return Reply(201, packform.extend_map(document, {"key": packform.pack(new.text)}))
 
 
@@ -133,8 +136,11 @@ async def log_in(master: Master, request: Request) -> Reply:
     refuse_unknown(body, ("key",))
     shown = body.get("key")
     keyring = master.keyring
+    if (wait_s := master.logins.wait_s(request.scope)) > 0:
+        raise _too_fast("too many logins failed from this address", wait_s)
     identity = keyring.find(shown) if keyring is not None and isinstance(shown, str) else None
     if keyring is None or identity is None:
+        master.logins.failed(request.scope)
         raise unknown_key()
     made = session.make(keyring, identity.key_id, master.session_idle_s)
     document = await _told(master, identity, asks=True, has_session=True)

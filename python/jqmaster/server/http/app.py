@@ -26,12 +26,14 @@ def create_app(
     fast: bool = True,
     hosts: Collection[str] | None = None,
     bounds: RequestBounds | None = None,
+    root_path: str = "",
 ) -> Quart:
     """The HTTP API over `master`, an ASGI application. It neither starts nor stops any of the master's parts.
 
     Bodies over `max_content_length` bytes are refused with 413. `fast=False` sends every request through
     Quart, which answers the same and more slowly. `hosts` are the names it may be asked by, beside addresses
-    and localhost; None: any. `bounds`: of what all requests may take together.
+    and localhost; None: any. `bounds`: of what all requests may take together. `root_path`: a proxy serves it there,
+    and may pass that on or not.
     """
     app = Quart("jqmaster", static_folder=None)
     # Bodies have been read, within bounds, before Quart sees them.
@@ -50,10 +52,10 @@ def create_app(
             methods=[route.method],
             provide_automatic_options=False,
         )
-    add_ui(app)
+    add_ui(app, root_path)
     app.after_request(_of_others(master))
     app.register_error_handler(Exception, _on_error(master))
-    entrance = Entrance(app.asgi_app, master, bounds or RequestBounds(), max_content_length, hosts, fast)
+    entrance = Entrance(app.asgi_app, master, bounds or RequestBounds(), max_content_length, hosts, fast, root_path)
     app.asgi_app = entrance  # type: ignore[method-assign, assignment]
     return app
 
@@ -95,7 +97,7 @@ def _of_others(master: Master) -> Callable[[QuartResponse], Awaitable[QuartRespo
         if "x-request-id" not in response.headers:
             noted = Response(response.status_code, [], b"")
             answered(master, request.scope, noted)
-            response.headers["x-request-id"] = noted.headers[0][1].decode("ascii")
+            response.headers.update({name.decode("ascii"): value.decode("ascii") for name, value in noted.headers})
         return response
 
     return after

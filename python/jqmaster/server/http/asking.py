@@ -24,24 +24,32 @@ from jqmaster.server.reader import pack_spec
 
 NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
+_FOLLOWED = frozenset(("worker", "bulk", "grant", "revoke"))
 _REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 
 
-async def ask(master: Master, request: Request, operation: Operation, arguments: list[bytes], wait_s: float = 0) -> Any:
-    """Run an operation with the script's own arguments. `wait_s`: how long a pick may wait for a job. Raises JQError,
-    403, and 503 for what a server that stops does not begin."""
-    await let_in(master, request.who, operation, arguments)
+async def ask(
+    master: Master, request: Request, operation: Operation, arguments: list[bytes], given: Mapping[str, Any],
+    wait_s: float = 0,
+) -> Any:  # fmt: skip
+    """Run an operation with the script's own arguments; `given`: its spec, unpacked. `wait_s`: how long a pick may wait
+    for a job. Raises JQError, 403, and 503 for what a server that stops does not begin."""
+    if request.who.queues is not None:
+        await let_in(master, request.who, operation, arguments)
     match operation.name:
         case "enqueue":
             reply = await _enqueue(master, arguments)
         case "pick":
-            reply = await _pick(master, arguments, wait_s)
+            reply = await _pick(master, arguments, given, wait_s)
         case "finish":
-            reply = await _finish(master, arguments)
+            reply = await _finish(master, arguments, given)
         case _:
             reply = await master.engine.raw(operation.name, *arguments)
     request.told = lambda: _told(operation, arguments, reply)
-    await _follow(master, operation, arguments)
+    if operation.room == "any" or (operation.room == "worker" and _REGISTERED.fullmatch(given["worker"])):
+        master.dispatch.poke()
+    if operation.name in _FOLLOWED:
+        await _follow(master, operation.name, given)
     return reply
 
 
@@ -102,50 +110,38 @@ async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
     return await master.enqueuing.enqueue(*arguments)
 
 
-async def _pick(master: Master, arguments: list[bytes], wait_s: float) -> Any:
+async def _pick(master: Master, arguments: list[bytes], spec: Mapping[str, Any], wait_s: float) -> Any:
     refuse_draining(master)
-    spec = unpacked(arguments[0]) if len(arguments) == 1 else None
-    if not isinstance(spec, dict) or (not wait_s and "request" in spec):
+    if len(arguments) != 1 or not spec or (not wait_s and "request" in spec):
         return await master.engine.raw("pick", *arguments)
     if not wait_s:
         return await master.waiting.pick(spec, 0)
     return await until_draining(master, asyncio.ensure_future(master.waiting.pick(spec, wait_s))) or NOTHING
 
 
-async def _finish(master: Master, arguments: list[bytes]) -> Any:
+async def _finish(master: Master, arguments: list[bytes], spec: Mapping[str, Any]) -> Any:
     """A stopping server still takes outcomes; it only starts nothing new."""
-    pick = None
-    if arguments and b"pick" in arguments[0] and (master.draining.is_set() or b"wait" in arguments[0]):
-        spec = unpacked(arguments[0])
-        pick = spec.get("pick") if isinstance(spec, dict) else None
+    pick = spec.get("pick")
     if isinstance(pick, dict) and "wait" in pick:
         raise HttpError(403, "FORBIDDEN", "finish with pick.wait needs a key with the role server", "pick.wait")
     if pick is None or not master.draining.is_set():
         return await master.engine.raw("finish", *arguments)
     if len(arguments) == 1:
         raise draining()
-    del spec["pick"]
-    return [*await master.engine.raw("finish", pack_spec(spec), *arguments[1:]), *NOTHING]
+    return [*await master.engine.raw("finish", pack_spec({"worker": spec["worker"]}), *arguments[1:]), *NOTHING]
 
 
-async def _follow(master: Master, operation: Operation, arguments: Sequence[bytes]) -> None:
-    """What this server does behind an operation."""
-    if operation.room == "any" or (operation.room == "worker" and _is_registered(within.read(operation, arguments))):
-        master.dispatch.poke()
-    match operation.name:
+async def _follow(master: Master, operation: str, given: Mapping[str, Any]) -> None:
+    """What this server does behind some operations."""
+    match operation:
         case "worker":
             # Of one that was quiet long polls got nothing, and nobody knows that they wait.
-            master.waiting.look_again(unpacked(arguments[0])["worker"])
+            master.waiting.look_again(given["worker"])
         case "bulk" if master.bulks is not None:
             master.bulks.poke()
         case "grant" | "revoke" if master.keyring is not None:
             with contextlib.suppress(JQError):  # it is looked again, and what was asked for is done
                 await master.keyring.look()
-
-
-def _is_registered(given: Mapping[str, Any]) -> bool:
-    worker = given.get("worker")
-    return isinstance(worker, str) and _REGISTERED.fullmatch(worker) is not None
 
 
 def _told(operation: Operation, arguments: Sequence[bytes], reply: Any) -> dict[str, Any]:

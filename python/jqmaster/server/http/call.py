@@ -3,6 +3,9 @@ that a thin client needs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgpack
 
 from jqmaster.engine import packform
@@ -22,21 +25,21 @@ class Call:
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
-        self._looks = bool(operation.restricted) or any(one.type == "actor" for one in operation.arguments)
+        self._signs = bool(operation.restricted) or any(one.type == "actor" for one in operation.arguments)
+        self._looks = self._signs or operation.room == "worker" or operation.name == "pick"
 
     async def __call__(self, master: Master, request: Request) -> Reply:
         """Answer a request."""
         arguments = _arguments(request.body)
-        if self._looks and arguments:
-            arguments[0] = self._let_in(request, arguments[0])
+        spec = unpacked(arguments[0]) if self._looks and arguments else None
+        if self._signs and isinstance(spec, dict):
+            arguments[0] = self._signed(request, arguments[0], spec)
+        given = spec if isinstance(spec, dict) else {}
         wait_s = seconds(request.arguments.get("timeout", 0), "timeout", MOST_WAIT_S)
-        return Reply(200, packform.pack(await ask(master, request, self.operation, arguments, wait_s)))
+        return Reply(200, packform.pack(await ask(master, request, self.operation, arguments, given, wait_s)))
 
-    def _let_in(self, request: Request, packed: bytes) -> bytes:
+    def _signed(self, request: Request, packed: bytes, spec: Mapping[str, Any]) -> bytes:
         """The spec, with what the server says of who calls. Raises 403."""
-        spec = unpacked(packed)
-        if not isinstance(spec, dict):
-            return packed
         refuse_lacking(request, self.operation, spec)
         said = {name: packform.pack(text) for name, text in said_by_the_server(request, self.operation, spec).items()}
         # Its own bytes stay as they are: the script says what is wrong with them.

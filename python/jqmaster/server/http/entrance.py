@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,17 +44,6 @@ class RequestBounds:
     coming: set[asyncio.Timeout] = field(default_factory=set)
     is_stopping: bool = False
 
-    @contextlib.asynccontextmanager
-    async def limit(self, most_s: float | None = None) -> AsyncIterator[None]:
-        """For a request's body to come. Raises TimeoutError."""
-        limit = asyncio.timeout(self.body_s if most_s is None else min(most_s, self.body_s))
-        self.coming.add(limit)
-        try:
-            async with limit:
-                yield
-        finally:
-            self.coming.discard(limit)
-
     def hurry(self, within_s: float) -> None:
         """The server stops: what is not here by then is refused."""
         self.is_stopping = True
@@ -64,18 +53,20 @@ class RequestBounds:
 
 
 class Entrance:
-    """ASGI application around `app`, which is Quart's. `longest`: bytes of a body. `hosts`, `fast`: as `create_app` has
-    them."""
+    """ASGI application around `app`, which is Quart's. `longest`: bytes of a body. `hosts`, `fast`, `root_path`: as
+    `create_app` has them."""
 
     def __init__(
-        self, app: Asgi, master: Master, bounds: RequestBounds, longest: int, hosts: Collection[str] | None, fast: bool
-    ) -> None:
+        self, app: Asgi, master: Master, bounds: RequestBounds, longest: int, hosts: Collection[str] | None, fast: bool,
+        root_path: str,
+    ) -> None:  # fmt: skip
         self._app = app
         self._master = master
         self._bounds = bounds
         self._longest = longest
         self._names = origin.OwnNames(hosts)
         self._fast = fast
+        self._root_path = root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection's request."""
@@ -86,8 +77,9 @@ class Entrance:
             # The path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole URL, as
             # proxies are asked for, the path counts.
             scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
-        route, _ = scope[ROUTE] = routes.find(scope["method"], path)
+        if self._root_path and f"{scope['path']}/".startswith(f"{self._root_path}/"):
+            scope["path"] = scope["path"][len(self._root_path) :] or "/"
+        route, _ = scope[ROUTE] = routes.find(scope["method"], scope["path"])
         body = _RequestBody(self._bounds)
         try:
             message = await self._let_in(route, body, scope, receive, send)
@@ -135,14 +127,17 @@ class Entrance:
         response.headers.append((b"connection", b"close"))
         # It goes on reading to the very end: the server waits for room for what comes, also while this sends.
         rest = asyncio.create_task(_read_rest(receive))
+        limit = asyncio.timeout(0 if self._bounds.is_stopping else REST_S)
+        self._bounds.coming.add(limit)
         try:
             await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
             await send({"type": "http.response.body", "body": response.body, "more_body": True})
             with contextlib.suppress(TimeoutError):
-                async with self._bounds.limit(0 if self._bounds.is_stopping else REST_S):
+                async with limit:
                     await asyncio.wait((rest,))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
+            self._bounds.coming.discard(limit)
             rest.cancel()
 
     def _refuse_foreign(self, route: Route | None, scope: Scope) -> None:
@@ -194,14 +189,17 @@ class _RequestBody:
         for name, value in headers:
             if name == b"content-length" and value.isdigit() and int(value) > longest:
                 raise _too_large(longest)
+        self._bounds.coming.add(limit := asyncio.timeout(self._bounds.body_s))
         try:
-            async with self._bounds.limit():
+            async with limit:
                 return await self._read(receive, longest)
         except TimeoutError:
             if self._bounds.is_stopping:
                 raise draining() from None
             message = f"the request's body did not arrive within {self._bounds.body_s:g} s"
             raise HttpError(408, "TIMEOUT", message) from None
+        finally:
+            self._bounds.coming.discard(limit)
 
     def release(self) -> None:
         """It is needed no more."""

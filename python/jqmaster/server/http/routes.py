@@ -39,6 +39,9 @@ ROUTE, WHO, STREAM = "jq.route", "jq.who", "jq.stream"
 _WRITING = ("result", "job_events", "watch")
 # For servers in between, which should pass each piece on at once.
 _UNBUFFERED = (b"cache-control", b"no-store")
+# Of what a browser may show, or keep. Programs that take MessagePack do neither.
+_FOR_BROWSERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_ONLY_HTTPS = (b"strict-transport-security", b"max-age=31536000")
 logger = logging.getLogger("jqmaster.http")
 
 
@@ -164,6 +167,8 @@ def answered(
     headers = dict(scope["headers"]) if request is None else request.headers
     request_id = logs.request_id(headers.get(b"x-request-id"))
     response.headers.append((b"x-request-id", request_id))
+    if scope["scheme"] == "https" or headers.get(b"x-forwarded-proto") == b"https":
+        response.headers.append(_ONLY_HTTPS)
     if logs.request_log.isEnabledFor(logging.INFO):
         _log(scope, response, request, request_id, seconds)
 
@@ -259,7 +264,8 @@ def _response(reply: Reply, content_type: str) -> Response:
 
 
 def _headers(content_type: str, body: bytes) -> Headers:
-    return [(b"content-type", content_type.encode("ascii")), (b"content-length", b"%d" % len(body))]
+    headers = [(b"content-type", content_type.encode("ascii")), (b"content-length", b"%d" % len(body))]
+    return headers if content_type == MSGPACK else headers + _FOR_BROWSERS
 
 
 def failure(error: HttpError, content_type: str) -> Response:

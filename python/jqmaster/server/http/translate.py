@@ -15,6 +15,7 @@ from jqmaster.engine.packform import NIL
 from jqmaster.engine.replies import pairs
 from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Argument, Operation, Route
+from jqmaster.manifest.contract import Reply as Declared
 from jqmaster.manifest.types import CONDITIONS, Type
 from jqmaster.server.http.asking import ask, refuse_lacking, said_by_the_server
 from jqmaster.server.http_error import HttpError, invalid
@@ -25,6 +26,7 @@ from jqmaster.server.reader import Reader, pack_spec, printable
 
 _ID = re.compile(r"id|ids\[0\]|jobs\[0\]\.id")
 _UNREAD = ("value", "any")
+_Writer = Callable[[Declared, Any, Mapping[str, Any], Request], Reply]
 
 
 class Translation:
@@ -52,14 +54,17 @@ class Translation:
         self._is_of_a_job = route.path.startswith("/job/{")
         self._names = list(self._renamed())
         self._own = {one.name for one in own}
+        self._signed = operation.name == "register" or any(one.type == "actor" for one in operation.arguments)
+        self._replies = [(told, self._writer(told)) for told in operation.replies]
         self._timeout = next((one for one in route.parameters if one.name == "timeout"), None)
 
     async def __call__(self, master: Master, request: Request) -> Reply:
         """Answer a request."""
         arguments, given = self.read(request)
         wait_s = 0.0 if self._timeout is None else self.wait_s(given)
+        given.pop("timeout", None)
         try:
-            reply = await ask(master, request, self.operation, arguments, wait_s)
+            reply = await ask(master, request, self.operation, arguments, given, wait_s)
         except JQError as error:
             self.refuse_id(error, request)
             raise
@@ -97,7 +102,8 @@ class Translation:
                 spec[name] = value
         if self.operation.restricted:
             refuse_lacking(request, self.operation, spec)
-        spec |= said_by_the_server(request, self.operation, spec)
+        if self._signed:
+            spec |= said_by_the_server(request, self.operation, spec)
         if "timezone" in self._body:
             spec = zones.with_rule(spec)
         return list(self._arguments(spec, raw, values)), given
@@ -110,7 +116,8 @@ class Translation:
                 raise invalid("id", "unknown field")
             item = {"id": request.params["id"], **item}
         self._read_header(request, spec)
-        tracing.carry(tracing.carried(request.headers), item)
+        if b"traceparent" in request.headers:
+            tracing.carry(tracing.carried(request.headers), item)
         return [*([pack_spec(spec)] if spec else []), pack_spec(item), *rest], {}
 
     def _read_header(self, request: Request, fields: dict[str, Any]) -> None:
@@ -165,8 +172,9 @@ class Translation:
     def _reads(self, reader: Reader, name: str, request: Request) -> Callable[[str], list[bytes]]:
         if name in self._values:
             return lambda path: [reader.blob() for _ in reader.items(path)]
-        context = tracing.carried(request.headers) if self._items[name] == "NewJob" else {}
-        return lambda path: read_items(reader, path, self._items[name], partial(tracing.carry, context))
+        context = tracing.carried(request.headers)
+        carry = partial(tracing.carry, context) if context else None
+        return lambda path: read_items(reader, path, self._items[name], carry)
 
     def _renamed(self) -> Iterator[tuple[str, str, bool]]:
         """What a script's error may name, and what the request calls it; whether what is behind it is left out."""
@@ -201,30 +209,39 @@ class Translation:
                 raise no_such_job(request.params["id"]) from None
 
     def _answer(self, reply: Any, given: Mapping[str, Any], request: Request) -> Reply:
+        told, write = self._replies[0] if len(self._replies) == 1 else self._told(given)
+        return write(told, reply, given, request)
+
+    def _told(self, given: Mapping[str, Any]) -> tuple[Declared, _Writer]:
         told = self.operation.reply(given)
-        of: Type = told.of
-        status = self.route.statuses[0] if self.route.statuses else 200
+        return next(pair for pair in self._replies if pair[0] is told)
+
+    def _writer(self, told: Declared) -> _Writer:
+        """What makes an answer of a reply of this type."""
+        of, status = told.of, self.route.statuses[0] if self.route.statuses else 200
         match of.name or of.kind:
             case "nothing":
-                return Reply(204)
+                return lambda *_: Reply(204)
             case "state":
-                return self._state(reply, request)
+                return lambda _, reply, __, request: self._state(reply, request)
             case "states" if self.route.is_of_one:
-                return self._state(reply[0], request)
+                return lambda _, reply, __, request: self._state(reply[0], request)
             case "states":
-                return Reply(status, packform.pack({told.name: _text(reply)}))
+                return lambda told, reply, *_: Reply(status, packform.pack({told.name: _text(reply)}))
             case "enqueued":
-                return self._enqueued(reply)
+                return lambda _, reply, *__: self._enqueued(reply)
             case "picked":
-                return Reply(200, packform.raw_map(_jobs_of(reply)))
+                return lambda _, reply, *__: Reply(200, packform.raw_map(_jobs_of(reply)))
             case "finished":
-                return _finished(reply, "pick" in given)
+                return lambda _, reply, given, __: _finished(reply, "pick" in given)
             case "result":
-                return _result(*reply)
+                return lambda _, reply, *__: _result(*reply)
             case "members":
-                return Reply(status, packform.pack(_members(of, reply)))
-        if of.kind == "document":
-            return Reply(status, reply)
+                return lambda told, reply, *_: Reply(status, packform.pack(_members(of, reply)))
+        return self._documents if of.kind in ("list", "page") else lambda _, reply, *__: Reply(status, reply)
+
+    def _documents(self, told: Declared, reply: Any, _given: Any, request: Request) -> Reply:
+        of = told.of
         cursor, *documents = reply if of.kind == "page" else (None, *reply)
         if self.route.is_of_one:
             return self._first(documents, request)
@@ -234,7 +251,7 @@ class Translation:
         body = {told.name: packform.raw_array(documents)}
         if cursor is not None:
             body["cursor"] = packform.pack(cursor.decode())
-        return Reply(status, packform.raw_map({**body, **looked}))
+        return Reply(200, packform.raw_map({**body, **looked}))
 
     def _first(self, documents: list[bytes], request: Request) -> Reply:
         if documents and documents[0] is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -27,7 +28,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     # Asked for again each time, and answered with 304: after an upgrade nobody has old files beside new ones.
     "cache-control": "no-cache",
-    "vary": "accept-encoding",
+    "vary": "accept-encoding, x-forwarded-prefix",
 }
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -36,6 +37,7 @@ _TYPES = {
     "svg": "image/svg+xml",
 }
 _STATIC = "static/"
+_PREFIX = re.compile(r"(/[\w.~-]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,28 @@ class _File:
     content_type: str
 
 
-def add_ui(app: Quart) -> None:
-    """Serve the UI; `/` leads to it all but those who take no page."""
-    for path, view in (("/", _root), ("/ui", _to_ui), ("/ui/", _page), ("/ui/<path:rest>", _page)):
+def add_ui(app: Quart, root_path: str = "") -> None:
+    """Serve the UI; `/` leads to it all but those who take no page. `root_path`: where browsers ask for it, unless
+    a proxy says it (`X-Forwarded-Prefix`)."""
+
+    def prefix() -> str:
+        said = request.headers.get("x-forwarded-prefix", "").rstrip("/")
+        return said if _PREFIX.fullmatch(said) else root_path
+
+    async def to_ui() -> QuartResponse:
+        headers = {"location": f"{prefix()}/ui/", "vary": "accept, x-forwarded-prefix"}
+        return QuartResponse(b"", status=302, headers=headers)
+
+    async def root() -> QuartResponse:
+        accept = request.headers.get("accept", "*/*")
+        if "text/html" not in accept and "*/*" not in accept:
+            raise NotFound
+        return await to_ui()
+
+    async def page(rest: str = "") -> QuartResponse:
+        return _sent(rest if rest.startswith(_STATIC) else "index.html", prefix())
+
+    for path, view in (("/", root), ("/ui", to_ui), ("/ui/", page), ("/ui/<path:rest>", page)):
         app.add_url_rule(path, endpoint=f"ui {path}", view_func=view, methods=["GET"], provide_automatic_options=False)
 
 
@@ -63,29 +84,24 @@ def files() -> dict[str, _File]:
             if entry.is_dir():
                 walk(entry, f"{name}/")
             elif (kind := entry.name.rpartition(".")[2]) in _TYPES:
-                body = entry.read_bytes()
-                etag = hashlib.sha256(body).hexdigest()[:20]
-                by_path[name] = _File(body, gzip.compress(body, 9, mtime=0), etag, _TYPES[kind])
+                by_path[name] = _file(entry.read_bytes(), kind)
 
     walk(resources.files("jqmaster") / "ui", "")
     return by_path
 
 
-async def _root() -> QuartResponse:
-    accept = request.headers.get("accept", "*/*")
-    if "text/html" not in accept and "*/*" not in accept:
-        raise NotFound
-    return await _to_ui()
+@lru_cache(maxsize=16)
+def _index(prefix: str) -> _File:
+    """The page, whose script shows what its path names, with all that it loads under a prefix."""
+    return _file(files()["index.html"].body.replace(b'="/ui/', f'="{prefix}/ui/'.encode()), "html")
 
 
-async def _to_ui() -> QuartResponse:
-    return QuartResponse(b"", status=302, headers={"location": "/ui/", "vary": "accept"})
+def _file(body: bytes, kind: str) -> _File:
+    return _File(body, gzip.compress(body, 9, mtime=0), hashlib.sha256(body).hexdigest()[:20], _TYPES[kind])
 
 
-async def _page(rest: str = "") -> QuartResponse:
-    """A file below `static/`; any other path is a page, which the script in index.html shows."""
-    name = rest if rest.startswith(_STATIC) else "index.html"
-    file = files().get(name)
+def _sent(name: str, prefix: str) -> QuartResponse:
+    file = _index(prefix) if name == "index.html" else files().get(name)
     if file is None:
         raise NotFound
     headers = {**HEADERS, "etag": f'"{file.etag}"'}

@@ -1,6 +1,9 @@
 // The public HTTP API, in JSON. Nothing here is known to this page alone.
 import { answered, came, missed } from './fresh.js';
 
+// What a proxy has in front of all paths: '' or '/jq'.
+export const ROOT = import.meta.url.startsWith('http') ? new URL('../..', import.meta.url).pathname.slice(0, -1) : '';
+
 export const OFFLINE = 'The master cannot be reached.';
 
 // What the frame asks for is no figure of a page.
@@ -75,7 +78,7 @@ async function call(method, target, { query, body, signal } = {}) {
   let text;
   const askedAt = Date.now();
   try {
-    answer = await fetch(withQuery(target, query), options);
+    answer = await fetch(ROOT + withQuery(target, query), options);
     text = await answer.text();
   } catch (problem) {
     if (['AbortError', 'TimeoutError'].includes(problem.name)) throw problem;

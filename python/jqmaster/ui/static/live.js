@@ -1,5 +1,5 @@
 // What changes by itself. All of it rests while the tab is hidden.
-import { api, OFFLINE } from './api.js';
+import { api, OFFLINE, ROOT } from './api.js';
 import { answered, expectEvery, missed } from './fresh.js';
 
 /** Server-sent events: follow('/overview/events', (data) => …) → stop. `ms`: that often they come at least. */
@@ -10,7 +10,7 @@ export function follow(target, onData, { ms = 0 } = {}) {
   let isOver = false;
   const open = () => {
     if (source || isOver || document.hidden) return;
-    source = new EventSource(target);
+    source = new EventSource(ROOT + target);
     source.onmessage = (event) => {
       part?.came();
       answered();

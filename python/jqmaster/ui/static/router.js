@@ -1,8 +1,8 @@
 // Where one is: the path names the page, the query its filters. Both survive a reload and can be sent to others.
-import { nameOf } from './api.js';
+import { nameOf, ROOT } from './api.js';
 import { h } from './dom.js';
 
-export const BASE = '/ui';
+export const BASE = `${ROOT}/ui`;
 let onChange = () => {};
 const watching = new Set();
 // The time range goes along from page to page.

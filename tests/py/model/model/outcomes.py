@@ -78,7 +78,7 @@ class Outcomes(Part):
             self.model.workers.known_worker(worker)
         refuse(reply, *self.unknown_in_outcomes(reply, outcomes))
         accepted(reply)
-        self.model.workers.sign_of_life(worker)
+        self.model.workers.came_by(worker)
         expect(len(reply) == (2 if pick else 1), "states, and with pick the jobs", reply)
         expect(len(reply[0]) == len(outcomes), "as many answers as outcomes", reply)
         for (outcome, blob, *follows), answer in zip(outcomes, reply[0], strict=True):

@@ -39,7 +39,7 @@ class Work(Part):
         accepted(reply)
         if wait:
             reply = self.without_block(reply, worker, wait)
-        self.model.workers.sign_of_life(worker)
+        self.model.workers.came_by(worker)
         self.model.workers.picks_without(worker, without)
         until_ms, answer = self.requests.get(("pick", request), (0, []))
         if answer and (self.model.now < until_ms or self.is_repeat(reply, answer)):

@@ -33,6 +33,7 @@ class Worker:
     max_jobs: int
     seen_ms: int
     since_ms: int
+    noted_ms: int  # the sign of life that was noted last
     excused_ms: int | None = None  # the sign of life that a standstill made of the one before
     request: str = ""  # quiet or stop
     lapsed: int = 0
@@ -84,9 +85,15 @@ class Workers(Part):
     def sign_of_life(self, id):
         worker = self.registered.get(id)
         if worker:
-            worker.seen_ms = self.model.now
+            worker.seen_ms = worker.noted_ms = self.model.now
             if worker.resting == "unreachable":
                 worker.resting = None
+
+    def came_by(self, id):
+        """Picks and finishes are no new sign of life within a second of one."""
+        worker = self.registered.get(id)
+        if worker and (worker.resting == "unreachable" or not 0 <= self.model.now - worker.noted_ms < 1000):
+            self.sign_of_life(id)
 
     def picks_without(self, id, names):
         worker = self.registered.get(id)
@@ -151,7 +158,7 @@ class Workers(Part):
         for worker in list(self.registered.values()):
             if url and worker.url == url:
                 self.give_back(worker)
-        self.registered[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.model.now, self.model.now)
+        self.registered[reply] = Worker(reply, name, entries(queues), url, max_jobs, *[self.model.now] * 3)
         self.registered[reply].about, self.registered[reply].refused = about, set(refused)
         self.registered[reply].secrets, self.registered[reply].key = " ".join(secrets), key
         # As that of a job, the moment is part of the id.

@@ -1,0 +1,67 @@
+"""What a browser is told beside the answers: where the pages are behind a proxy, what to keep, and to come by HTTPS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from http_support import JSON, MSGPACK, Api, api, asgi, master  # noqa: F401
+from jqmaster.server.http.app import create_app
+from jqmaster.server.master import Master
+
+
+async def get(app: Any, path: str, **headers: str) -> Any:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return await asgi(app, "GET", path, {"accept": "*/*", **named})
+
+
+@pytest.mark.parametrize("path", ["/queues", "/health", "/nowhere", "/openapi.yaml", "/metrics"])
+async def test_nothing_is_kept_and_no_type_is_guessed(api: Api, path: str) -> None:
+    answer = await get(api.app, path, accept=JSON if path != "/metrics" else "*/*")
+    assert (answer.headers["cache-control"], answer.headers["x-content-type-options"]) == ("no-store", "nosniff")
+    assert "strict-transport-security" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["/queues", "/health", "/nowhere", "/ui/", "/ui/static/api.js", "/"])
+async def test_https_is_insisted_on_where_it_is_spoken(api: Api, path: str) -> None:
+    for told in (
+        await get(api.app, path, x_forwarded_proto="https"),
+        await asgi(api.app, "GET", path, {"accept": "*/*"}, scheme="https"),
+    ):
+        assert told.headers["strict-transport-security"] == "max-age=31536000"
+
+
+@pytest.mark.parametrize("fast", [True, False])
+async def test_under_a_path_that_is_passed_on(master: Master, fast: bool) -> None:
+    app = create_app(master, fast=fast, root_path="/jq")
+    assert (await get(app, "/jq/alive", accept=JSON)).value == {"status": "ok"}
+    assert (await get(app, "/alive", accept=JSON)).value == {"status": "ok"}
+    assert (await get(app, "/jqx/alive")).status == 404
+    for path in ("/jq", "/jq/", "/", "/jq/ui"):
+        told = await get(app, path)
+        assert (told.status, told.headers["location"]) == (302, "/jq/ui/"), path
+    page = (await get(app, "/jq/ui/queue/a")).raw.decode()
+    assert 'src="/jq/ui/static/app.js"' in page and '"/ui/' not in page
+
+
+@pytest.mark.parametrize(
+    ("said", "prefix"),
+    [
+        ("/jq", "/jq"),
+        ("/a/b-c/", "/a/b-c"),
+        ("", ""),
+        ("//evil.example", ""),
+        ('/"><script>', ""),
+        ("jq", ""),
+        ("/", ""),
+    ],
+)
+async def test_under_a_path_that_the_proxy_names(api: Api, said: str, prefix: str) -> None:
+    told = await get(api.app, "/", x_forwarded_prefix=said)
+    assert (told.status, told.headers["location"]) == (302, f"{prefix}/ui/")
+    page = await get(api.app, "/ui/", x_forwarded_prefix=said)
+    assert f'src="{prefix}/ui/static/app.js"' in page.raw.decode()
+    assert "x-forwarded-prefix" in page.headers["vary"]
+    again = await get(api.app, "/ui/", x_forwarded_prefix=said, if_none_match=page.headers["etag"])
+    assert again.status == 304
