@@ -56,7 +56,8 @@ _DEFAULTS = tuple(Job._field_defaults.values())
 
 
 class Picked(NamedTuple):
-    """``next_ms``: nothing becomes ready by time alone before; 0: pick again at once; -1: nothing planned."""
+    """``next_ms``: nothing becomes ready by time alone before; 0: pick again at once; -1: nothing planned. With
+    ``wait`` for how long to block, at least 1."""
 
     next_ms: int
     jobs: list[Job]
