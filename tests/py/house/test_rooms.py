@@ -23,7 +23,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the server": {"server": 6660, "doctor": 330},
     "the engine's hand": {
         "cluster": 1370,
-        "engine": 3415,
+        "engine": 3420,
         "connection": 1980,
         "bundle": 820,
         "manifest": 980,
