@@ -15,7 +15,7 @@ from jqmaster.client.task import Call, ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import options, zones
 from jqmaster.engine.options import JobOptions
-from jqmaster.errors import Unavailable
+from jqmaster.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:
     from jqmaster.client.registry import Registry
@@ -25,7 +25,8 @@ log = logging.getLogger("jqmaster.jobs")
 
 async def bring(jq: Registry, tried: asyncio.Event) -> None:
     """Bring all of it. Sets `tried` when that is done, or the server cannot be reached: it gets the rest later,
-    then."""
+    then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must not
+    start as if all were well."""
     try:
         for what, brings in _all(jq).items():  # limits first: a schedule's jobs may be due
             await _bring(what, brings, tried)
@@ -59,6 +60,11 @@ async def _bring(what: str, brings: Callable[[], Awaitable[object]], tried: asyn
             tried.set()
             await asyncio.sleep(backoff_s(failures))
             failures += 1
+        except (Invalid, TypeError, ValueError) as error:
+            if not tried.is_set():
+                raise ValueError(f"{what}: {error}") from error
+            log.error("%s is refused: %s", what, error)
+            return
         except Exception as error:  # whatever a serializer raises: the others are to be brought all the same
             log.error("%s is refused: %s", what, error)
             return

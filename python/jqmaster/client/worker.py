@@ -90,6 +90,8 @@ class Runner:
             bringing = asyncio.create_task(bring(self._jq, tried), name="declared")
             stack.push_async_callback(end, [bringing])
             await tried.wait()
+            if bringing.done():
+                bringing.result()
             await stack.enter_async_context(self._jq.surroundings())
             yield
 
