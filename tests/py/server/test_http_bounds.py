@@ -158,7 +158,8 @@ def test_what_was_given_up_or_answered_counts_no_more(connect: Any) -> None:
 
 def test_streams_have_a_bound_and_end(connect: Any, live: Live) -> None:
     live.master.most_streams = 3
-    requests.patch(f"http://127.0.0.1:{live.port}/config", json={"events_max": 10}, timeout=60).raise_for_status()
+    config = {"set": {"events_max": 10}}
+    requests.patch(f"http://127.0.0.1:{live.port}/config", json=config, timeout=60).raise_for_status()
     streams = [connect() for _ in range(3)]
     for stream in streams:
         stream.sendall(b"GET /events HTTP/1.1\r\nhost: x\r\n\r\n")
