@@ -24,7 +24,7 @@ local function count_at(counts, blob, pos, path, depth)
       tally.add(counts, struct.pack(">I2", #path) .. path .. value)
     end
     return
-  elseif depth < 0 or depth == 0 and not is_map then
+  elseif depth < 0 then
     return
   end
   for i = 0, math.min(size, MOST_VALUES) - 1 do
