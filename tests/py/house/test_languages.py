@@ -212,31 +212,31 @@ def check_worker(*command: str | Path, without: str = "nothing") -> None:
     """Run the checks of tests/protocol/worker.py: all pass."""
     slots = "1" if command[0] in ("sh", "lua5.1") else "10"
     checks = [sys.executable, SUITE / "worker.py", "--slots", slots, "--without", without, *command]
-    ended = subprocess.run(checks, capture_output=True, text=True, timeout=300)
+    ended = subprocess.run(checks, capture_output=True, text=True, timeout=560)
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_our_worker_passes_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES)
     check_worker(sys.executable, "-m", "jqmaster", "work", "checks:jq", "--concurrency", "10")
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_worker_in_node_passes_the_checks(node: Path) -> None:
     check_worker("node", node / "checks.js")
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_worker_in_lua_passes_the_checks() -> None:
     check_worker("lua5.1", EXAMPLES / "lua" / "checks.lua", without="sigterm")
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_worker_in_shell_passes_the_checks() -> None:
     check_worker("sh", EXAMPLES / "shell" / "checks.sh")
 

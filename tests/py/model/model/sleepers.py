@@ -30,6 +30,7 @@ class Sleepers(Part):
     def __init__(self, model):
         super().__init__(model)
         self.channels = {}
+        self.left = set()  # channels where a marker was left lying: the engine forgets them when it next marks one
         self.knows_when = True
         self.opened_by_time = set()  # ids of jobs whose keys the clock opened since the last sweep
         self.opened_keys = set()  # those keys
@@ -97,6 +98,7 @@ class Sleepers(Part):
             since_ms = marked_ms(name)
             if since_ms is not None and self.model.now - since_ms > SLACK_MS:
                 del self.channels[name]
+                self.left.add(name)
 
     def check_sleepers(self, marked_ms):
         """After every operation but moves of the clock. marked_ms: channel -> when its marker was set, or None."""

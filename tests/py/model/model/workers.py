@@ -176,7 +176,8 @@ class Workers(Part):
         serving = self.serving(queue)
         if not all(name in worker.refused for worker in serving):
             return False
-        return None if self.model.sleepers.channels or not self.model.sleepers.knows_when else bool(serving)
+        sleepers = self.model.sleepers
+        return None if sleepers.channels or sleepers.left or not sleepers.knows_when else bool(serving)
 
     def unregister(self, reply, worker):
         if self.other(worker) and not WORKER_ID.fullmatch(worker):
