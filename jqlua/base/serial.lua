@@ -46,8 +46,9 @@ function M.id_problem(path, id, last)
   end
 end
 
--- [1]: the last number issued by this call, [2]: the format of ids, [3]: where the last one stands in the call's writes
-local sequence = {}
+---@kept
+-- Of the last number issued (meta.SERIAL) [1]: the format of ids, [2]: where it stands in the call's writes
+local sequence = { "", 0 }
 
 --- Notes what a call that issues numbers read already.
 ---@param raw string|false as of keys.SEQ
@@ -58,23 +59,23 @@ function M.open(raw, note)
     last = after_failover(last)
     call("SET", keys.SEQ, string.format(format, last))
   end
-  sequence[1], sequence[2], sequence[3] = last, format, 0
+  meta.state[meta.SERIAL], sequence[1], sequence[2] = last, format, 0
 end
 
 --- Issues the next number, and adds that to the call's writes.
 ---@return string digits as of an id
 function M.next()
-  local known = sequence
-  if not known[1] then
+  local state, writes = meta.state, batch.writes
+  if not state[meta.SERIAL] then
     M.open(unpack(call("MGET", keys.SEQ, server.key())))
   end
-  local number, writes, at = known[1] + 1, batch.writes, known[3]
-  local digits = string.format(known[2], number)
+  local number, at = state[meta.SERIAL] + 1, sequence[2]
+  local digits = string.format(sequence[1], number)
   if writes[at] ~= keys.SEQ then
     at = #writes + 1
-    writes[at], known[3] = keys.SEQ, at
+    writes[at], sequence[2] = keys.SEQ, at
   end
-  known[1], writes[at + 1] = number, digits
+  state[meta.SERIAL], writes[at + 1] = number, digits
   return digits
 end
 

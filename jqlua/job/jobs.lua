@@ -53,15 +53,16 @@ local TAIL_OF_NEVER_STARTED = 3 -- where it begins
 local TAIL = ">Bc0Bc0i4I4I4I2c0"
 local LONG = 65535 -- as size of the options: the real size precedes them in 4 bytes
 
--- Jobs this call has read, by id; as an encoded record where that was enough.
+-- Jobs this call has read, by id. By their keys: records of jobs it has made; false for those it removes.
 local open = {}
-
--- Ids of those whose records this call removes.
-local removed = {}
 
 ---@kept
 -- Decoded tails of records, by their bytes: a job's fields from NAME on, and those below.
 local tails = {}
+
+---@kept
+-- Jobs that never started, without an id, by their records: many have the same.
+local unstarted = {}
 
 local UNITS_OF_TAIL = 7
 local BYTES = 8
@@ -81,16 +82,22 @@ local function decode_tail(bytes)
   })
 end
 
+local function decode_unstarted(raw)
+  local bytes = raw:sub(TAIL_OF_NEVER_STARTED)
+  local tail = tails[bytes] or decode_tail(bytes)
+  return memory.keep(unstarted, raw, {
+    raw:byte(), raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", "", tail, unpack(tail, 1, UNITS_OF_TAIL),
+  })
+end
+
 ---@param raw string
 ---@return table job
 function M.decode(id, raw)
-  local head = raw:byte()
-  if head % 4 < M.STARTED then
-    local bytes = raw:sub(TAIL_OF_NEVER_STARTED)
-    local tail = tails[bytes] or decode_tail(bytes)
-    return {
-      head, raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", id, tail, unpack(tail, 1, UNITS_OF_TAIL),
-    }
+  local known = unstarted[raw] or raw:byte() % 4 < M.STARTED and decode_unstarted(raw)
+  if known then
+    local job = { unpack(known, 1, M.UNITS) }
+    job[M.ID] = id
+    return job
   end
   local flags, state, how, attempt, failures, started_ms, ended_ms, random, worker, after = struct.unpack(STARTED, raw)
   local bytes = raw:sub(after)
@@ -119,30 +126,32 @@ end
 ---@param raw string|false
 ---@return table? job
 function M.from_record(id, raw)
-  local job = open[id] or raw
-  if type(job) == "string" then
-    job = M.decode(id, job)
+  local job = open[id]
+  raw = raw or open[keys.JOB .. id]
+  if not job and raw then
+    job = M.decode(id, raw)
     open[id] = job
   end
-  return job or nil
+  return job
 end
 
 ---@return table? job nil if there is none
 function M.read(id)
-  return M.from_record(id, open[id] or redis.call("GET", keys.JOB .. id))
+  return open[id] or M.from_record(id, open[keys.JOB .. id] or redis.call("GET", keys.JOB .. id))
 end
 
 --- Notes that this call removes the job's record. It can still be read, so that one that is named twice gets the same
 --- answer; but it is not written again.
 function M.note_removal(id)
-  removed[id] = true
+  open[keys.JOB .. id] = false
 end
 
 --- Writes the record of a new job.
 ---@param record string
 function M.create(id, record)
-  open[id] = record
-  batch.write(keys.JOB .. id, record)
+  local key = keys.JOB .. id
+  open[key] = record
+  batch.write(key, record)
 end
 
 --- Changes a field of the tail, other than its units.
@@ -255,9 +264,9 @@ end
 
 --- Buffers the job's record for the next flush.
 function M.save(job)
-  local id = job[M.ID]
-  if not removed[id] then
-    batch.write(keys.JOB .. id, M.encode(job))
+  local key = keys.JOB .. job[M.ID]
+  if open[key] ~= false then
+    batch.write(key, M.encode(job))
   end
 end
 

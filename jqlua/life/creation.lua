@@ -167,7 +167,7 @@ end
 ---@param reply table id, created, ... are appended to it
 ---@return table reply
 function M.create_all(new_jobs, first, reply)
-  local made, n, arguments = {}, #reply, ARGV
+  local made, n, arguments = { nil }, #reply, ARGV
   for i = 1, #new_jobs do
     local id, created = M.create(new_jobs[i], arguments[first + 2 * i - 2], made)
     made[i] = id

@@ -25,7 +25,7 @@ local workers = require "jqlua.workers.workers"
 local M = {}
 
 ---@kept
--- What changes mean, by both letters: lists of the fields below.
+-- What changes mean, by the state before and the one after: lists of the fields below.
 local changes = {}
 
 local IS_COUNTED = 1 -- statistics count it
@@ -33,17 +33,18 @@ local IS_ENDED = 2 -- the job has ended
 local IS_END = 3 -- it ends
 local LEAVES = 4 -- it leaves a state that has more than its set
 
-local function look_up(change, id)
-  local from, to = change:sub(1, 1), change:sub(2)
-  if not states.may_follow(change) then
+local function look_up(from, to, id)
+  if not states.may_follow(from .. to) then
     error("job " .. id .. " cannot go from " .. from .. " to " .. to)
   end
   local is_ended = states.is_of(to, states.ENDED)
-  changes[change] = {
+  changes[from] = changes[from] or {}
+  changes[from][to] = {
     from == states.RUNNING or to == states.ERROR or to == states.CANCELLED or to == states.SKIPPED,
-    is_ended, is_ended and from ~= states.KEPT, from == states.ERROR or from == states.BLOCKED or change == "rc",
+    is_ended, is_ended and from ~= states.KEPT,
+    from == states.ERROR or from == states.BLOCKED or from == states.RUNNING and to == states.CANCELLED,
   }
-  return changes[change]
+  return changes[from][to]
 end
 
 -- How long after an end the queue's old records are checked: once for all jobs that ended meanwhile.
@@ -169,7 +170,7 @@ end
 ---@return boolean kept false if its record was removed
 function M.move(job, to, score, is_popped)
   local from, id, flags, state = job[jobs.STATE], job[jobs.ID], job[jobs.FLAGS], meta.state
-  local change, queue = changes[from .. to] or look_up(from .. to, id), queues.load(job[jobs.QUEUE])
+  local change, queue = changes[from] and changes[from][to] or look_up(from, to, id), queues.load(job[jobs.QUEUE])
   -- A move by its worker was counted before (module life.continuation).
   if change[IS_COUNTED] and state[meta.COUNTED] and (from ~= states.RUNNING or job[jobs.HOW] ~= jobs.MOVED_ON) then
     statlog.left(job, from, to)

@@ -2,9 +2,9 @@
 
 A library's functions stay: what a script defines anew at each call is defined once here, whole module by whole module,
 when an operation that needs it is first called. A module's table that is written to (``local open = {}``) lives for one
-call, as it does in a script, unless the comment above says ``---@kept``: what is empty at the end of a call is used
-again, but for one that wrote much (``batch.large``). Those that say ``---@drained`` are looked at only after a call
-that failed. Keys are those of the call's namespace.
+call, as it does in a script, unless the comment above says ``---@kept``. One that had an entry at most is emptied and
+used again, but for a call that wrote much (``batch.large``). Those that say ``---@drained`` are looked at only after a
+call that failed. Keys are those of the call's namespace.
 """
 
 from __future__ import annotations
@@ -81,8 +81,13 @@ local function run(name, KEYS, ARGV)
     end
   end
   for table, content in next, state do
-    if is_large or next(content) then
-      state[table] = {}
+    local only = next(content)
+    if only ~= nil then
+      if is_large or next(content, only) ~= nil then
+        state[table] = {}
+      else
+        content[only] = nil
+      end
     end
   end
   local operation = operations[name]
