@@ -256,7 +256,7 @@ class TestHttp:
         job = {"name": "a", "durable": {"timeout": 0.2}}
         stop(pair[1])
         told = [self.post(f"{url}/job", job, "again") for _ in range(2)]
-        assert [status for status, _ in told] == [504, 504]
+        assert [status for status, _ in told] == [504, 504], told
         assert told[0][1]["error"]["job_ids"] == told[1][1]["error"]["job_ids"]
         pair[1].process.send_signal(signal.SIGCONT)  # type: ignore[union-attr]
         status, answer = self.post(f"{url}/job", {"name": "a", "durable": {"timeout": 10}}, "again")

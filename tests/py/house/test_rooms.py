@@ -25,7 +25,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "cluster": 1370,
         "engine": 3420,
         "connection": 1980,
-        "bundle": 820,
+        "bundle": 830,
         "manifest": 980,
         "errors": 230,
     },

@@ -49,7 +49,7 @@ def of_keda() -> list[str]:
 
 def of_pages() -> list[str]:
     """Whole names, and the rows of the table of figures, which leave out what they share."""
-    [watching] = re.findall(r"^## Watching\n(.*?)(?=^## )", GUIDE.read_text(), re.M | re.S)
+    [watching] = re.findall(r"^## Watching\n(.*?)(?=^## |\Z)", GUIDE.read_text(), re.M | re.S)
     found = re.findall(r"\bjq_\w*[a-z]\b", watching + (ROOT / "docs" / "deploy.md").read_text())
     assert found
     rows = re.findall(r"^\| (`.*?) \| (?:namespace|this master|Redis) \|", GUIDE.read_text(), re.M)

@@ -99,9 +99,8 @@ async def until_draining(master: Master, work: asyncio.Future[Any]) -> Any:
 async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
     """A single job shares a call with those of others, where nothing speaks against it: numbers in `depends` are places
     in a call."""
-    durable, names = None, b"".join(arguments[::2])
-    if b"durable" in names:
-        first = len(arguments) % 2
+    durable, first = None, len(arguments) % 2  # options may come first
+    if any(b"durable" in spec for spec in arguments[first::2]):
         specs = [unpacked(spec) for spec in arguments[first::2]]
         durable = durables.taken([spec for spec in specs if isinstance(spec, dict)])
         arguments[first::2] = [pack_spec(spec) for spec in specs]

@@ -270,7 +270,8 @@ class Driver(Labels, Checks):
                 return
             wait = fields.get("wait") if script == "pick" else None
             is_asleep = wait and self.is_asleep(self.resolve(fields["worker"]), wait["on"])
-            if reply[0] != (1 if wait else 0) or len(reply) > most or is_asleep:
+            # What a repeated request answers says nothing of who sleeps.
+            if reply[0] != (1 if wait else 0) or len(reply) > most or (is_asleep and "request" not in fields):
                 return
             self.model.after_operation()
             fields = {name: value for name, value in fields.items() if name != "request"}
