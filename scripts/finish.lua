@@ -76,6 +76,8 @@ for n = 1, count do
   end
 end
 
+-- Read before the outcomes, which may change the record.
+local is_known = not plan and call.is_registered and workers.decode(call.worker, raws[count + 2])
 local answers = { nil, nil }
 for n = 1, count do
   answers[n] = outcomes.apply(jobs.from_record(parsed[n].id, raws[n + 1]), parsed[n], blobs[n])
@@ -83,7 +85,7 @@ end
 if plan then
   return picker.pick(plan, answers)
 end
-if call.is_registered and workers.decode(call.worker, raws[count + 2]) then
+if is_known then
   workers.came_by(call.worker)
 end
 transition.commit()

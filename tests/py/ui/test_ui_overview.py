@@ -36,7 +36,7 @@ def data(server: Server) -> None:
 def test_verdict_alerts_and_snooze(ui: Ui, server: Server) -> None:
     ui.go("/", "Overview")
     alerts = ui.page.get_by_label("Alerts")
-    line = alerts.locator("details.alert").filter(has_text="Queue stands is paused")
+    line = alerts.locator(".alert").filter(has_text="Queue stands is paused")
     expect(ui.page.locator(".verdict")).to_contain_text("Queue stands is paused; 2 jobs wait")
     expect(ui.page.locator(".verdict")).to_contain_text("as of")
     line.get_by_role("link", name="Show").click()

@@ -30,7 +30,7 @@ LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "narrow": ("light", 3
 def data(server: Server) -> None:
     """Something of everything, all of it with a hostile name as well."""
     # Workers do nothing here, and are to be seen until the last test is over.
-    server.call("PATCH", "/config", {"worker_ttl": 3600})
+    server.call("PATCH", "/config", {"set": {"worker_ttl": 3600}})
     server.enqueue("mail", 5, argument={"to": "at"})
     server.enqueue("mail", 5, argument={"to": "de"})
     server.enqueue(HOSTILE, 3, tags=[HOSTILE], argument=HOSTILE)

@@ -176,6 +176,7 @@ class Links(Part):
     def do_due(self, job):
         does = self.what_engine_did(job)
         if does == "expire":
+            self.model.needs.note_expired(job)
             self.model.clock.expire(job)
         elif does == "cancel":
             self.cancel_tree(job)

@@ -41,6 +41,11 @@ class Needs(Part):
             job.if_failed = "run"
         return is_skipped
 
+    def note_expired(self, job):
+        """Of one that expires while it waits: the sweep may have seen before that it is needed."""
+        if job.if_failed == "only" and any("need" in self.model.links.says(job, id) for id in job.waits_for):
+            job.if_failed = (self.model.look(job.id) or {}).get("if_failed", "run")
+
     def note(self, job, said):
         """Of a job that runs only if another failed: what it does not wait for any more was one, or not."""
         if job.if_failed == "only" and any("need" in some for some in said):

@@ -74,10 +74,11 @@ const Since = ({ alert }) => (alert.since_ms ? html`<span>since <${Ago} ms=${ale
 
 function Line({ group, onSnooze }) {
   const [first, ...more] = group;
-  return html`<details class=${`alert is-${first.level}`}>
+  // The link stands beside the summary, which is a button itself.
+  return html`<div class=${`alert is-${first.level}`}><details>
     <summary><${Badge} word=${first.level} /> <b>${first.text}</b>
       ${more.length ? html`<span> and ${count(more.length)} more like it</span>` : null}
-      <span class="muted"> <${Since} alert=${first} /></span> <${About} alert=${first} /></summary>
+      <span class="muted"> <${Since} alert=${first} /></span></summary>
     <div>${first.advice}</div>
     ${more
       .slice(0, LISTED)
@@ -86,7 +87,7 @@ function Line({ group, onSnooze }) {
     <div class="alert-foot">
       <button type="button" class="quiet" onClick=${() => onSnooze(group, now() + HOUR)}>Snooze for 1 h</button>
       <button type="button" class="quiet" onClick=${() => onSnooze(group, tomorrow())}>Snooze until tomorrow</button></div>
-  </details>`;
+  </details><${About} alert=${first} /></div>`;
 }
 
 /** What is wrong with one thing: <AlertsOf field="queue" name=${name} />. */
