@@ -43,9 +43,9 @@ local function use(namespace)
   local keys = namespaces[namespace]
   if not keys then
     if count == 0 then
-      -- Redis keeps the collector going all the time. At a quarter of its pace it costs less, and what lies
-      -- about stays as little.
-      pcall(function() collectgarbage("setstepmul", 50) end)
+      -- Redis keeps the collector going all the time. At an eighth of its pace it costs less, and what lies
+      -- about is a megabyte more at most.
+      pcall(function() collectgarbage("setstepmul", 25) end)
       -- While a library is loaded it has no globals, such as setmetatable.
       setmetatable(asked, { __index = function(_, name)
         asked[name] = current_keys[name]
