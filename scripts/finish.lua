@@ -39,7 +39,7 @@ if most % 1 ~= 0 or most > MOST_OUTCOMES or (most == 0 and not call.wish) then
   return redis.error_reply("INVALID outcomes: expected " .. (call.wish and 0 or 1) .. " to " .. MOST_OUTCOMES
     .. " outcomes, each with its blob, got " .. #ARGV - 1 .. " arguments")
 end
-local parsed, blobs, wanted = { nil }, { nil }, { nil, nil }
+local parsed, blobs, wanted = { nil }, { nil }, { nil, nil, nil, nil }
 local at, last, count = 2, #ARGV, 0
 while at <= last do
   local outcome
@@ -76,9 +76,13 @@ for n = 1, count do
   end
 end
 
+<<<<<<< HEAD
 -- Read before the outcomes, which may change the record.
 local is_known = not plan and call.is_registered and workers.decode(call.worker, raws[count + 2])
 local answers = { nil, nil }
+=======
+local answers = { nil, nil, nil, nil }
+>>>>>>> refs/heads/speed
 for n = 1, count do
   answers[n] = outcomes.apply(jobs.from_record(parsed[n].id, raws[n + 1]), parsed[n], blobs[n])
 end

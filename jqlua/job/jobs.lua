@@ -48,7 +48,7 @@ M.LANED = 128 -- has a section of units
 
 -- The head of a job that never started is short: most waiting jobs are such, and memory is what they cost.
 local NEVER_STARTED = ">Bc1"
-local STARTED = ">Bc1c1I4I4ddc12Bc0"
+local STARTED = ">Bc1c1I4I4ddc12s" -- fields FLAGS to WORKER
 local TAIL_OF_NEVER_STARTED = 3 -- where it begins
 local TAIL = ">Bc0Bc0i4I4I4I2c0"
 local LONG = 65535 -- as size of the options: the real size precedes them in 4 bytes
@@ -190,15 +190,14 @@ end
 
 ---@return string record
 function M.encode(job)
-  local worker, tail = job[M.WORKER], job[M.TAIL]
+  local tail = job[M.TAIL]
   if not tail or tail[UNITS_OF_TAIL] ~= job[M.UNITS] then
     tail = new_tail(job)
   end
   if job[M.FLAGS] % 4 < M.STARTED then
     return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE]) .. tail[BYTES]
   end
-  return struct.pack(STARTED, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
-    job[M.STARTED_MS], job[M.ENDED_MS], job[M.RANDOM], #worker, worker) .. tail[BYTES]
+  return struct.pack(STARTED, unpack(job, M.FLAGS, M.WORKER)) .. tail[BYTES]
 end
 
 --- Begins another attempt.

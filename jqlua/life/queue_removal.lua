@@ -54,7 +54,7 @@ function M.forget(queue)
     forget_lanes(queue)
   end
   queues.set_head(queue, meta.NONE)
-  queue[queues.CHANGED] = false -- it must not be written again
+  queues.note_removal(queue)
   call("ZREM", keys.QUEUE_NAMES, name)
   local due_members = {}
   for kind in KINDS:gmatch(".") do

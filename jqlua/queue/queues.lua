@@ -30,6 +30,7 @@ M.FLAGS = 12 -- sum of those below
 M.VERSION = 13 -- of the set of constraints under which its waiting jobs were placed
 M.REOPENED = 14 -- a job of it became ready in this call; or M.BEHIND
 M.FREE = 15 -- the version under which no constraint can match jobs whose name is the queue's
+local RAW = 16 -- the stored record, or false
 
 M.BEHIND = "behind" -- REOPENED by jobs behind another of their lane
 
@@ -53,15 +54,15 @@ M.LEAST_ID = "00000000000000"
 local open = {}
 
 ---@kept
--- Decoded records, by their bytes.
+-- Queues of earlier calls, by name: used again while what is stored is what they say.
 local known = {}
 
-local function decoded(raw)
+local function decoded(name, raw)
   local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
   local paused = flags % 2
   return {
-    paused, max_waiting, running, waiting, ended, priority, id, "", false, false, false,
-    flags - paused, version, false, free,
+    paused, max_waiting, running, waiting, ended, priority, id, name, false, false, false,
+    flags - paused, version, false, free, raw,
   }
 end
 
@@ -86,17 +87,16 @@ end
 ---@param raw string|false the stored record
 ---@return table queue a new one if unknown; it is created when it changes
 function M.decode(name, raw)
-  local queue
-  if raw then
-    -- A call decodes a record once; only what outlives the call needs a copy.
-    queue = memory.LASTS and { unpack(known[raw] or memory.keep(known, raw, decoded(raw))) } or decoded(raw)
-    queue[M.NAME] = name
-  else
+  local queue = known[name]
+  if not raw then
     queue = {
       0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false,
-      0, meta.state[meta.VERSION], false, 0,
+      0, meta.state[meta.VERSION], false, 0, false,
     }
+  elseif not queue or queue[RAW] ~= raw or queue[M.CHANGED] then -- it changed in a call that failed
+    queue = memory.keep(known, name, decoded(name, raw))
   end
+  queue[M.REOPENED] = false
   queue[M.KEYS] = keys.OF_QUEUES[name] or new_keys(name)
   open[name] = queue
   return queue
@@ -192,14 +192,20 @@ end
 
 --- Writes a record that changed.
 function M.save(queue)
-  call("SET", keys.QUEUE .. queue[M.NAME], struct.pack(M.FORMAT, queue[M.PAUSED] + queue[M.FLAGS],
-    queue[M.MAX_WAITING], queue[M.DUE_RUNNING], queue[M.DUE_WAITING], queue[M.DUE_ENDED], queue[M.HEAD_PRIORITY],
-    queue[M.HEAD_ID], queue[M.VERSION], queue[M.FREE]))
+  queue[RAW] = struct.pack(M.FORMAT, queue[M.PAUSED] + queue[M.FLAGS], queue[M.MAX_WAITING], queue[M.DUE_RUNNING],
+    queue[M.DUE_WAITING], queue[M.DUE_ENDED], queue[M.HEAD_PRIORITY], queue[M.HEAD_ID], queue[M.VERSION],
+    queue[M.FREE])
+  call("SET", keys.QUEUE .. queue[M.NAME], queue[RAW])
   if queue[M.IS_NEW] then
     call("ZADD", keys.QUEUE_NAMES, 0, queue[M.NAME])
     queue[M.IS_NEW] = false
   end
   queue[M.CHANGED] = false
+end
+
+--- Notes that the record was removed: it must not be written again.
+function M.note_removal(queue)
+  queue[M.CHANGED], queue[RAW] = false, false
 end
 
 ---@return boolean

@@ -50,7 +50,7 @@ local function group(queue, name)
     list = gathered[queue .. "\0" .. name]
     gathered[queue .. "\0" .. name] = nil
   end
-  list = list or { queue, name, 0 }
+  list = list or { queue, name, 0, nil }
   gathered[1] = list
   return list
 end

@@ -2,8 +2,8 @@
 
 A library's functions stay: what a script defines anew at each call is defined once here, whole module by whole module,
 when an operation that needs it is first called. A module's table that is written to (``local open = {}``) lives for one
-call, as it does in a script, unless the comment above says ``---@kept``. One that had an entry at most is emptied and
-used again, but for a call that wrote much (``batch.large``). Those that say ``---@drained`` are looked at only after a
+call, as it does in a script, unless the comment above says ``---@kept``. One that had few entries is emptied and used
+again, but for a call that wrote much (``batch.large``). Those that say ``---@drained`` are looked at only after a
 call that failed. Keys are those of the call's namespace.
 """
 
@@ -21,6 +21,7 @@ _FLAGS = {"write": "", "drain": '"allow-oom"', "read": '"no-writes"'}
 
 _HEAD = """\
 local definitions, modules, operations, input, state, drained, namespaces = {}, {}, {}, {}, {}, {}, {}
+local few = 8
 local count, current, current_keys = 0
 -- Where modules look for keys are those that were asked for since the namespace changed: few, so that it changes
 -- at little cost where several take turns.
@@ -42,9 +43,9 @@ local function use(namespace)
   local keys = namespaces[namespace]
   if not keys then
     if count == 0 then
-      -- Redis keeps the collector going all the time. At a quarter of its pace it costs less, and what lies
-      -- about stays as little.
-      pcall(function() collectgarbage("setstepmul", 50) end)
+      -- Redis keeps the collector going all the time. At an eighth of its pace it costs less, and what lies
+      -- about is a megabyte more at most.
+      pcall(function() collectgarbage("setstepmul", 25) end)
       -- While a library is loaded it has no globals, such as setmetatable.
       setmetatable(asked, { __index = function(_, name)
         asked[name] = current_keys[name]
@@ -79,14 +80,17 @@ local function run(name, KEYS, ARGV)
     for table in next, drained do
       drained[table] = {}
     end
+    for table in next, state do
+      state[table] = {}
+    end
   end
   for table, content in next, state do
-    local only = next(content)
-    if only ~= nil then
-      if is_large or next(content, only) ~= nil then
+    local left = few
+    for key in next, content do
+      content[key], left = nil, left - 1
+      if left < 0 then
         state[table] = {}
-      else
-        content[only] = nil
+        break
       end
     end
   end
