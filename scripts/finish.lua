@@ -76,13 +76,9 @@ for n = 1, count do
   end
 end
 
-<<<<<<< HEAD
 -- Read before the outcomes, which may change the record.
 local is_known = not plan and call.is_registered and workers.decode(call.worker, raws[count + 2])
-local answers = { nil, nil }
-=======
 local answers = { nil, nil, nil, nil }
->>>>>>> refs/heads/speed
 for n = 1, count do
   answers[n] = outcomes.apply(jobs.from_record(parsed[n].id, raws[n + 1]), parsed[n], blobs[n])
 end
