@@ -154,12 +154,12 @@ describe("refuse", function()
     assert.are.equal("busy", jq:worker(worker).state)
   end)
   it("loses no count of timeouts with the sign of life that ends it", function()
-    local worker = jq:register({ queues = { "a" } })
+    local id = jq:register({ queues = { "a" } })
     jq:enqueue("a")
-    local job = jq:pick({ queues = "a", worker = worker })[1]
-    jq:call("refuse", { worker = worker, why = "unreachable", jobs = {} })
-    jq:call("finish", { worker = worker },
+    local job = jq:pick({ queues = "a", worker = id })[1]
+    jq:call("refuse", { worker = id, why = "unreachable", jobs = {} })
+    jq:call("finish", { worker = id },
       { id = job.id, token = job.token, type = "failure", reason = "timeout" }, msgpack.NIL)
-    assert.are.equal(1, jq:worker(worker).lapsed)
+    assert.are.equal(1, jq:worker(id).lapsed)
   end)
 end)
