@@ -166,7 +166,7 @@ work() { # work queue
         ("job_$name") >"$printed" 2>/dev/null &
         job=$!
         # The shell of the job is ended when the job is ours no longer.
-        (while sleep 0.3; do case $(beat) in *LOST* | *CANCELLED*) kill $job && break ;; esac; done) 2>/dev/null &
+        (while sleep 0.3 && kill -0 $job; do case $(beat) in *LOST* | *CANCELLED*) kill $job && break ;; esac; done) 2>/dev/null &
         beats=$!
         status=
         while [ -z "$status" ] || kill -0 $job 2>/dev/null; do # a signal ends `wait` early

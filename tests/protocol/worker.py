@@ -115,7 +115,7 @@ class Setting:
 
     def start_worker(self) -> None:
         environment = {"JQ_SOCKET": self.path, "JQ_URL": self.proxy.url, "JQ_NAMESPACE": NAMESPACE}
-        self.worker = subprocess.Popen(self.command, env=os.environ | environment)
+        self.worker = subprocess.Popen(self.command, env=os.environ | environment, start_new_session=True)
         assert self.state(self.ended(self.enqueue("echo", {"value": "here"}), 20)) == "done"
 
     def stop_worker(self) -> int:
@@ -129,8 +129,9 @@ class Setting:
             raise AssertionError("the worker runs on, 30 s after SIGTERM") from None
 
     def close(self) -> None:
-        if self.worker is not None and self.worker.poll() is None:
-            self.worker.kill()
+        if self.worker is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.worker.pid, signal.SIGKILL)  # also what it left behind
             self.worker.wait()
         self.redis.terminate()
         self.redis.wait()
