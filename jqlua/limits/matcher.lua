@@ -55,15 +55,6 @@ function M.to_set(scalars)
   return members[1] and "\0" .. table.concat(members, "\0") .. "\0" or ""
 end
 
----@return string[] members numbers as "d%.17g"
-function M.from_set(set)
-  local members = {}
-  for member in set:gmatch("[^%z]+") do
-    members[#members + 1] = member
-  end
-  return members
-end
-
 --- Whether a value that is there fulfils an operator.
 ---@param value number|string|nil scalar; nil for what equals nothing
 ---@return boolean

@@ -39,33 +39,6 @@ function M.parse_queues(value, path)
   return entries
 end
 
----@kept
--- Parsed specs with only `queues`, by their bytes.
-local entries_of = {}
-
---- The entries of the call's only argument, a spec with only `queues`.
----@return table? entries not to be changed
----@return string? problem
-function M.read_queues()
-  local blob = #ARGV == 1 and ARGV[1]
-  if memory.LASTS and entries_of[blob] then
-    return entries_of[blob]
-  end
-  local spec = blob and check.map(blob)
-  local problem = not spec and check.not_one_spec() or check.unknown_field(spec, "queues")
-  if problem then
-    return nil, problem
-  elseif spec.queues == nil then
-    return nil, check.problem("queues", M.QUEUES, nil)
-  end
-  local entries
-  entries, problem = M.parse_queues(spec.queues, "queues")
-  if not entries then
-    return nil, problem
-  end
-  return memory.keep(entries_of, blob, entries)
-end
-
 ---@param wait any the field `wait`
 ---@return string? problem
 function M.check_wait(wait, path)

@@ -162,36 +162,6 @@ class Bounds(TypedDict, total=False):
     rate: float | None
 
 
-class QueueChanges(TypedDict, total=False):
-    """What can be set of a queue; `set` and `unset` are settings of its own (docs/operating.md)."""
-
-    paused: bool | None
-    max_waiting: int | None
-    fair: Sequence[Mapping[str, Any]] | None
-    set: Mapping[str, Any] | None
-    unset: Sequence[str] | None
-
-
-class Period(TypedDict, total=False):
-    """Which statistics."""
-
-    queue: str | None
-    name: str | None
-    from_ms: int | None
-    to_ms: int | None
-    brief: bool | None
-
-
-class Groups(TypedDict, total=False):
-    """What is told of groups of failures: `counts` in each of so many `steps` (1 to 100) from `from_ms` to `to_ms`;
-    names, queues and values of the newest `sample` (1 to 100) of each."""
-
-    steps: int | None
-    from_ms: int | None
-    to_ms: int | None
-    sample: int | None
-
-
 class NewJob(NamedTuple):
     """A job on its way to the engine: its spec, its argument packed."""
 

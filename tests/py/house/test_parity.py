@@ -68,7 +68,7 @@ def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
 
 def of(operation: str) -> set[str]:
     """The names of its arguments but for those that say which, or where a listing goes on."""
-    left = ("id", "match", "name", "by", "job", "shared", "argument", "run", "actor", "series", "cursor", "count")
+    left = ("id", "match", "by", "job", "shared", "argument", "run", "actor")
     return {one.name for one in operations()[operation].arguments} - set(left)
 
 
@@ -77,8 +77,6 @@ def of(operation: str) -> set[str]:
     [
         pytest.param(options.Where, CONDITIONS, id="where"),
         pytest.param(options.Limits, of("constrain") | {"by"}, id="limits"),
-        pytest.param(options.QueueChanges, of("queue"), id="queue"),
-        pytest.param(options.Period, of("stats") | {"name"}, id="period"),
         pytest.param(task.When, of("schedule"), id="schedule"),
         pytest.param(options.Changes, {*names(changed=True), "argument"}, id="change"),
     ],

@@ -2,7 +2,7 @@
 import { api, OFFLINE, ROOT } from './api.js';
 import { answered, expectEvery, missed } from './fresh.js';
 
-/** Server-sent events: follow('/overview/events', (data) => …) → stop. `ms`: that often they come at least. */
+/** Server-sent events: follow('/events', (data) => …) → stop. `ms`: that often they come at least. */
 export function follow(target, onData, { ms = 0 } = {}) {
   const part = ms ? expectEvery(ms) : null;
   let source = null;
