@@ -16,9 +16,9 @@ from pathlib import Path
 
 from redis.exceptions import RedisError
 
+import journal
 from faults import BATCH, JOBS, NAMESPACE, Site, check, push
 from jqmaster import JQ
-from jqmaster.demo import journal
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from parts import eventually
