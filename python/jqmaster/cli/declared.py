@@ -9,18 +9,11 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from jqmaster.cli import show, values
-from jqmaster.cli.kinds import Duration, Moment, between, kind, moment, option
+from jqmaster.cli.kinds import Duration, Moment, Where, between, kind, moment, option
 from jqmaster.cli.reach import connect
 from jqmaster.cli.status import Replies
 from jqmaster.manifest.contract import Argument
 from jqmaster.manifest.types import Type
-
-
-def _where(text: str) -> Any:
-    from jqmaster.engine.queryline import where_of
-
-    return values.parsed(text, "the filter") if text.startswith(("{", "@")) else where_of(text, show.now_ms())
-
 
 _TYPES: dict[str, Any] = {
     **dict.fromkeys("text name queue worker job state actor token cursor url secret zone".split(), str),
@@ -32,7 +25,7 @@ _TYPES: dict[str, Any] = {
     "moment_ms": Annotated[int, kind(lambda text: round(moment(text) * 1000), "MOMENT")],
     "flag": bool,
     "value": Annotated[bytes, kind(values.argument, "JSON")],
-    "Where": Annotated[object, kind(_where, "JSON|LINE")],
+    "Where": Where,
 }
 _JSON = Annotated[object, kind(lambda text: values.parsed(text, "the value"), "JSON")]
 

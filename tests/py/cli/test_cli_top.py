@@ -119,18 +119,6 @@ def test_keys(top: Terminal) -> None:
     assert top.text.endswith("\x1b[?25h\x1b[?1049l")  # the cursor and the screen are as they were
 
 
-def test_a_smaller_window(top: Terminal) -> None:
-    top.until("kind.29")
-    top.resize(12, 50)
-    lines = top.until("kind.29")
-    deadline = time.monotonic() + PATIENCE_S
-    while len(lines) == 24 and time.monotonic() < deadline:
-        lines = top.until("kind.29")
-    assert len(lines) == 12 and max(len(line) for line in lines) <= 50
-    top.press("\x03")
-    assert top.end() in (0, 130)
-
-
 def test_what_cannot_be_reached_is_said_before_the_screen_is_taken() -> None:
     terminal = Terminal(24, 80, "top", "--redis", "unix:///nowhere.sock")
     assert terminal.end() == 4
@@ -150,14 +138,3 @@ async def test_other_commands_ask_on_a_terminal(
     assert terminal.end() == code
     [queue] = (await filled.queues(["kind.29"])).documents
     assert queue["queued"] == left
-
-
-async def test_colour_is_for_terminals_that_want_it(
-    filled: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = ("--redis", redis_url, "--namespace", filled.namespace)
-    terminal = Terminal(24, 80, "queues", *place)
-    assert terminal.end() == 0 and "\x1b[1mQUEUE" in terminal.text
-    monkeypatch.setenv("NO_COLOR", "1")
-    terminal = Terminal(24, 80, "queues", *place)
-    assert terminal.end() == 0 and "QUEUE" in terminal.text and "\x1b[3" not in terminal.text
