@@ -23,9 +23,9 @@ FLOORS: dict[str, dict[str, int]] = {
     "the server": {"server": 6660, "doctor": 330},
     "the engine's hand": {
         "cluster": 1370,
-        "engine": 3420,
+        "engine": 3390,
         "connection": 1980,
-        "bundle": 830,
+        "bundle": 800,
         "manifest": 980,
         "errors": 230,
     },
