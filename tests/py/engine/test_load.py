@@ -19,7 +19,7 @@ from jqmaster.bundle.build import Bundle, Library, dump, make_script, version_of
 from jqmaster.bundle.built import builtin, read_built
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.manifest import fetch
-from jqmaster.engine.scripts import check_namespace, check_server, load
+from jqmaster.engine.scripts import check_server, load
 from jqmaster.errors import Unavailable, UnsuitableServer, Version
 from servers import RedisServer
 
@@ -106,10 +106,6 @@ class TestManifest:
 
 
 class TestNamespaces:
-    @pytest.mark.parametrize("namespace", ["{jq}", "{a}", "{" + "x" * 64 + "}", "{a:b/c.d-e_f~!|}"])
-    def test_valid(self, namespace: str) -> None:
-        assert check_namespace(namespace) == namespace
-
     @pytest.mark.parametrize(
         "namespace",
         ["", "jq", "{}", "{jq", "{j q}", "{jé}", "{a}b", "{{a}}", "{" + "x" * 65 + "}", "{jq}\n", "{\x7f}"],
@@ -150,27 +146,10 @@ class TestServerCheck:
             await check_server(FakeInfo(redis_version="7.2.4"))  # type: ignore[arg-type]
         assert "noeviction" in caplog.text
 
-    async def test_loading_needs_neither_config_nor_info(
-        self, redis: Redis, redis_server: RedisServer, namespace: str, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        await redis.execute_command("ACL", "SETUSER", "loader", "on", ">pw", "~*", "+@all", "-config", "-info")
-        async with connect(f"unix://loader:pw@{redis_server.socket}") as client:
-            with pytest.raises(redis_exceptions.NoPermissionError):
-                await client.config_get("maxmemory-policy")
-            with caplog.at_level(logging.WARNING):
-                await load(client, namespace)
-        assert "INFO is not permitted" in caplog.text
-
     async def test_a_server_that_is_not_there(self, tmp_path: Path) -> None:
         async with connect(f"unix://{tmp_path}/none") as client:
             with pytest.raises(Unavailable):
                 await load(client, "{jq}")
-
-
-class TestCommand:
-    def test_it_says_what_is_wrong(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.main(["load", "--redis", f"unix://{tmp_path}/none"]) != 0
-        assert "UNAVAILABLE" in capsys.readouterr().err
 
 
 class TestBuiltFiles:
@@ -281,10 +260,6 @@ class TestLoaderWithoutPython:
             done = load_sh(dist, "-s", str(fresh_server.socket))
             assert done.returncode == 1 and "VERSION" in done.stderr
             assert client.keys() == [b"{jq}:meta"]
-
-    def test_a_server_that_is_not_there(self, dist: Path, tmp_path: Path) -> None:
-        done = load_sh(dist, "-s", str(tmp_path / "none"))
-        assert done.returncode == 1
 
 
 def test_a_client_that_speaks_only_redis_can_work_from_the_manifest(fresh_server: RedisServer) -> None:
