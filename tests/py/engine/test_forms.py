@@ -123,14 +123,6 @@ class TestWhatIsLost:
                 assert [len(reply) for reply in (replies[0], replies[2])] == [2, 2]
             assert await libraries(client) == {(await manifest_of(client))["library"]}
 
-    async def test_many_callers_at_once(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url, max_connections=8) as client:
-            engine = Engine(client)
-            await load(client, "{jq}")
-            await client.execute_command("FUNCTION", "FLUSH")
-            jobs = await asyncio.gather(*(engine.enqueue([({"name": "a"}, NIL)]) for _ in range(50)))
-            assert len({job.id for [job] in jobs}) == 50
-
 
 class TestVersions:
     async def test_the_manifest_names_the_library_and_its_functions(self, redis: Redis, namespace: str) -> None:
@@ -177,36 +169,12 @@ class TestVersions:
             await life(Engine(client, scripts=versions[0]))
             assert (await manifest_of(client))["versions"] == f"{d} {a}"
 
-    async def test_a_library_that_somebody_deleted_is_no_trouble(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            for letter in "ab":
-                await load(client, "{jq}", version(f"jq_{letter}"))
-            await client.execute_command("FUNCTION", "FLUSH")
-            await load(client, "{jq}", version("jq_c"))
-            assert await libraries(client) == {"jq_c"}
-
     async def test_a_version_without_functions_takes_them_out_of_the_manifest(
         self, redis: Redis, namespace: str
     ) -> None:
         await load(redis, namespace)
         await load(redis, namespace, form="scripts")
         assert not {"library", "functions"} & set(await manifest_of(redis, namespace))
-
-    async def test_two_namespaces_with_different_versions(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            await load(client, "{one}", version("jq_a"))
-            await load(client, "{two}", version("jq_b"))
-            engines = [Engine(client, name, scripts=await fetch(client, name)) for name in ("{one}", "{two}")]
-            await calls(client)
-            for engine in engines:
-                await life(engine)
-            assert await calls(client) == {"fcall": 6}
-            for letter in "cde":
-                await load(client, "{two}", version(f"jq_{letter}"))
-            assert await libraries(client) == {"jq_a", "jq_d", "jq_e"}  # the other namespace keeps its own
-            await calls(client)
-            await life(engines[0])
-            assert await calls(client) == {"fcall": 3}
 
 
 @pytest.fixture(scope="module")
@@ -236,11 +204,6 @@ class TestWithoutFunctions:
             await life(Engine(client))
             errors = await client.info("errorstats")
             assert errors["errorstat_ERR"] == {"count": 1}
-
-    async def test_a_pipeline_finds_it_out(self, old_server: RedisServer) -> None:
-        async with connect(old_server.url) as client:
-            replies = await Engine(client, "{pipeline}").pipeline([JOB, JOB, PICK])
-            assert [len(reply) for reply in replies] == [2, 2, 5]
 
     async def test_form_functions_is_an_error(self, old_server: RedisServer) -> None:
         async with connect(old_server.url) as client:

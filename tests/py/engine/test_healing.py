@@ -29,7 +29,9 @@ from jqmaster.errors import (
     parse,
 )
 from servers import RedisServer
-from test_engine import NIL, ReplyLoser
+from topologies import Proxy
+
+NIL = b"\xc0"
 
 
 class TestErrors:
@@ -107,9 +109,11 @@ class TestErrors:
                 await engine.pipeline([("config", [pack({})])])
 
     async def test_a_call_whose_reply_was_lost_is_not_made_again(
-        self, engine: Engine, redis_server: RedisServer, tmp_path: Path
+        self, engine: Engine, redis_server: RedisServer
     ) -> None:
-        async with ReplyLoser(redis_server.socket) as url, connect(url) as client:
+        async with Proxy(redis_server) as proxy, connect(proxy.url) as client:
+            await client.ping()
+            proxy.loses = lambda: not proxy.lost
             with pytest.raises(Unavailable):
                 await Engine(client, engine.namespace).enqueue([({"name": "a"}, NIL)])
         [document] = (await engine.queues(["a"])).documents

@@ -127,16 +127,6 @@ async def test_what_another_namespace_keeps_stays_until_that_is_gone(fresh_serve
         )  # and what their heads say
 
 
-async def test_sources_that_were_lost_come_with_the_next_load(fresh_server: RedisServer) -> None:
-    async with connect(fresh_server.url) as client:
-        await load(client, "{jq}")
-        await client.unlink(SHARED)
-        with pytest.raises(LookupError, match=f"{SHARED}|no scripts"):
-            await fetch(client, "{jq}")
-        await load(client, "{jq}")
-        assert await fetch(client, "{jq}") == builtin()
-
-
 async def test_who_may_not_share_has_its_own(fresh_server: RedisServer) -> None:
     async with connect(fresh_server.url) as admin:
         await admin.execute_command("ACL", "SETUSER", "own", "on", ">pw", "~{jq}*", "+@all")

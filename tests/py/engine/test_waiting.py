@@ -47,10 +47,6 @@ async def test_a_poll_ends_empty_when_its_time_is_up(waiting: Waiting) -> None:
     assert await asyncio.wait_for(poll(waiting, timeout_s=0.05), SOON_S) == [60_000]
 
 
-async def test_a_poll_without_time_does_not_wait(waiting: Waiting) -> None:
-    assert await waiting.pick({"worker": "w", "queues": "mail"}, 0) == [-1]
-
-
 async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(engine: Engine, waiting: Waiting) -> None:
     job = await enqueue(engine)
     [picked] = (await engine.pick("w", "mail", request="r")).jobs
