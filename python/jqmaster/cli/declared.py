@@ -9,12 +9,20 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from jqmaster.cli import show, values
-from jqmaster.cli.kinds import Duration, Moment, Where, between, kind, moment, option
+from jqmaster.cli.kinds import Duration, Moment, between, kind, moment, option
 from jqmaster.cli.reach import connect
 from jqmaster.cli.status import Replies
 from jqmaster.manifest.contract import Argument
 from jqmaster.manifest.types import Type
 
+
+def _where(text: str) -> Any:
+    from jqmaster.engine.queryline import where_of
+
+    return values.parsed(text, "the filter") if text.startswith(("{", "@")) else where_of(text, show.now_ms())
+
+
+Where = Annotated[object, kind(_where, "LINE|JSON")]
 _TYPES: dict[str, Any] = {
     **dict.fromkeys("text name queue worker job state actor token cursor url secret zone".split(), str),
     "integer": int,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from jqmaster.cli import show, values
-from jqmaster.cli.kinds import Count, Duration, Span, State, Where, option
+from jqmaster.cli.declared import Where
+from jqmaster.cli.kinds import Count, Duration, Span, State, option
 from jqmaster.cli.reach import Yes, as_json, connect
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Coded, Refused, Replies
 from jqmaster.errors import NotFound

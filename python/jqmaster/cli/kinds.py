@@ -85,13 +85,6 @@ def _namespace(text: str) -> str:
     return check_namespace(text)
 
 
-def _where(text: str) -> Any:
-    from jqmaster.cli import show, values
-    from jqmaster.engine.queryline import where_of
-
-    return values.parsed(text, "the filter") if text.startswith(("{", "@")) else where_of(text, show.now_ms())
-
-
 def _secrets(text: str) -> tuple[str, ...]:
     from jqmaster.server.signing import secrets_of
 
@@ -112,6 +105,5 @@ Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], kind(networks, "NETW
 Namespace = Annotated[str, kind(_namespace, "{NAME}")]
 Secrets = Annotated[tuple[str, ...], kind(_secrets, "SECRETS")]
 PushTo = Annotated[Any, kind(_push_to, "NETWORKS")]
-Where = Annotated[object, kind(_where, "LINE|JSON")]
 Port = Annotated[int, between(0, 65535), Parameter(metavar="PORT")]
 Count = Annotated[int, between(1, 1_000_000_000), Parameter(metavar="N")]
