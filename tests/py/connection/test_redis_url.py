@@ -69,5 +69,5 @@ def test_a_wrong_url_is_refused(url: str, says: str) -> None:
 def test_a_client_of_a_cluster_serves_one_namespace() -> None:
     redis = connect("redis+cluster://a,b")
     Engine(redis, "{near}")
-    with pytest.raises(Unavailable, match="{far} is in another slot"):
+    with pytest.raises(Unavailable, match="is in another slot"):
         Engine(redis, "{far}")

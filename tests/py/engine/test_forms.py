@@ -13,12 +13,12 @@ from typing import get_args
 import pytest
 from redis.asyncio import Redis
 
+from fetching import fetch
 from jqmaster import JQ
 from jqmaster.bundle.build import Bundle, Library, version_of
 from jqmaster.bundle.built import builtin
 from jqmaster.cli import place
 from jqmaster.engine.engine import Engine, connect, pack
-from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import FORMS, load
 from jqmaster.errors import Forbidden, NoFunctions, Version
 from jqmaster.server.server import ServeOptions, Server

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from fetching import fetch
 from jqmaster.bundle.build import Bundle, Library, dump, make_script, version_of
 from jqmaster.bundle.built import builtin, read_built
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import check_server, load
 from jqmaster.errors import UnsuitableServer, Version
 from servers import RedisServer
