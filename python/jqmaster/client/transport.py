@@ -72,7 +72,7 @@ class RedisTransport(Transport):
     """By the scripts, with no master in between."""
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
-        """`how`: of `Caller`."""
+        """`how`: of `Engine`."""
         self._opened = Opened(url, namespace, **how)
         self.engine: Engine = self._opened.engine
 

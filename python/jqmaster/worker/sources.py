@@ -178,7 +178,7 @@ class RedisSource(EngineSource):
         name: str | None = None,
         **how: Any,
     ) -> None:
-        """`how`: `form` and `recreate`, of `Caller`."""
+        """`how`: `form` and `recreate`, of `Engine`."""
         self._opened = Opened(url, namespace, **how)
         super().__init__(self._opened.engine, queues, order=order, name=name)
         self._waiting = self._opened.waiting()
