@@ -11,7 +11,7 @@
 # make records  what tests compare with, written anew: refusals, and the exchange in bytes
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
-# make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
+# make dist    dist/: wheel and sdist
 # make docs    the pages as a site with search, build/site/html; a broken link fails
 # make lock    requirements.lock: what the tests run with, with hashes   (ARGS="--upgrade")
 # make lowest  some tests with the lowest versions that pyproject.toml allows
@@ -70,7 +70,6 @@ bench: setup
 	$(PY) bench/run.py $(ARGS)
 
 dist: $(DIST)/.installed
-	PYTHONPATH=python $(DIST)/bin/python tools/dist.py
 	$(DIST)/bin/python -m build --no-isolation --outdir dist .
 	$(DIST)/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
