@@ -14,8 +14,7 @@ from cyclopts import App, Parameter
 from cyclopts.config import Env
 
 from jqmaster.cli.kinds import Count, Duration, Names, Networks, Port, PushTo, Secrets, Span, between, option
-from jqmaster.cli.place import NAMESPACE
-from jqmaster.cli.reach import current
+from jqmaster.cli.reach import NAMESPACE, current
 from jqmaster.cli.status import Refused
 from jqmaster.connection.url import is_redis, without_password
 from jqmaster.errors import brought_by
