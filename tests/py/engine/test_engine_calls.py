@@ -61,16 +61,6 @@ async def test_what_follows_an_outcome(engine: Engine) -> None:
         await engine.finish("w", [(success(finished.picked.jobs[0]), NIL, wrong)])
 
 
-async def test_a_picked_job_tells_where_it_comes_from(engine: Engine) -> None:
-    [first] = await engine.enqueue([({"name": "a", "max_runtime": 9}, NIL)])
-    await engine.enqueue([({"name": "b", "depends": [first.id]}, NIL)])
-    [job] = (await engine.pick("w", "a")).jobs
-    assert (job.max_runtime, job.depends, job.schedule) == (9, (), None)
-    await engine.finish("w", [(success(job), NIL)])
-    [job] = (await engine.pick("w", "b")).jobs
-    assert (job.depends, job.max_runtime) == ((first.id,), None)
-
-
 async def test_a_call_names_what_it_does_not_know(engine: Engine) -> None:
     with pytest.raises(LookupError, match="there is no operation kik, did you mean kick"):
         await engine.call("kik")
