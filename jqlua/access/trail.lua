@@ -75,7 +75,7 @@ end
 ---@param spec table the call's
 ---@param count? number how many jobs were changed
 function M.note(what, on, spec, count)
-  local most = settings.value(settings.TRAIL_MAX)
+  local most = settings.at(settings.TRAIL_MAX)
   if most == 0 then
     return
   end
