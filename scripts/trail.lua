@@ -1,6 +1,6 @@
 -- What operators changed, newest first.
 --
--- @arg    who     actor?                 only what this one did
+-- @arg    who     name?                  only what this one did
 -- @arg    what    name?                  only this operation
 -- @arg    on      name?                  only what was about this queue or id
 -- @arg    cursor  cursor?
