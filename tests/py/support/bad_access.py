@@ -29,7 +29,7 @@ def targets(target):
             {
                 **PAGE,
                 "cursor": [5, True, [], {"a": 1}, "x", RUNNING.upper()],
-                "who": ACTORS,
+                "who": NAMES,
                 "what": NAMES,
                 "on": NAMES,
             },
