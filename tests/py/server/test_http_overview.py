@@ -46,6 +46,7 @@ async def test_an_empty_namespace_has_an_overview(api: Api) -> None:
 
 
 async def test_it_begins_with_what_is_worst(api: Api) -> None:
+    assert (await api("PATCH", "/queue/mail", {"paused": True})).status == 404
     await api.post("/queue/mail", {"paused": True})
     await api("PATCH", "/queue/mail", {"paused": True, "max_waiting": 1})
     await api.enqueue("mail")
