@@ -162,7 +162,8 @@ async def test_a_running_job_is_cancelled_at_once_wherever_it_is(nodes: RedisClu
 
 async def test_a_worker_is_listed_once_and_may_be_asked_to_stop(nodes: RedisCluster, name: str, jq: Cluster) -> None:
     async with working(nodes, name, {"a": None}) as worker:
-        await worker._source.register(None, 12)  # type: ignore[attr-defined]
+        worker.source.is_registered = True
+        await worker.source.register()
         [document] = (await jq.workers()).documents
         assert (document["max_jobs"], document["state"]) == (6 * 12, "pulling")
         await jq.worker(document["id"], "quiet")
