@@ -98,7 +98,7 @@ async def test_the_form_of_a_jobs_events(server: Server, own: Engine, session: a
 async def test_a_quiet_stream_shows_that_it_lives(
     server: Server, own: Engine, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jqmaster.server.http.events.ALIVE_EVERY_S", 0.02)
+    monkeypatch.setattr("jqmaster.server.http.following.ALIVE_EVERY_S", 0.02)
     job_id = await enqueue(own)
     for path, first in (("/events", 0), (f"/job/{job_id}/events", 2)):
         async with session.get(server.url + path) as response:

@@ -260,15 +260,15 @@ async def test_a_body_in_pieces_is_one_body(api: Api) -> None:
 # Redis in trouble
 
 
-@pytest.fixture(params=["fast", "slow"])
-async def lonely(request: pytest.FixtureRequest, fresh_server: RedisServer, namespace: str) -> Any:
+@pytest.fixture
+async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
     """An API whose Redis is its own, to be broken."""
     async with connect(fresh_server.url) as client:
         await install(client, namespace, builtin(), make_current=True)
         engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
         master = Master(engine, waiting, ended, Pokes(), EventFeed(engine, client))
-        yield Api(create_app(master, fast=request.param == "fast"), master), fresh_server
+        yield Api(create_app(master), master), fresh_server
         await waiting.stop()
         await ended.stop()
 

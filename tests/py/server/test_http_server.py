@@ -18,10 +18,10 @@ from http_support import JSON, MSGPACK, Answer, hold_against_document
 from parts import LONG_S
 
 
-@pytest.fixture(params=["fast", "slow"])
-def live(request: pytest.FixtureRequest, redis_url: str) -> Iterator[Live]:
+@pytest.fixture
+def live(redis_url: str) -> Iterator[Live]:
     namespace = "{t" + secrets.token_hex(6) + "}"
-    with live_server(redis_url, namespace, fast=request.param == "fast", max_content_length=1 << 20) as live:
+    with live_server(redis_url, namespace, max_content_length=1 << 20) as live:
         yield live
 
 
