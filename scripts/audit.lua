@@ -12,6 +12,7 @@ local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local audit = require "jqlua.upkeep.audit"
+local findings = require "jqlua.upkeep.findings"
 
 -- All keys of one SCAN must be checked.
 local AT_ONCE = 10
@@ -22,16 +23,15 @@ local count = spec.count or 100
 check.refuse((not cursor:find("^%d+$") or #cursor > 20) and check.problem("cursor", check.CURSOR, cursor))
 -- SCAN's pattern: a namespace may have special characters.
 local pattern = KEYS[1]:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
-local reply = { cursor }
 budget.pay(budget.RESERVE) -- for the rest of the last page, and for counting units
 if cursor == "0" then
-  audit.bounds(reply)
+  audit.bounds()
 end
 repeat
-  local page = redis.call("SCAN", reply[1], "MATCH", pattern, "COUNT", math.min(count, AT_ONCE))
-  reply[1], count = page[1], count - AT_ONCE
+  local page = redis.call("SCAN", cursor, "MATCH", pattern, "COUNT", math.min(count, AT_ONCE))
+  cursor, count = page[1], count - AT_ONCE
   for _, key in ipairs(page[2]) do
-    audit.key(key:sub(#KEYS[1] + 2), reply)
+    audit.key(key:sub(#KEYS[1] + 2))
   end
-until reply[1] == "0" or count <= 0 or not budget.pay(budget.LOOK)
-return reply
+until cursor == "0" or count <= 0 or not budget.pay(budget.LOOK)
+return { cursor, unpack(findings.list) }

@@ -108,7 +108,7 @@ end
 --- Records a change of jobs that a call selects.
 ---@param count number how many were changed
 function M.note_jobs(what, spec, count)
-  local on = spec.ids and spec.ids[1] or spec.where and (spec.where.queue or "") or spec.queue or spec.worker
+  local on = spec.ids and spec.ids[1] or spec.where and spec.where.queue or ""
   M.note(what, on, spec, count)
 end
 

@@ -182,8 +182,8 @@ class PlainOperations:
         self,
         *,
         ids: Sequence[str] | None = ...,
-        queue: str,
-        worker: str | None = ...,
+        where: Spec,
+        cursor: str | None = ...,
         count: int | None = ...,
         delay: float | timedelta | None = ...,
     ) -> KickReply:
@@ -191,17 +191,10 @@ class PlainOperations:
     @overload
     def kick(
         self,
-        *,
         ids: Sequence[str] | None = ...,
-        queue: str | None = ...,
-        worker: str,
+        cursor: str | None = ...,
         count: int | None = ...,
         delay: float | timedelta | None = ...,
-    ) -> KickReply:
-        """Takes running jobs away from their workers. They wait again, and no retry is spent."""
-    @overload
-    def kick(
-        self, ids: Sequence[str] | None = ..., count: int | None = ..., delay: float | timedelta | None = ...
     ) -> list[Any]:
         """Takes running jobs away from their workers. They wait again, and no retry is spent."""
     def mark(self, text: str, time_ms: int | datetime | None = ...) -> Document:

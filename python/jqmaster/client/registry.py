@@ -19,7 +19,7 @@ from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
 from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.target import Target, wait_s
-from jqmaster.client.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
+from jqmaster.client.task import Call, Decorator, DefinedTask, Rules, ScheduleOptions, Task, TaskOptions
 from jqmaster.client.transport import Prepared
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options, tracing
@@ -124,9 +124,9 @@ class Registry(OperatingMethods, FlowMethods):
         """
         return cast(Decorator, self._job)
 
-    def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> SyncTask[..., Any, Any]:
+    def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> Task[..., Any]:
         """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
-        return SyncTask(self, None, name, chosen, Rules())
+        return Task(self, None, name, chosen, Rules())
 
     @overload
     def schedule(self, /, **when: Unpack[ScheduleOptions]) -> Callable[[AnyTask], AnyTask]: ...
@@ -293,14 +293,14 @@ class Registry(OperatingMethods, FlowMethods):
             raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
-        kind: type[Task[..., Any]] = AsyncTask if functions.is_async(function) else SyncTask
         rules = Rules.of(name, own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
-        task = self.tasks[name] = kind(self, function, name, own, rules)
+        task: Task[..., Any] = DefinedTask(self, function, name, own, rules)
+        self.tasks[name] = task
         return task
 
     async def _kinds_of(self, ids: Sequence[str]) -> Mapping[str, Kind]:
         """By id of those whose functions this object has, and whose results have to be made."""
-        made = {name: task for name, task in self.tasks.items() if task.result_adapter is not None}
+        made = {name: task for name, task in self.tasks.items() if task.result_converter is not None}
         if not made:
             return {}
         engine = (await self.link.open()).engine

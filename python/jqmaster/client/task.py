@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from jqmaster.client import calling, functions, unique
+from jqmaster.client.conversion import Converter
 from jqmaster.client.handle import Handle
-from jqmaster.client.hints import Adapter
 from jqmaster.client.link import Link, plain
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
@@ -20,6 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 V = TypeVar("V")
+_UNPACKABLE = (TypeError, ValueError, OverflowError)
 Exceptions = tuple[type[BaseException], ...] | type[BaseException]
 
 
@@ -205,23 +206,11 @@ class Task(Enqueuer[P, R]):
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
         """The argument packed, and all options of a call."""
-        if self.signature is None:
-            value = calling.join(args, kwargs)
-        else:
-            try:
-                value = self.signature.encode(args, kwargs)
-            except calling.Unfit as error:
-                raise TypeError(f"{self.name}: {error}") from error.__cause__
-            except TypeError as error:
-                raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
+        try:
+            value = calling.join(args, kwargs) if self.signature is None else self.signature.encode(args, kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}{self.signature or ''}: {error}") from error.__cause__
         return self._packed(value), self.merged(args, kwargs, chosen)
-
-    def check_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Raise TypeError if they do not fit. Values wait until all types are known."""
-        if self.signature is not None and not self.signature.is_settled:
-            self.signature.bind(args, kwargs)
-        else:
-            self.prepare(args, kwargs, {})
 
     def check_schedule(self, when: ScheduleOptions) -> None:
         """Raise TypeError or ValueError for what cannot be. Of times, zones and rules the engine has the last word."""
@@ -229,7 +218,8 @@ class Task(Enqueuer[P, R]):
         args, kwargs = own.pop("args", ()), own.pop("kwargs", {})
         self.checked(own.pop("options", {}))
         options.check_arguments("schedule", own)
-        self.check_arguments(tuple(args), kwargs)
+        if self.signature is not None:  # values wait until all types are known
+            self.signature.bind(tuple(args), kwargs)
 
     def merged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> JobOptions:
         """All options of a call with these arguments."""
@@ -241,39 +231,33 @@ class Task(Enqueuer[P, R]):
     def check_types(self) -> None:
         """Raise ValueError if an annotation still names what is not there."""
         try:
-            _ = self.result_adapter
+            _ = self.result_converter
         except TypeError as error:
             raise ValueError(f"job {self.name}: {error}") from None
 
     @property
-    def result_adapter(self) -> Adapter | None:
+    def result_converter(self) -> Converter | None:
         """What makes its results of what travels; None where these are the same. Raises TypeError."""
-        return None if self.signature is None else self.signature.types.result
+        return None if self.signature is None else self.signature.converters.get("return")
 
     def sent(self, result: Any) -> Any:
         """What the function returned as it travels. Raises TypeError or ValueError for what is not as annotated."""
-        if self.result_adapter is None or isinstance(result, Move):
+        if self.result_converter is None or isinstance(result, Move):
             return result
         if isinstance(result, FollowUp):
             return FollowUp(self.sent(result.result), result.jobs)
-        return self.result_adapter.send(result)
+        return self.result_converter.send(result)
 
     def read_result(self, value: Any) -> Any:
         """What the function returned, of the type that it is annotated to return. Raises ValueError."""
-        return value if self.result_adapter is None else self.result_adapter.make(value)
+        return value if self.result_converter is None else self.result_converter.make(value)
 
     def _packed(self, value: Any) -> bytes:
-        dumps = self.jq.serializer.dumps
         try:
-            return dumps(value)
-        except unique.UNPACKABLE as error:
-            for name, part in value.items() if isinstance(value, dict) else ():
-                try:
-                    dumps(part)
-                except unique.UNPACKABLE as problem:
-                    kind = next(kind for kind in unique.UNPACKABLE if isinstance(problem, kind))
-                    raise kind(f"{self.name}: {name}: {problem}") from error
-            raise
+            return self.jq.serializer.dumps(value)
+        except _UNPACKABLE as error:
+            kind = next(kind for kind in _UNPACKABLE if isinstance(error, kind))
+            raise kind(f"{self.name}: {error}") from error
 
 
 def _signature(
@@ -295,23 +279,12 @@ def _returned(function: Callable[..., Any]) -> Any:
         return ""
 
 
-class SyncTask(Task[P, R], Generic[P, R, V]):
-    """A plain function. It runs in a thread of the worker. `V`: what it returns, which holds an `R` if it says what
-    follows."""
+class DefinedTask(Task[P, R], Generic[P, R, V]):
+    """One with its function. `V`: what a call of it gives, a coroutine of an async one."""
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> V:
-        if self.function is None:
-            raise TypeError(f"{self.name} lives elsewhere: it can be enqueued only")
-        result: V = self.function(*args, **kwargs)
-        return result
-
-
-class AsyncTask(Task[P, R], Generic[P, R, V]):
-    """An async function. It runs on the worker's event loop."""
-
-    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, V]:
         assert self.function is not None
-        result: Coroutine[Any, Any, V] = self.function(*args, **kwargs)
+        result: V = self.function(*args, **kwargs)
         return result
 
 
@@ -320,23 +293,23 @@ class Decorator(Protocol):
     follows is the one that this holds."""
 
     @overload
-    def __call__(  # type: ignore[overload-overlap]
+    def __call__(
         self, function: Callable[P, Coroutine[Any, Any, FollowUp[R]]], /
-    ) -> AsyncTask[P, R, FollowUp[R]]: ...
+    ) -> DefinedTask[P, R, Coroutine[Any, Any, FollowUp[R]]]: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]
+    def __call__(
         self, function: Callable[P, Coroutine[Any, Any, Move[R]]], /
-    ) -> AsyncTask[P, R, Move[R]]: ...
+    ) -> DefinedTask[P, R, Coroutine[Any, Any, Move[R]]]: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]
+    def __call__(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R, R]: ...
+    ) -> DefinedTask[P, R, Coroutine[Any, Any, R]]: ...
     @overload
-    def __call__(self, function: Callable[P, FollowUp[R]], /) -> SyncTask[P, R, FollowUp[R]]: ...
+    def __call__(self, function: Callable[P, FollowUp[R]], /) -> DefinedTask[P, R, FollowUp[R]]: ...
     @overload
-    def __call__(self, function: Callable[P, Move[R]], /) -> SyncTask[P, R, Move[R]]: ...
+    def __call__(self, function: Callable[P, Move[R]], /) -> DefinedTask[P, R, Move[R]]: ...
     @overload
-    def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R, R]: ...
+    def __call__(self, function: Callable[P, R], /) -> DefinedTask[P, R, R]: ...
     @overload
     def __call__(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
 

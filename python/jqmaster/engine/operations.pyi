@@ -19,8 +19,8 @@ class HeartbeatReply(NamedTuple):
     request: str
 
 class KickReply(NamedTuple):
-    kicked: int
-    more: bool
+    cursor: str
+    changed: int
 
 class RetryReply(NamedTuple):
     cursor: str
@@ -201,8 +201,8 @@ class CallsByName(Calling):
         self,
         *,
         ids: Sequence[str] | None = ...,
-        queue: str,
-        worker: str | None = ...,
+        where: Spec,
+        cursor: str | None = ...,
         count: int | None = ...,
         delay: float | timedelta | None = ...,
     ) -> KickReply:
@@ -210,17 +210,10 @@ class CallsByName(Calling):
     @overload
     async def kick(
         self,
-        *,
         ids: Sequence[str] | None = ...,
-        queue: str | None = ...,
-        worker: str,
+        cursor: str | None = ...,
         count: int | None = ...,
         delay: float | timedelta | None = ...,
-    ) -> KickReply:
-        """Takes running jobs away from their workers. They wait again, and no retry is spent."""
-    @overload
-    async def kick(
-        self, ids: Sequence[str] | None = ..., count: int | None = ..., delay: float | timedelta | None = ...
     ) -> list[Any]:
         """Takes running jobs away from their workers. They wait again, and no retry is spent."""
     async def mark(self, text: str, time_ms: int | datetime | None = ...) -> Document:

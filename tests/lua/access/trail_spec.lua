@@ -91,9 +91,10 @@ describe("trail", function()
     call("retry", { ids = { ids[1] } })
     call("discard", { ids = { ids[1], ids[2] } })
     jq:take("b")
-    call("kick", { queue = "b", delay = 5 })
+    call("kick", { where = { queue = "b" }, delay = 5 })
     assert.are.same({
-      { what = "kick", on = "b", change = { delay = 5 }, count = 1 }, { what = "discard", on = ids[1], count = 2 },
+      { what = "kick", on = "b", change = { where = { queue = "b" }, delay = 5 }, count = 1 },
+      { what = "discard", on = ids[1], count = 2 },
       { what = "retry", on = ids[1], count = 1 }, { what = "cancel", on = ids[1], count = 2 },
       { what = "kick", on = ids[3], count = 1 },
     }, noted())

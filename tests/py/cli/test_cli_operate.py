@@ -240,10 +240,9 @@ def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
     part = cli_.ok("call", "queues", "--count", "1", "--json")
     assert len(part.documents) == 1 and "there is more: --all" in part.err
     assert len(cli_.ok("call", "queues", "--count", "1", "--all", "--json").documents) == 4
-    assert cli_.ok("call", "kick", "--queue", "mail", "--json").document == {"kicked": 0, "more": False}
     assert cli_.ok("call", "queue", "--name", "mail", "--paused", "--json").document["paused"] is True
     assert cli_.ok("call", "queue", "--name", "mail", "--paused=false", "--json").document["paused"] is False
-    missing = cli_.run("call", "kick", "--queue", "nowhere")
+    missing = cli_.run("call", "forget", "--name", "nowhere")
     assert missing.code == 3 and "nowhere" in missing.err
     assert cli_.run("call", "subscribe").code == 2 and "Did you mean" in cli_.run("call", "kik").err
 
@@ -252,5 +251,5 @@ def test_operations_are_told(call) -> None:  # type: ignore[no-untyped-def]
     listed = call("operations").out
     assert "kick" in listed and "operator" in listed
     told = call("operations", "kick").out
-    assert "POST /queue/{queue}/kick" in told and "NOTFOUND queue" in told and "1..1000" in told
+    assert "POST /job/{ids[0]}/kick" in told and "INVALID field" in told and "1..1000" in told
     assert call("operations", "kick", "--json").document["name"] == "kick"

@@ -10,7 +10,7 @@ from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.merging import statistics
 from jqmaster.cluster.names import home_of
 from jqmaster.engine.calling import pack
-from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
+from jqmaster.errors import Invalid, NotFound, Unavailable
 from test_jobs import NIL, add, places
 
 
@@ -271,12 +271,3 @@ async def test_the_audit_goes_through_all_partitions(jq: Cluster) -> None:
     assert all(problem.startswith("partition 3: ") for problem in await jq.audit_all())
     assert await jq.audit_all()
     assert await jq.tick() == (await jq.tick())
-
-
-async def test_many_jobs_of_a_queue_are_taken_back(jq: Cluster) -> None:
-    for _ in range(12):
-        await add(jq, {})
-    assert len(await start(jq)) == 12
-    assert await jq.kick(queue="a", count=100) == (12, False)
-    with pytest.raises(JQError):
-        await jq.kick(queue="none")

@@ -67,10 +67,8 @@ async def test_many_are_kicked(api: Api) -> None:
     answer = await api.post("/jobs/kick", {"ids": [*ids, UNKNOWN]})
     assert answer.value == {"jobs": ["queued", "queued", "CONFLICT", "NOTFOUND"]}
     await api.pick(count=3)
-    assert (await api.post("/queue/mail/kick", {"count": 2})).value == {"kicked": 2, "more": True}
-    assert (await api.post("/queue/mail/kick")).value == {"kicked": 1, "more": False}
-    assert (await api.post("/queue/mail/kick", {"count": 0})).error["field"] == "count"
-    assert (await api.post("/queue/a%2A/kick")).error["field"] == "queue"
+    answer = await api.post("/jobs/kick", {"where": {"queue": "mail"}})
+    assert answer.value == {"changed": 3, "cursor": ""}
 
 
 async def test_a_failed_job_runs_again(api: Api) -> None:

@@ -103,8 +103,6 @@ TARGETS = [
     Target("change", "change", {"id": WAITING, "priority": 1}, CHANGES, ["id"], one_job, "jobs[0]"),
     Target("depend", "depend", {"id": WAITING}, of("depend", "add", "remove", "if_failed", id=IDS), ["id"]),
     Target("kick", "kick", {"ids": [RUNNING]}, of("kick", "ids", "delay")),
-    Target("kick of a worker", "kick", {"worker": WORKER}, of("kick", "worker", "count", "delay")),
-    Target("kick of a queue", "kick", {"queue": "a"}, of("kick", "count", "delay", queue=STARRED)),
     Target("move", "finish", {"name": "b"}, MOVE, [], within("move", SUCCESS, one_outcome), "outcomes[0].move", True),
     Target("resume", "finish", {"depends": [WAITING]}, RESUME, ["depends"], within("resume", SUCCESS, one_outcome),
            "outcomes[0].resume", True),

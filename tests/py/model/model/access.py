@@ -108,7 +108,7 @@ class Access(Part):
         is_known = change["what"] == "grant" and change["key"] is not None
         count = None
         if change["of_jobs"]:
-            on = (fields.get("ids") or [None])[0] or told.get("where", told).get("queue") or told.get("worker")
+            on = (fields.get("ids") or [None])[0] or told.get("where", {}).get("queue")
             count = self.changed_jobs(change["what"], reply, fields)
         is_known = is_known or (change["what"] == "mark" and not self.model.marks.is_new)
         if is_known or (count == 0 and "where" not in fields):
@@ -130,8 +130,6 @@ class Access(Part):
         """How many jobs were."""
         if "where" in fields:
             return reply
-        if script == "kick" and "ids" not in fields:
-            return reply[0]
         return sum(answer not in NOT_CHANGED and (script != "cancel" or answer not in ENDED) for answer in reply)
 
     def trim(self):
