@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import select
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,7 +17,6 @@ from redis.asyncio import Redis
 from http_support import validator
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.server.events import EventFeed
-from jqmaster.server.fanout import AT_ONCE, Fanout
 from jqmaster.server.server import ServeOptions, Server
 from parts import LONG_S, eventually
 from processes import MasterProcess
@@ -222,49 +220,3 @@ async def test_what_comes_while_the_stream_is_found_is_not_missed(
         assert len(page) == 1
     finally:
         await feed.stop()
-
-
-async def test_many_listeners_are_woken_a_few_at_a_time() -> None:
-    fanout = Fanout()
-    woken: list[int] = []
-
-    async def listen(number: int) -> None:
-        assert await fanout.wait(60)
-        woken.append(number)
-
-    listeners = [asyncio.create_task(listen(number)) for number in range(50 * AT_ONCE)]
-    await asyncio.sleep(0)
-    fanout.tell()
-    for turns in range(1, 11):  # a request takes some turns of the loop
-        await asyncio.sleep(0)
-        assert 0 < len(woken) <= turns * AT_ONCE
-    await asyncio.wait(listeners)
-    assert woken == list(range(50 * AT_ONCE))
-    assert not await fanout.wait(0.01)
-
-
-async def test_requests_are_answered_in_the_middle_of_a_fanout(redis_url: str, namespace: str, own: Engine) -> None:
-    with (
-        MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
-        contextlib.ExitStack() as stack,
-    ):
-        streams = select.poll()
-        sockets = {}
-        for _ in range(600):
-            stream = stack.enter_context(socket.create_connection(("127.0.0.1", master.port)))
-            stream.sendall(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
-            assert stream.recv(65536)
-            sockets[stream.fileno()] = stream
-            streams.register(stream, select.POLLIN)
-        async with aiohttp.ClientSession() as session:
-            for _ in range(30):
-                await asyncio.sleep(0.2)
-                for number, _event in streams.poll(0):  # lines that say that it lives
-                    sockets[number].recv(1 << 20)
-                await enqueue(own)
-                await eventually(lambda: streams.poll(0))
-                async with session.get(f"{master.url}/alive") as answer:
-                    assert answer.status == 200
-                if len(streams.poll(0)) < len(sockets):
-                    return
-        raise AssertionError("all streams had been served before each answer")
