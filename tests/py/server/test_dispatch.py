@@ -71,12 +71,6 @@ async def test_an_accepted_job_ends_by_the_workers_report(engine: Engine, dispat
         assert [job["id"] for job in await stub.delivered(2)] == [first, second]
 
 
-async def test_a_worker_that_comes_after_the_job_gets_it(engine: Engine, dispatch: Dispatch) -> None:
-    job = await enqueue(engine)
-    async with worker(engine, ACCEPTED) as stub:
-        assert [one["id"] for one in await stub.delivered()] == [job]
-
-
 async def test_the_outcome_may_come_as_the_answer(engine: Engine, dispatch: Dispatch) -> None:
     result = bytes.fromhex("93cd0005c0d40a63")
     body = b"\x82\xa4type\xa7success\xa6result" + result

@@ -110,12 +110,6 @@ async def test_an_id_that_cannot_be_one(server: Server, own: Engine, session: ai
         assert response.status == 400
 
 
-async def test_an_unknown_job(server: Server, own: Engine, session: aiohttp.ClientSession) -> None:
-    for job_id in (UNKNOWN, "x"):
-        async with session.get(f"{server.url}/job/{job_id}/events") as response:
-            assert response.status == 404
-
-
 async def test_a_job_that_is_removed_ends_its_stream(
     server: Server, own: Engine, session: aiohttp.ClientSession
 ) -> None:

@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 
 from http_support import JSON, Api, api, master  # noqa: F401
 from jqmaster.engine import packform
-from jqmaster.engine.packform import MSGPACK
 from jqmaster.server import jsonform
 from jqmaster.server.http.routes import ROUTES, Route
 from jqmaster.server.http_error import HttpError
-from jqmaster.server.message import reply_type
 from jqmaster.server.reader import check
 
 NESTED = b"\x91" * 900 + b"\x01"
@@ -154,14 +152,6 @@ async def test_a_broken_body_is_refused(api: Api, path: str) -> None:
         assert (await api.get("/queues")).value["queues"] == [], what
 
 
-async def test_every_truncation_is_refused(api: Api) -> None:
-    body = msgpack.packb({"jobs": [{"name": "mail", "argument": {"a": [1.5, b"x"]}, "priority": 7}], "request": "r"})
-    for end in range(1, len(body)):
-        answer = await api.post("/jobs", raw=body[:end])
-        assert answer.status == 400, end
-        assert "truncated" in answer.error["message"] or "expected" in answer.error["message"]
-
-
 @strange
 def test_values_survive_json_there_and_back(blob: bytes) -> None:
     spelled = jsonform.to_json(blob)
@@ -268,11 +258,6 @@ def test_broken_json_is_refused(body: bytes, message: str) -> None:
     assert message in caught.value.message
 
 
-async def test_broken_json_is_refused_in_json(api: Api) -> None:
-    answer = await api.post("/job", raw=b'{"name": "a", "argument": NaN}', content_type=JSON)
-    assert (answer.status, answer.headers["content-type"]) == (400, JSON)
-
-
 def values(leaf: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     keys = st.one_of(st.text(max_size=4), st.integers(-5, 5), st.sampled_from(["$bin", "$map", "$float", "$ext"]))
     return st.recursive(
@@ -334,20 +319,6 @@ def test_a_level_below_the_limit_is_taken() -> None:
     check(b"\x91" * 990 + b"\x01")
     with pytest.raises(HttpError, match="nested"):
         check(b"\x91" * 1010 + b"\x01")
-
-
-@pytest.mark.parametrize(
-    ("accept", "of_msgpack", "of_json"),
-    [
-        (None, MSGPACK, JSON),
-        (b"application/json, application/msgpack", MSGPACK, JSON),
-        (b"application/json;q=0.9, application/msgpack;q=0.8", JSON, JSON),
-        (b"application/*;q=0.5, application/json;q=0.1", MSGPACK, MSGPACK),
-        (b"text/html, */*;q=0.8", JSON, JSON),
-    ],
-)
-def test_the_answer_comes_as_what_is_wanted_most(accept: bytes | None, of_msgpack: str, of_json: str) -> None:
-    assert [reply_type(accept, sent) for sent in (MSGPACK, JSON, None)] == [of_msgpack, of_json, of_json]
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")

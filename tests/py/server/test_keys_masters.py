@@ -15,7 +15,7 @@ from jqmaster.client.handle import Handle
 from jqmaster.engine import secret
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
-from jqmaster.errors import Forbidden, NotFound, TooFast, Unauthorized
+from jqmaster.errors import Forbidden, NotFound, Unauthorized
 from jqmaster.server.server import ServeOptions, Server, StartError
 from parts import eventually
 from servers import RedisServer
@@ -178,14 +178,6 @@ class TestTheLibrary:
         assert [one["what"] for one in trail] == ["revoke", "schedule", "cancel", "queue", "grant"]
         assert {one["actor"] for one in trail} == {who}
         assert trail[3]["on"] == "mail" and trail[3]["change"] == {"paused": True}
-
-    async def test_is_told_to_go_slower(self, two: Two, own: Engine) -> None:
-        made = await own.grant("app", ["viewer"], rate=0.01)
-        await _known(two)
-        jq = JQ(two[0].url, key=made["key"])
-        await jq.acall("queues")
-        with pytest.raises(TooFast):
-            await jq.acall("queues")
 
     def test_tells_nobody_its_key(self, tmp_path: object) -> None:
         new = secret.new()

@@ -9,7 +9,6 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from http_support import Api, Master, api, master  # noqa: F401
 from jqmaster.engine.engine import Engine
 from jqmaster.server.figures import Figures
-from jqmaster.server.tally import Tally
 from parts import answers, came_to, dispatch_of, enqueue, eventually, until, worker
 from test_metrics import Figure, scrape
 
@@ -138,18 +137,3 @@ async def test_without_redis_the_masters_own_figures_are_there(api: Api, fresh_s
     assert figure("jq_up") == 0
     assert (await scrape(api))("jq_http_requests_total", method="GET", path="/metrics", status="200") == 1
     await lost.aclose()
-
-
-def test_an_hour_that_shrank_counts_anew() -> None:
-    empty = {"count": 0, "mean": 0, "histogram": []}
-
-    def hour(**counts: int) -> dict[str, Any]:
-        events = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped")
-        return {"begin_ms": 0, **dict.fromkeys(events, 0), **counts, "wait": empty, "run": empty}
-
-    tally = Tally()
-    tally.take([hour(done=5)], counts=False)
-    tally.take([hour(done=7)])
-    tally.take([hour(done=3)])
-    tally.take([])
-    assert tally.totals["done"] == 5

@@ -18,7 +18,6 @@ from jqmaster.server import session
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.session import Proxies
 from keys_support import Keyed, keyed  # noqa: F401
-from parts import eventually
 from settable import SettableEngine  # noqa: F401
 
 PEERS = Proxies((ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64")))
@@ -68,15 +67,6 @@ async def test_the_cookie_is_for_this_server_alone(keyed: Keyed) -> None:
         b'{"key": "%s"}' % key["key"].encode(), scheme="https",
     )  # fmt: skip
     assert cookie_of(answer)["secure"] is True
-
-
-async def test_it_ends_with_the_key(keyed: Keyed) -> None:
-    key, ui = await log_in(keyed, "viewer")
-    assert (await ui.get("/queues")).status == 200
-    await keyed.engine.revoke(key["id"])
-    await eventually(lambda: keyed.api.master.keyring.find(key["key"]) is None)
-    assert (await ui.get("/queues")).status == 401
-    assert (await ui.get("/session")).status == 401
 
 
 async def test_it_ends_when_the_key_expires(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:

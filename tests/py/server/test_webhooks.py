@@ -179,18 +179,6 @@ async def test_a_receiver_that_fails_is_told_again_until_it_answers(engine: Engi
     assert [event["message"] for event in events if event["event"] == "failed"] == ["the receiver answered 500"] * 2
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-async def test_redirects_are_not_followed(engine: Engine, redis: Redis, status: int) -> None:
-    async with (
-        listening(DELIVERED) as other,
-        listening(answers(status, location=f"{other.url}/hook")) as receiver,
-        carrying(engine, redis),
-    ):
-        await end(engine, notify=f"{receiver.url}/hook")
-        [waiting] = await ended(engine, "retrying")
-    assert waiting["message"] == f"the receiver answered {status}" and not other.jobs
-
-
 async def test_gone_is_the_end_of_it(engine: Engine, redis: Redis) -> None:
     async with listening(answers(410)) as receiver, carrying(engine, redis):
         await end(engine, notify=f"{receiver.url}/hook")
@@ -269,20 +257,6 @@ async def test_it_goes_only_where_the_master_may_push(engine: Engine, redis: Red
         await end(engine, notify=f"{receiver.url}/hook")
         [barred] = await ended(engine, "retrying")
     assert "this master may not push to 127.0.0.1" in barred["message"] and not receiver.jobs
-
-
-async def test_a_refused_connection_is_tried_again(engine: Engine, redis: Redis) -> None:
-    await quick(engine)
-    async with listening(DELIVERED) as receiver:
-        url = f"{receiver.url}/hook"
-    async with carrying(engine, redis):
-        await end(engine, notify=url)
-        await eventually(lambda: _has_retried(engine))
-        assert (await notifications(engine))[0]["status"] in ("retrying", "running", "queued")
-
-
-async def _has_retried(engine: Engine) -> bool:
-    return any(one["retry_count"] >= 2 for one in await notifications(engine))
 
 
 # -- masters that die -----------------------------------------------------------------------------
