@@ -18,7 +18,7 @@ from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds, unknown_field
-from jqmaster.server.reader import ITEMS, check, members, parts, printable, unpacked, value_alone
+from jqmaster.server.reader import ITEMS, check, members, parts, parts_of, printable, unpacked
 
 _ID = re.compile(r"id|ids\[0\]|jobs\[0\]\.id")
 _FLAGS = {"": True, "1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -42,7 +42,6 @@ class Translation:
         # What has a list of items behind it; the body may be one of these.
         lists = {name: of for name in operation.behind if (of := known[name].of.of)}
         self._items = {name: ITEMS[of.name] for name, of in lists.items() if of.name in ITEMS}
-        self._values = {name for name, of in lists.items() if of.name == "value"}
         single = next((name.removesuffix("[0]") for name in route.whole if name.endswith("[0]")), "")
         self._single = self._items.get(single)
         self._is_of_a_job = route.path.startswith("/job/{")
@@ -90,8 +89,7 @@ class Translation:
     def _read_single(self, request: Request, spec: dict[str, Any]) -> list[bytes]:
         """Of a body that is one of what the script takes a list of."""
         assert self._single is not None
-        check(request.body)
-        item, *rest = self._single(request.body, "", self._context(request))
+        item, *rest = parts_of(request.body, self._single, self._context(request))
         if self.route.place:
             if "id" in members(item):
                 raise invalid("id", "unknown field")
@@ -136,9 +134,9 @@ class Translation:
             name = position.removesuffix("...")
             if position == "spec" or (position == "[spec]" and (spec or body)):
                 yield packform.extend_map(packform.pack(spec), body)
-            elif name in self._items or name in self._values:
-                of = self._items.get(name, value_alone)
-                yield from parts(behind[name], name, of, self._context(request)) if name in behind else ()
+            elif name in self._items:
+                if name in behind:
+                    yield from parts(behind[name], name, self._items[name], self._context(request))
             elif position.endswith("..."):
                 yield from (str(one).encode(errors="surrogateescape") for one in spec[name])
             elif position in behind:
