@@ -206,21 +206,6 @@ def test_a_redis_that_is_not_there_is_named() -> None:
         assert "127.0.0.1:1" in master.text and "secret" not in master.text and "Traceback" not in master.text
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--port", "99999"], "65535"),
-        (["--namespace", "jq"], "in braces"),
-        (["--stop-timeout", "soon"], "seconds"),
-        (["--redis", "http://127.0.0.1"], "URL"),
-    ],
-)
-def test_bad_options_are_refused(options: list[str], said: str) -> None:
-    with Process("jqmaster.cli", "serve", *options) as master:
-        assert master.ends() in (2, 4)
-        assert said in master.text and "Traceback" not in master.text
-
-
 async def test_a_unix_socket_is_served_and_removed(redis_url: str, namespace: str, folder: Path) -> None:
     path = folder / "jq.sock"
     stale = socket.socket(socket.AF_UNIX)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import socket
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import aiohttp
 import pytest
@@ -19,9 +16,6 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.server.events import EventFeed
 from jqmaster.server.server import ServeOptions, Server
 from parts import LONG_S, eventually
-from processes import MasterProcess
-
-UNKNOWN = "0" * 14
 
 
 @pytest.fixture
@@ -160,37 +154,6 @@ async def test_events_that_come_together_go_out_together(
             if events == 2000:
                 break
     assert pieces < 500
-
-
-def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-async def test_those_who_never_read_do_not_make_others_wait(redis_url: str, namespace: str, own: Engine) -> None:
-    await own.config({"events_max": 10_000})
-    with (
-        MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
-        contextlib.ExitStack() as stack,
-    ):
-        for _ in range(200):
-            stream = stack.enter_context(socket.create_connection(("127.0.0.1", master.port)))
-            stream.sendall(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
-            assert stream.recv(65536)
-        async with aiohttp.ClientSession() as session, session.get(master.url + "/events") as response:
-            await lines(response, 1)
-            before = cpu_s(master.pid)
-            jobs = []
-            for _ in range(20):
-                jobs += await own.enqueue([({"name": "a"}, b"\xc0")] * 100)
-            came = [line for line in await lines(response, 4000) if line.startswith("data: ")]
-            assert [json.loads(line[6:])["id"] for line in came] == [job.id for job in jobs]
-            # Of the processor, as the machine may be busy. A piece for each event and stream takes 9 s of it.
-            used, last = cpu_s(master.pid), -1.0
-            while last < used < before + 3:
-                await asyncio.sleep(1)
-                used, last = cpu_s(master.pid), used
-            assert used < before + 3
 
 
 async def test_what_comes_while_the_stream_is_found_is_not_missed(

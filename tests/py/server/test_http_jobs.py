@@ -12,16 +12,6 @@ from http_support import JSON, Api, api, master, unpack  # noqa: F401
 UNKNOWN = "0" * 14
 
 
-async def test_a_job_is_enqueued_and_shown(api: Api) -> None:
-    job_id = await api.enqueue("mail", argument={"to": "ada"}, priority=-3, max_retry=2, keep_result=True)
-    shown = (await api.get(f"/job/{job_id}")).value
-    assert shown["id"] == job_id
-    assert shown["status"] == "queued"
-    assert shown["argument"] == {"to": "ada"}
-    assert (shown["name"], shown["queue"], shown["priority"]) == ("mail", "mail", -3)
-    assert (shown["max_retry"], shown["keep_result"], shown["retry_count"]) == (2, True, 0)
-
-
 async def test_a_request_token_in_the_body_is_the_same(api: Api) -> None:
     body = {"jobs": [{"name": "mail"}], "request": "r1"}
     first = await api.post("/jobs", body)
@@ -118,12 +108,6 @@ async def test_polling_gives_up_in_time(api: Api) -> None:
         answer = await api.get(f"/job/{job_id}/polling?timeout={timeout}")
         assert (answer.status, answer.error["code"]) == (408, "TIMEOUT")
         assert "queued" in answer.error["message"]
-
-
-@pytest.mark.parametrize("seconds", ["-1", "300.1", "nan", "inf", "x", "", "1e999"])
-async def test_a_wrong_polling_timeout_is_refused(api: Api, seconds: str) -> None:
-    answer = await api.get(f"/job/{await api.enqueue()}/polling?timeout={seconds}")
-    assert (answer.status, answer.error["field"]) == (400, "timeout")
 
 
 async def test_an_index_in_depends_never_means_a_strangers_job(api: Api) -> None:

@@ -135,7 +135,7 @@ BROKEN = {
     "integer key": (b"\x81\x01\x02", "expected text as key"),
     "bin key": (b"\x81\xc4\x04name\xa1a", "expected text as key"),
     "key not UTF-8": (b"\x81\xa2\xff\xfe\x01", "expected text as key"),
-    "text not UTF-8": (b"\x81\xa4name\xa2\xff\xfe", "name: expected valid UTF-8"),
+    "text not UTF-8": (b"\x81\xa4name\xa2\xff\xfe", "valid UTF-8"),
     "twice further in": (b"\x82\xa4name\xa1a\xa5queue\x82\xa1a\x01\xa1a\x02", "queue"),
     "map as key further in": (b"\x82\xa4name\xa1a\xa5queue\x81\x80\x01", "queue"),
     "malformed timestamp in a field": (b"\x82\xa4name\xa1a\xa5queue\xc7\x03\xffabc", "queue"),
@@ -150,17 +150,6 @@ async def test_a_broken_body_is_refused(api: Api, path: str) -> None:
         if path == "/job":
             assert message in answer.error["message"], what
         assert (await api.get("/queues")).value["queues"] == [], what
-
-
-@strange
-def test_values_survive_json_there_and_back(blob: bytes) -> None:
-    spelled = jsonform.to_json(blob)
-    back = jsonform.to_msgpack(spelled)
-    assert jsonform.to_json(back) == spelled
-    if blob not in (STRANGE["a key twice"], STRANGE["map as key"], STRANGE["malformed timestamp"], NESTED):
-        assert same(_unpack(back), _unpack(blob))
-    else:
-        assert back == blob
 
 
 def _unpack(raw: bytes) -> Any:

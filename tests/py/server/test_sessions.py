@@ -200,11 +200,6 @@ async def test_a_user_may_have_any_letters(keyed: Keyed, user: str) -> None:
     assert (await keyed.engine.trail()).documents[0]["actor"] == user[:50]
 
 
-def test_what_is_no_utf8_is_a_user_in_latin_1() -> None:
-    found = PEERS.find({"client": ("10.1.0.1", 1), "headers": [(b"x-forwarded-user", b"Jos\xe9")]})
-    assert found is not None and found.name == "Jos\u00e9"
-
-
 async def test_a_user_whom_the_trail_cannot_hold_is_nobody(keyed: Keyed) -> None:
     keyed.api.master.proxies = PEERS
     keyed.api.master.keyring.is_required = True

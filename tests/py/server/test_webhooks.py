@@ -99,22 +99,6 @@ async def test_the_end_of_a_job_is_told_once_and_signed(engine: Engine, redis: R
     assert headers[b"content-type"] == b"application/json"
 
 
-async def test_a_webhook_has_its_own_secrets_and_gets_what_it_asks_for(engine: Engine, redis: Redis) -> None:
-    async with listening(DELIVERED) as receiver, carrying(engine, redis):
-        await engine.subscribe("failures", f"{receiver.url}/hook", {"name": "mail.*"}, on=["error"], secrets=[SECRET])
-        await end(engine, "mail.a")
-        await end(engine, "other", {"type": "failure", "message": "no"}, max_retry=0)
-        job = await end(engine, "mail.b", {"type": "failure", "message": "no such host", "group": "net"}, max_retry=0)
-        [told] = await receiver.delivered()
-        await ended(engine, "done")
-    assert told["type"] == "job.error" and told["data"]["id"] == job
-    assert {name: told["data"][name] for name in ("reason", "message", "group", "retry_count")} == {
-        "reason": "other", "message": "no such host", "group": "net", "retry_count": 1,
-    }  # fmt: skip
-    assert Verifier([SECRET]).refusal(receiver.headers[0], receiver.raw[0]) is None
-    assert Verifier([OTHER]).refusal(receiver.headers[0], receiver.raw[0])
-
-
 async def test_what_waits_goes_to_where_the_webhook_is_now_and_is_signed_anew(engine: Engine, redis: Redis) -> None:
     await engine.subscribe("w", "http://127.0.0.1:1/hook", {"name": "*"}, secrets=[OTHER])
     await end(engine)
