@@ -138,7 +138,7 @@ BROKEN = {
     "text not UTF-8": (b"\x81\xa4name\xa2\xff\xfe", "valid UTF-8"),
     "twice further in": (b"\x82\xa4name\xa1a\xa5queue\x82\xa1a\x01\xa1a\x02", "queue"),
     "map as key further in": (b"\x82\xa4name\xa1a\xa5queue\x81\x80\x01", "queue"),
-    "malformed timestamp in a field": (b"\x82\xa4name\xa1a\xa5queue\xc7\x03\xffabc", "queue"),
+    "malformed timestamp in a field": (b"\x82\xa4name\xa1a\xa5queue\xc7\x03\xffabc", "not MessagePack"),
 }
 
 
