@@ -184,8 +184,6 @@ def _print_history(history: dict[str, Any]) -> None:
         before, group = event["time_ms"], event.get("group")
         message = show.one_line(event.get("message")).removeprefix(f"{group}: ")
         what = ": ".join(one for one in (group or event.get("reason"), message) if one)
-        if "held_by" in event:
-            what = f"held by {show.one_line(event['held_by'])} until {at(event['held_until_ms'])}"
         kind = event["event"], _EVENT_STYLES.get(event["event"])
         rows.append({**event, "at": at(event["time_ms"]), "after": after, "event": kind, "what": what})
     columns = "TIME=at|AFTER>=after|EVENT=event|ATTEMPT>=attempt|WORKER=worker_id|WHAT~=what"

@@ -126,7 +126,7 @@ TARGETS = [
     Target("bulk retry", "bulk", {"what": "retry", "where": {}}, of("bulk", queue=STARRED)),
     Target("bulk cancel", "bulk", {"what": "cancel", "where": {}}, of("bulk", "force", dependents=words("leave"))),
     Target("tick", "tick", {}, {"limit": integers(1, 1000)}),
-    Target("queue", "queue", {"name": "a"}, of("queue", "paused", "max_waiting", "fair", "set", name=STARRED,
+    Target("queue", "queue", {"name": "a"}, of("queue", "paused", "max_waiting", "fair", "set", "known", name=STARRED,
            unset=[*LISTS, ["done_max"] * 101]), ["name"]),
     Target("own settings", "queue", {"done_max": 5}, OF_QUEUES, [], within("set", {"name": "a"}), "set", True),
     Target("level", "queue", {"by": "argument.a"}, {"by": [*PATHS, {"a": 1}, []],
