@@ -11,7 +11,6 @@ from typing import Any
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection.blocking import Listener, listening
 from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.connection.together import Together
 from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
 from jqmaster.engine.engine import Engine, Operations, pack
@@ -95,7 +94,6 @@ class LoopTransport(RedisTransport):
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         super().__init__(url, namespace, **how)
         self._enqueuing = self._opened.enqueuing()
-        self._results: Together[str, Any] = Together(self._ask_results)
         self._ended = self._opened.ended()
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
@@ -114,10 +112,7 @@ class LoopTransport(RedisTransport):
         return await self._enqueuing.enqueue(spec, argument)
 
     async def _result(self, job_id: str) -> Any:
-        return await self._results.get(job_id)
-
-    async def _ask_results(self, ids: Sequence[str]) -> list[Any]:
-        return await self.engine.pipeline([("result", [job_id]) for job_id in ids])
+        return await self.engine.raw("result", job_id)
 
     async def close(self) -> None:
         try:

@@ -60,18 +60,6 @@ class Cluster(Engine):
 
         return await enqueue(self.partitions, Call(operation, arguments), at), next(filter(None, lacking), None)
 
-    async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
-        """As `Engine.pipeline`, of calls that begin with a job's id."""
-        answers: list[Any] = [None] * len(calls)
-
-        async def ask(number: int, indexes: list[int]) -> None:
-            replies = await self.engines[number].pipeline([calls[index] for index in indexes])
-            for index, reply in zip(indexes, replies, strict=True):
-                answers[index] = reply
-
-        await all_of(ask(*part) for part in self.partitions.parts(arguments[0] for _, arguments in calls).items())
-        return answers
-
     async def differences(self) -> list[str]:
         """See `Engine.differences`."""
         first, *others = await all_of(map(_set_in, self.engines))

@@ -23,7 +23,7 @@ from jqmaster.bundle.built import builtin
 from jqmaster.connection import plainly
 from jqmaster.connection import url as redis_url
 from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, refusal
-from jqmaster.connection.exchange import exchange, exchange_all
+from jqmaster.connection.exchange import exchange
 from jqmaster.connection.pool import pool_at
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.calling import Argument, Spec, given, pack
@@ -197,8 +197,8 @@ class Engine(Operations):
             except TimeoutError as problem:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
-                again = again or _Again(functools.partial(self._heal, was_known))
-                if not await again.after([(script, problem)]):
+                again = again or _Again(functools.partial(self._heal, was_known, script))
+                if not await again.after(problem):
                     raise from_redis(problem) from problem
 
     def _is_here(self, script: str) -> None:
@@ -218,57 +218,28 @@ class Engine(Operations):
     def _late(self, problem: TimeoutError) -> Unavailable:
         return Unavailable(f"Redis at {self._endpoint} did not answer within {self._timeout_s:g} s", problem)
 
-    async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
-        """Run several operations in one round trip; per call its reply, or the JQError it met.
-
-        Not a transaction: each call stands alone. Calls that met a lost function, script or namespace are
-        sent again, in their order, after the others have run. Raises Unavailable when the connection fails.
-        """
-        results: list[Any] = [None] * len(calls)
-        waiting = list(range(len(calls)))
-        again = _Again(functools.partial(self._heal, self._is_known))
-        while True:
-            try:
-                commands = [self._command(*calls[index]) for index in waiting]
-                async with plainly.within(self._timeout_s):
-                    answers = await exchange_all(self.redis, commands)
-                for index, reply in zip(waiting, answers, strict=True):
-                    results[index] = reply
-            except TimeoutError as problem:
-                raise self._late(problem) from problem
-            except redis.exceptions.RedisError as problem:
-                raise from_redis(problem) from problem
-            if not self._is_known or self._is_missed:
-                for index in waiting:
-                    if not isinstance(results[index], Exception):
-                        self._is_here(calls[index][0])
-            waiting = [index for index in waiting if is_passing(results[index]) or _lost(results[index])]
-            if not await again.after([(calls[index][0], results[index]) for index in waiting]):
-                break
-        return [from_redis(reply) if isinstance(reply, redis.exceptions.RedisError) else reply for reply in results]
-
-    async def _heal(self, was_known: bool, failures: Sequence[tuple[str, Exception]]) -> bool:
-        """Bring back what these calls missed. False when there is nothing. `was_known`: whether the namespace was there
-        before them; since then another thread may have set it up. Raises RedisError, JQError."""
-        lost = {kind: problem for _, problem in failures if (kind := _lost(problem))}
-        if "functions" in lost:
-            self._do_without_functions(lost["functions"], failures)
-        if "namespace" in lost:
-            self._allow_setup(was_known)
-            current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
-            await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
-            return True
-        if lost.keys() & {"library", "scripts"}:
-            await check_kept(self.redis, self.namespace, self.scripts)
-        if "library" in lost and self._library:
-            log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
-            if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
-                self._do_without_functions(lost["library"], ())
-        if "scripts" in lost:
-            log.debug("Redis has not these scripts of namespace %s, or has lost them: loading them", self.namespace)
-            for name in {name for name, problem in failures if _lost(problem) == "scripts"}:
-                await self.redis.script_load(self.scripts[name].source)
-        return bool(lost)
+    async def _heal(self, was_known: bool, script: str, problem: Exception) -> bool:
+        """Bring back what a call missed. False when there is nothing. `was_known`: whether the namespace was there
+        before it; since then another thread may have set it up. Raises RedisError, JQError."""
+        match _lost(problem):
+            case "functions":
+                self._do_without_functions(script, problem)
+            case "namespace":
+                self._allow_setup(was_known)
+                current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
+                await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
+            case "library" if self._library:
+                await check_kept(self.redis, self.namespace, self.scripts)
+                log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
+                if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
+                    self._do_without_functions(script, problem)
+            case "scripts":
+                await check_kept(self.redis, self.namespace, self.scripts)
+                log.debug("Redis has not script %s of namespace %s: loading it", script, self.namespace)
+                await self.redis.script_load(self.scripts[script].source)
+            case _:
+                return False
+        return True
 
     def _allow_setup(self, was_known: bool) -> None:
         """Raise Vanished when the namespace was there, and is not to be set up again."""
@@ -283,13 +254,12 @@ class Engine(Operations):
                 log.error("%s", vanished.message)
             raise vanished
 
-    def _do_without_functions(self, problem: Exception, failures: Sequence[tuple[str, Exception]]) -> None:
+    def _do_without_functions(self, script: str, problem: Exception) -> None:
         """A user may be granted some functions, and not others."""
         if self.form == "functions":
             raise NoFunctions(problem) from problem
         if isinstance(problem, redis.exceptions.NoPermissionError):
-            for operation, _ in failures:
-                self._functions.pop(operation, None)
+            self._functions.pop(script, None)
             return
         log.info("functions cannot be used in this Redis, scripts are: %s", problem)
         self._endpoint.has_functions = False
@@ -298,31 +268,30 @@ class Engine(Operations):
 class _Again:
     """When a call is made again that was refused: it has changed nothing then."""
 
-    def __init__(self, heal: Callable[[Sequence[tuple[str, Exception]]], Awaitable[bool]]) -> None:
+    def __init__(self, heal: Callable[[Exception], Awaitable[bool]]) -> None:
         self._heal = heal
         self._since = time.monotonic()
         self._heals = self._passes = 0
 
-    async def after(self, failures: Sequence[tuple[str, Exception]]) -> bool:
+    async def after(self, problem: Exception) -> bool:
         """Whether to ask again, now: what was lost is back, or the namespace was just not to be found there
-        (`place` knows of it). Raises JQError."""
-        passing = [problem for _, problem in failures if is_passing(problem)]
-        if passing:
+        (`endpoint` knows of it). Raises JQError."""
+        if is_passing(problem):
             if time.monotonic() - self._since > PASSES_S:
                 return False
-            if self._passes or refusal(passing[0]) != "MOVED":
+            if self._passes or refusal(problem) != "MOVED":
                 await plainly.pause(backoff_s(self._passes))
             self._passes += 1
-        lost = [failure for failure in failures if _lost(failure[1])]
-        if not lost or self._heals == _HEALS:
-            return bool(passing)
+            return True
+        if not _lost(problem) or self._heals == _HEALS:
+            return False
         self._heals += 1
         try:
-            return await self._heal(lost)
-        except (redis.exceptions.RedisError, JQError) as problem:
-            known = problem if isinstance(problem, JQError) else from_redis(problem)
+            return await self._heal(problem)
+        except (redis.exceptions.RedisError, JQError) as error:
+            known = error if isinstance(error, JQError) else from_redis(error)
             if isinstance(known.__cause__, Exception) and is_passing(known.__cause__):
-                return await self.after([("", known.__cause__)])
+                return await self.after(known.__cause__)
             raise known from known.__cause__
 
 
