@@ -16,7 +16,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from jqmaster.connection import plainly, topology
-from jqmaster.connection.blocking import blocking, blocking_probed
+from jqmaster.connection.blocking import blocking_probed
 from jqmaster.connection.endpoint import Endpoint
 from jqmaster.connection.probed import probed
 from jqmaster.connection.url import RedisUrl
@@ -104,13 +104,12 @@ def pool_at(url: RedisUrl, *, max_connections: int, **settings: Any) -> Pool:
     most = parsed.pop("max_connections", max_connections)
     options = {**settings, **parsed}
     _check_options(kind, options)
+    if url.kind != "server":
+        endpoint.topology = topology.make(url, kind, options)
+    connection_class = probed(kind)
     if plainly.is_plain():
         kind = redis.connection.parse_url(url.url).get("connection_class", redis.connection.Connection)
-        plain_class, connection_class = blocking(kind), blocking_probed(kind)
-    else:
-        plain_class, connection_class = kind, probed(kind)
-    if url.kind != "server":
-        endpoint.topology = topology.make(url, plain_class, options)
+        connection_class = blocking_probed(kind)
     return Pool(endpoint, connection_class, most, options)
 
 
