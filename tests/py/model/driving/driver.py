@@ -53,11 +53,13 @@ class Driver(Labels, Checks):
 
     def listen_anew(self):
         """To what is published from now on."""
-        self.listener.send("SUNSUBSCRIBE")
+        self.listened = set()  # channels of jobs and workers
         self.heard_ended, self.heard_events = [], []
-        self.listened = set()  # other channels
+        self.listener.say(("SUNSUBSCRIBE",))
         self.listen("ended")
         self.listen("events")
+        self.hear()
+        self.heard_ended, self.heard_events = [], []
 
     def fresh(self):
         self.redis.send("FLUSHALL")
