@@ -123,16 +123,7 @@ class TestFinding:
 
 class TestSchedules:
     def test_all_moments_that_were_missed_in_steps(self, driver):
-        run(
-            driver,
-            "schedule",
-            id="s",
-            every=1,
-            catch_up="all",
-            backlog=MANY,
-            job={"name": "a"},
-            argument=b"\xc0",
-        )
+        run(driver, "schedule", id="s", every=1, catch_up="all", backlog=MANY, job={"name": "a"}, argument=b"\xc0")
         run(driver, "clock", delta_ms=(MANY + 50) * 1000)
         assert sweep(driver) > 2
         assert len(driver.model.jobs) == MANY
@@ -181,12 +172,7 @@ class TestStatistics:
             run(driver, "clock", delta_ms=int(rng.expovariate(1 / 1000)))
             run(driver, "pick", worker="w", queues="*")
             run(driver, "clock", delta_ms=int(rng.paretovariate(1.2)))
-            run(
-                driver,
-                "finish",
-                worker="w",
-                outcomes=[[{"id": job, "token": 1, "type": "success"}, b"\xc0"]],
-            )
+            run(driver, "finish", worker="w", outcomes=[[{"id": job, "token": 1, "type": "success"}, b"\xc0"]])
         for by in ("minute", "hour", "day"):
             run(driver, "stats", by=by)
             run(driver, "stats", by=by, series=True)

@@ -306,10 +306,7 @@ class MoreGenerator:
         return fields
 
     def worker_request(self):
-        return {
-            "worker": self.registered(),
-            "request": self.rng.choice(("quiet", "stop", "resume", "resume")),
-        }
+        return {"worker": self.registered(), "request": self.rng.choice(("quiet", "stop", "resume", "resume"))}
 
     def schedule(self):
         known = self.driver.model.schedules.defined

@@ -7,21 +7,19 @@ SHORTEST_MS = 1000  # what held for less is not told
 
 
 class Delay(Part):
-    operations = ()
-
     def __init__(self, model):
         super().__init__(model)
         self.closed = {}  # id of a constraint -> moments at which a key of it had no room; None: a rate decides
 
     def transition(self, job, was, event=None):
         """What a job leaves had no room until now, if it was full."""
-        limits = self.model.limits
+        limits = self.limits
         left = [] if was is None else [pair for pair in limits.keys_of(job) if pair[0].concurrency is not None]
         left = [pair for pair in left if was == "running" or pair[0].is_strict]
         holders = limits.holders() if left else {}
         for constraint, key in left:
             if holders.get((constraint.id, key), 0) + 1 >= constraint.concurrency:
-                self.note(constraint.id, self.model.now)
+                self.note(constraint.id, self.now)
 
     def note(self, id, *moments):
         if self.closed.setdefault(id, set()) is not None:
@@ -32,7 +30,7 @@ class Delay(Part):
             self.closed[constraint.id] = None
 
     def held_by_hand(self, id, seconds):
-        self.note(id, self.model.now, self.model.now + ms(seconds))
+        self.note(id, self.now, self.now + ms(seconds))
 
     def checked(self, told, job):
         """An event of a history without what held the job."""
