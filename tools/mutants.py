@@ -50,7 +50,9 @@ class Mutant:
 
 
 def read() -> list[Mutant]:
-    entries = tomllib.loads(LIST.read_text())["mutant"]
+    """They stand by the files that they are in."""
+    by_file = tomllib.loads(LIST.read_text())
+    entries = [*by_file.pop("mutant", ()), *({"file": file, **one} for file, some in by_file.items() for one in some)]
     return [Mutant(**{**entry, "found_by": tuple(entry["found_by"])}) for entry in entries]
 
 
