@@ -2,7 +2,7 @@
 
 import msgpack
 
-from model.common import ENDED, Refused, accepted, ms, same
+from model.common import ENDED, Refused, accepted, ms, same, there
 from model.part import Part
 
 # Operations that may say who calls them.
@@ -51,8 +51,7 @@ class Access(Part):
         return id in self.api_keys and self.now < self.api_keys[id][1].get("expires_ms", float("inf"))
 
     def revoke(self, reply, id):
-        if id not in self.api_keys:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.api_keys)
         accepted(reply)
         del self.api_keys[id]
 

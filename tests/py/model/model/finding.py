@@ -9,7 +9,20 @@ from itertools import pairwise
 
 import msgpack
 
-from model.common import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, accepted, expect, ms, refuse, same
+from model.common import (
+    ENDED,
+    SOME_TEXT,
+    STATES,
+    WAITING,
+    ErrorReply,
+    Refused,
+    accepted,
+    expect,
+    ms,
+    refuse,
+    same,
+    there,
+)
 from model.matcher import Pairs, decode, key_part, kind, matches_job, pack
 from model.part import Part
 
@@ -291,8 +304,7 @@ class Finding(Part):
         expect(not missing or (len(reply) == top and max(missing) <= numbers[-1]), "tags: missing", reply, missing)
 
     def forget(self, reply, name):
-        if name not in self.queues.records:
-            raise Refused("NOTFOUND", "name")
+        there(name, self.queues.records, "name")
         jobs = [job for job in self.jobs.values() if job.queue == name]
         refused = isinstance(reply, ErrorReply) and reply.code == "CONFLICT"
         if any(not job.may_be_gone for job in jobs) or (refused and jobs):

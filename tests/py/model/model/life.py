@@ -4,7 +4,7 @@ import re
 from dataclasses import MISSING, dataclass, field, fields
 
 from jqmaster.manifest.fields import FIELDS
-from model.common import ENDED, EVENTS, SOME_TEXT, WAITING, entries, expect, matches, ms, same
+from model.common import ENDED, EVENTS, SOME_TEXT, WAITING, ErrorReply, Refused, entries, expect, matches, ms, same
 from model.part import Part
 from model.trace import cut
 
@@ -208,6 +208,13 @@ class Life(Part):
         if job and job.may_be_gone and gone:
             del self.jobs[id]
             return None
+        return job
+
+    def named(self, reply, id):
+        """The job that a call is about."""
+        job = self.present(id, isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", "id"))
+        if not job:
+            raise Refused("NOTFOUND", "id")
         return job
 
     # ---- documents ----

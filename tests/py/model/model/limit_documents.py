@@ -3,7 +3,7 @@
 import math
 from itertools import product
 
-from model.common import DEAR, WAITING, Refused, accepted, expect, same
+from model.common import DEAR, WAITING, Refused, accepted, expect, same, there
 from model.limits import FIELDS
 from model.matcher import as_text, key_part, kind, shown_part
 from model.part import Part
@@ -118,8 +118,7 @@ class LimitDocuments(Part):
 
     def usage(self, reply, id, prefix=None, count=None):
         """All the pages, one after the other."""
-        if id not in self.limits.constraints:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.limits.constraints)
         if prefix is not None and "by" not in self.limits.constraints[id].given:
             raise Refused("INVALID", "prefix")
         accepted(reply)
@@ -176,9 +175,7 @@ class LimitDocuments(Part):
     # ---- explain ----
 
     def explain(self, reply, id):
-        job = self.life.present(id, hasattr(reply, "code") and reply.code == "NOTFOUND")
-        if not job:
-            raise Refused("NOTFOUND", "id")
+        job = self.life.named(reply, id)
         accepted(reply)
         doc = dict(reply)
         for name in ("id", "status", "queue", "name"):

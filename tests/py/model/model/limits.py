@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, product
 
-from model.common import DEAR, WAITING, ErrorReply, Refused, accepted, expect, ms, same
+from model.common import DEAR, WAITING, ErrorReply, Refused, accepted, expect, ms, same, there
 from model.matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
 from model.part import Part
 
@@ -323,8 +323,7 @@ class Limits(Part):
         self.limit_documents.check_constraint(reply, id)
 
     def unconstrain(self, reply, id):
-        if id not in self.constraints:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.constraints)
         accepted(reply)
         same(reply, 1, "unconstrain")
         self.drop(id)
@@ -342,8 +341,7 @@ class Limits(Part):
                     self.drop(constraint.id)
 
     def hold(self, reply, id, seconds, by=MISSING):
-        if id not in self.constraints:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.constraints)
         constraint = self.constraints[id]
         values = by if isinstance(by, list) else [] if by is MISSING else [by]
         if isinstance(by, list) != isinstance(constraint.given.get("by"), list) or len(values) != len(constraint.paths):

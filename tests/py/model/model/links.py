@@ -4,7 +4,7 @@ Records of ended jobs go when the engine gets there, and of a job whose record i
 it ended. So there may be several things that the engine may do with a blocked job; then the model follows.
 """
 
-from model.common import ENDED, ErrorReply, Refused, accepted, expect, refuse, same
+from model.common import ENDED, ErrorReply, accepted, expect, refuse, same
 from model.needs import OVER, SAYS
 from model.part import Part
 
@@ -268,9 +268,7 @@ class Links(Part):
     # ---- operations ----
 
     def depend(self, reply, id, add=(), remove=(), if_failed=None):
-        job = self.life.present(id, isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", "id"))
-        if not job:
-            raise Refused("NOTFOUND", "id")
+        job = self.life.named(reply, id)
         errors = []
         if job.status not in ("queued", "scheduled", "blocked") or job.attempt:
             errors.append(("CONFLICT", "id"))

@@ -3,7 +3,7 @@ docs/protocol.md and docs/dependencies.md.
 """
 
 from model.bounds import Tags
-from model.common import DEAR, ENDED, SOME_TEXT, WAITING, ErrorReply, Refused, accepted, expect, ms, refuse, same
+from model.common import DEAR, ENDED, SOME_TEXT, WAITING, ErrorReply, Refused, accepted, expect, ms, refuse, same, there
 from model.part import Part
 
 
@@ -225,8 +225,7 @@ class Outcomes(Part):
     def running_in(self, queue, worker):
         """The running jobs of a queue or a worker."""
         if queue is not None:
-            if queue not in self.queues.records:
-                raise Refused("NOTFOUND", "queue")
+            there(queue, self.queues.records, "queue")
             return [j for j in self.jobs.values() if (j.queue, j.status) == (queue, "running")]
         if worker in self.workers.registered:
             return self.workers.held(self.workers.registered[worker])

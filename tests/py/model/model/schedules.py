@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
-from model.common import DEFAULTS, Refused, accepted, entries, expect, matches, ms, same
+from model.common import DEFAULTS, Refused, accepted, entries, expect, matches, ms, same, there
 from model.cron import Cron
 from model.part import Part
 
@@ -171,8 +171,7 @@ class Schedules(Part):
     # ---- operations ----
 
     def run_now(self, reply, id):
-        if id not in self.defined:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.defined)
         schedule = self.defined[id]
         if self.is_full(schedule.job):
             raise Refused("FULL", "job.queue")
@@ -211,8 +210,7 @@ class Schedules(Part):
         self.check_schedule(dict(reply), id)
 
     def unschedule(self, reply, id):
-        if id not in self.defined:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.defined)
         accepted(reply)
         same(reply, 1, "unschedule")
         del self.defined[id]

@@ -1,6 +1,6 @@
 """What is written down of what happened: histories of jobs, events, tracking."""
 
-from model.common import SOME_TEXT, ErrorReply, Refused, accepted, expect, same
+from model.common import SOME_TEXT, accepted, expect, same
 from model.part import Part
 
 LAST_ENDS = 20  # of which a history tells
@@ -54,9 +54,7 @@ class Trace(Part):
             job.events[-1]["message"] = cut(message)
 
     def history(self, reply, id):
-        job = self.life.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
-        if not job:
-            raise Refused("NOTFOUND", "id")
+        job = self.life.named(reply, id)
         accepted(reply)
         ends = [n for n, told in enumerate(job.events) if told["event"] not in ("enqueued", "started")]
         gone = ends[:-LAST_ENDS]

@@ -1,6 +1,6 @@
 """Webhooks: docs/webhooks.md. Of each end that one matches, exactly one notification is made."""
 
-from model.common import ENDED, WEBHOOKS, Refused, accepted, expect, same
+from model.common import ENDED, WEBHOOKS, accepted, expect, same, there
 from model.life import Job
 from model.matcher import decode, matches_job
 from model.part import Part
@@ -83,8 +83,7 @@ class Webhooks(Part):
         return doc | {"secrets": secrets if is_told else len(secrets)}
 
     def unsubscribe(self, reply, id):
-        if id not in self.defined:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.defined)
         same(reply, 1, "unsubscribe")
         del self.defined[id]
         self.secrets.pop(id, None)

@@ -133,9 +133,7 @@ class Work(Part):
                 same(answer, self.over(id, token, "release", answer), "release")
 
     def result(self, reply, id):
-        job = self.life.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
-        if not job:
-            raise Refused("NOTFOUND", "id")
+        job = self.life.named(reply, id)
         if job.status == "done" and job.keep_result and not self.life.has_result(job):
             raise Refused("EXPIRED", "id")
         accepted(reply)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from model.common import ALL, DEAR, Refused, accepted, entries, expect, matches, ms, same
+from model.common import ALL, DEAR, Refused, accepted, entries, expect, matches, ms, same, there
 from model.order import rank
 from model.part import Part
 
@@ -166,8 +166,7 @@ class Workers(Part):
             same(reply, 0, "jobs given back")
             del self.others[worker]
             return
-        if worker not in self.registered:
-            raise Refused("NOTFOUND", "worker")
+        there(worker, self.registered, "worker")
         accepted(reply)
         same(reply, self.give_back(self.registered[worker]), "jobs given back")
 
@@ -207,8 +206,7 @@ class Workers(Part):
 
     def worker(self, reply, worker, request):
         """Who is to be quiet or to stop is no sleeper any more that is counted on: another is to be up."""
-        if worker not in self.registered:
-            raise Refused("NOTFOUND", "worker")
+        there(worker, self.registered, "worker")
         accepted(reply)
         same(reply, 1, "worker")
         self.registered[worker].request = "" if request == "resume" else request
@@ -331,8 +329,7 @@ class Workers(Part):
             self.work.remember("assign", request, [(job.id, job.token) for job in started])
 
     def refuse(self, reply, worker, jobs, why, retry_after=1, message=""):
-        if worker not in self.registered:
-            raise Refused("NOTFOUND", "worker")
+        there(worker, self.registered, "worker")
         accepted(reply)
         refusing = self.registered[worker]
         for (id, token), answer in zip(jobs, reply, strict=True):
