@@ -38,6 +38,17 @@ def test_a_dependency_that_failed_fails_a_job_in_the_sweep_so_the_next_of_its_ke
     run(driver, "check")
 
 
+def test_what_is_needed_as_another_failed_is_told_so_by_the_sweep_of_its_own_call(driver):
+    [lost, *_] = bring(driver, "first", {}, {})
+    run(driver, "cancel", ids=[lost])
+    pick(driver)
+    only = {"name": "many", "depends": ["job:first.1", lost], "if_failed": "only"}
+    success = {"id": "job:first.1", "token": 1, "type": "success", "resume": {"depends": [1]}}
+    follow = [[only, b"\xc0"], [{"name": "many"}, b"\xc0"]]
+    run(driver, "finish", "next", worker="w", outcomes=[[success, b"\xc0", follow]], pick={"queues": "*"})
+    run(driver, "check")
+
+
 def test_a_job_that_comes_and_goes_in_one_call_while_the_clock_is_back(driver):
     failed_and_running(driver)
     run(driver, "config", set={"error_max": 0})

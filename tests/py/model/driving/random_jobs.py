@@ -41,7 +41,7 @@ WEIGHTS = {
 REPEATABLE = {
     script for script, one in operations().items()
     if one.flags != "read" and {"ids", "jobs", "outcomes"} & {argument.name for argument in one.arguments}
-} - {"enqueue"}  # fmt: skip
+} - {"enqueue", "watch"}  # fmt: skip
 
 
 class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerator, PlainGenerator):
@@ -241,7 +241,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         paused = [name for name, record in self.driver.model.queues.records.items() if record["paused"]]
         if paused and self.chance(0.4):
             return {"name": self.rng.choice(paused), "paused": False}
-        fields = {"name": self.rng.choice(QUEUES)}
+        fields = {"name": self.rng.choice(QUEUES)} | ({"known": True} if self.chance(0.2) else {})
         if self.chance(0.6):
             fields["paused"] = self.chance(0.4)
         if self.chance(0.4):

@@ -13,7 +13,8 @@ VALUES = {
     "to_ms": lambda it: it.moment_ms(-1, 0, 0.5, 3_600_000),
     "free.unique": UNIQUE, "search.text": ("a", "mail", "MAIL.J", "nowhere"),
     "forget.name": lambda it: it.known(it.driver.model.queues.records), "revoke.id": API_KEYS,
-    "touch.ids": lambda it: it.rng.sample(API_KEYS, it.rng.randint(1, 2)), "unsubscribe.id": WEBHOOK_IDS,
+    "trail.what": ("queue",), "touch.ids": lambda it: it.rng.sample(API_KEYS, it.rng.randint(1, 2)),
+    "unsubscribe.id": WEBHOOK_IDS,
     "unconstrain.id": lambda it: it.constraint_id(), "usage.id": lambda it: it.constraint_id(),
     "usage.prefix": ("x", "1", "a", "2"), "constraints.ids": lambda it: it.rng.sample([*IDS, "unknown"], 2),
     "queues.names": lambda it: it.some([*it.queues_used, "nowhere"], 3),
@@ -29,7 +30,7 @@ WAYS = {
     "constraints": ("ids busiest", "count busiest"), "queues": ("names minutes held", "count minutes held"),
     "schedules": ("ids next runs", "count next runs"), "jobs": ("where newest brief count", "where recent brief count"),
     "stats": ("by queue name from_ms to_ms series brief",),
-    "kick": ("ids delay", "queue count delay", "worker count delay"),
+    "kick": ("ids delay", "where count delay"),
 }  # fmt: skip
 # Of jobs that are named: in which states most of them should be.
 FITTING = {
@@ -44,12 +45,14 @@ class PlainGenerator:
     """Needs what random_jobs.Generator has."""
 
     def plain_weights(self, *named):
-        """Of each that only reads, beside those that are named elsewhere."""
+        """Of each whose arguments can be made up, beside those that are named elsewhere."""
         named = {*named, *(script for weights in FEATURES.values() for script in weights)}
         made = {
             script
             for script, one in operations().items()
-            if one.flags == "read" and any(route.method == "GET" and not route.answer for route in one.routes)
+            if one.positions in (("spec",), ("id",))
+            and any(not route.answer for route in one.routes)
+            and all(self.value(script, argument) for argument in one.arguments if not argument.optional)
         } - named
         return {script: [0.5, 0.5, 0.5] for script in sorted(made & set(self.driver.scripts))}
 

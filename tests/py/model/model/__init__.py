@@ -21,7 +21,6 @@ from model.bounds import Bounds
 from model.bulks import Bulks
 from model.clock import Clock
 from model.common import DEFAULTS, ErrorReply, Mismatch, Refused, expect
-from model.delay import Delay
 from model.finding import Finding
 from model.life import Life
 from model.limit_documents import LimitDocuments
@@ -45,7 +44,7 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 
 PARTS = {
     "life": Life, "clock": Clock, "arrival": Arrival, "links": Links, "needs": Needs, "outcomes": Outcomes,
-    "work": Work, "finding": Finding, "limits": Limits, "limit_documents": LimitDocuments, "delay": Delay,
+    "work": Work, "finding": Finding, "limits": Limits, "limit_documents": LimitDocuments,
     "order": Order, "workers": Workers, "sleepers": Sleepers, "schedules": Schedules, "trace": Trace,
     "statistics": Statistics, "access": Access, "marks": Marks, "queues": Queues, "webhooks": Webhooks,
     "bounds": Bounds, "bulks": Bulks, "alerts": Alerts,
@@ -77,7 +76,7 @@ class Model:
 
     def transition(self, job, was, event=None):
         """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
-        for part in (self.trace, self.statistics, self.delay, self.limits, self.workers, self.arrival, self.links,
+        for part in (self.trace, self.statistics, self.limits, self.workers, self.arrival, self.links,
                      self.queues, self.webhooks):  # fmt: skip
             part.transition(job, was, event)
 

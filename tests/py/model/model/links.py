@@ -148,7 +148,8 @@ class Links(Part):
             open_now = {id for id in sure & self.jobs.keys() if self.jobs[id].status not in ENDED}
             waits_for = set((doc or {}).get("waits_for") or job.waits_for) | open_now
             expect(sure <= waits_for <= set(ids), "waits_for", job, doc)
-            job.waits_for = waits_for  # also what is over, which a sweep takes out
+            over, job.waits_for = job.waits_for - waits_for, waits_for  # or it is over, and a sweep takes it out
+            self.needs.note(job, [self.says(job, id) for id in over])
         if was != "blocked":
             self.model.transition(job, was, event)
 

@@ -3,7 +3,7 @@ docs/protocol.md and docs/dependencies.md.
 """
 
 from model.bounds import Tags
-from model.common import DEAR, ENDED, SOME_TEXT, WAITING, ErrorReply, Refused, accepted, expect, ms, refuse, same, there
+from model.common import ENDED, SOME_TEXT, WAITING, ErrorReply, accepted, expect, ms, refuse, same
 from model.part import Part
 
 
@@ -205,41 +205,13 @@ class Outcomes(Part):
                 if job.attempt == 0:
                     job.ready_ms = max(self.now, start_ms)
 
-    def kick(self, reply, ids=None, queue=None, worker=None, count=100, delay=0):
-        if ids is None:
-            return self.kick_some(reply, self.running_in(queue, worker), count, delay)
-        accepted(reply)
-        for id, answer in zip(ids, reply, strict=True):
-            job = self.life.present(id, answer == "NOTFOUND")
-            if not job or job.status != "running":
-                same(answer, "CONFLICT" if job else "NOTFOUND", "kick")
-            else:
-                self.kick_one(job, delay)
-                same(answer, job.status, "kick")
+    def kick(self, reply, ids=None, where=None, count=None, delay=0):
+        self.finding.each("kick", self.kick_one, reply, ids, where, delay=delay)
 
-    def kick_one(self, job, delay):
+    def kick_one(self, job, _, delay):
+        if job.status != "running":
+            return "CONFLICT"
         self.trace.tell(job.worker_id, f"kicked {job.id} {job.attempt}")
         self.life.requeue(job, self.now + ms(delay), event="released")
         job.last = (job.attempt, "kick", job.status)
-
-    def running_in(self, queue, worker):
-        """The running jobs of a queue or a worker."""
-        if queue is not None:
-            there(queue, self.queues.records, "queue")
-            return [j for j in self.jobs.values() if (j.queue, j.status) == (queue, "running")]
-        if worker in self.workers.registered:
-            return self.workers.held(self.workers.registered[worker])
-        if not self.workers.other(worker):
-            raise Refused("NOTFOUND", "worker")
-        return self.workers.running_of(self.workers.others[worker])
-
-    def kick_some(self, reply, running, count, delay):
-        """Which of the jobs, where more run than were asked for, is the engine's choice."""
-        accepted(reply)
-        moved, is_more = reply
-        asked = min(count, len(running))
-        expect(moved == asked or DEAR <= moved < asked, "kick: jobs", reply, asked)
-        same(is_more, int(len(running) > moved), "kick: whether there are more")
-        for job in running:
-            if moved == len(running) or self.engine.look(job.id)["status"] != "running":
-                self.kick_one(job, delay)
+        return job.status

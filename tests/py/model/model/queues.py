@@ -1,6 +1,6 @@
 """Queues and settings."""
 
-from model.common import DEFAULTS, STATES, Refused, accepted, expect, same
+from model.common import DEFAULTS, STATES, Refused, accepted, expect, same, there
 from model.part import Part
 
 MOST_LOOKED_AT = 50
@@ -33,7 +33,9 @@ class Queues(Part):
         own = self.own_settings.get(queue, {})
         return own.get(name, self.settings[name])
 
-    def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=()):
+    def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=(), known=False):
+        if known:
+            there(name, self.records, "name")
         if self.bounds.no_queue(name):
             raise Refused("FULL", "name")
         accepted(reply)
