@@ -197,8 +197,7 @@ def of_calls(scripts):
     yield invalid("queues", "names and count", "count", encode({"names": ["a"], "count": 1}))
     yield invalid("setup", "an argument", "arguments", encode({}))
 
-    unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, HOLD]]}, "unregister": {},
-               "refuse": {"jobs": [[RUNNING, HOLD]], "why": "unknown"},
-               "worker": {"request": "stop"}}  # fmt: skip
+    unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, HOLD]]},
+               "refuse": {"jobs": [[RUNNING, HOLD]], "why": "unknown"}}  # fmt: skip
     for script, spec in unknown.items():
         yield refused(script, "unknown worker", "NOTFOUND", "worker", {"worker": NO_WORKER, **spec})

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from model.common import ALL, expect
 from model.part import Part
 
-MASTERS = "push"
 SLACK_MS = 1000  # so late may a sleeper be; after that he is dead
 
 
