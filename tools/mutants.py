@@ -28,7 +28,8 @@ LIST = ROOT / "tools" / "mutants.toml"
 LONGEST_S = 300  # a fault may make a test wait for ever
 WAIT_S, TEST_S = 10, 60  # in place of the minutes that a machine may stand still: how long tests wait, and may take
 SHARED = (".venv", "tools/js/node_modules")
-FAILED = re.compile(r"^(?:FAILED|ERROR|Failure ->|Error ->) (.+?)(?: - .*)?$", re.MULTILINE)  # of pytest, of busted
+# Of pytest, whose tests also log what begins with ERROR; of busted.
+FAILED = re.compile(r"^(?:(?:FAILED|ERROR) (?=tests/)|(?:Failure|Error) -> )(.+?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
