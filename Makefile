@@ -172,14 +172,14 @@ valkey: built
 	@command -v valkey-server >/dev/null || echo "no valkey-server here: not tested with it"
 	@! command -v valkey-server >/dev/null || JQ_FORM="functions scripts" tests/lua/run
 	@! command -v valkey-server >/dev/null || $(PYTEST) -n 4 tests/py/connection \
-		$(patsubst %,tests/py/engine/test_%.py,forms export subscriptions waiting)
+		$(patsubst %,tests/py/engine/test_%.py,forms export waiting)
 
 # Of each room what is quickest: less than a minute in all.
 quick-tests: built
 	tests/lua/run $(patsubst %,tests/lua/%_spec.lua,life/enqueue pick/pick life/finish life/retry limits/lanes \
 		links/depend schedules/cron upkeep/audit limits/by)
 	$(PYTEST) -n 2 tests/py/house $(patsubst %,tests/py/%.py,bundle/test_build_refused connection/test_redis_url \
-		engine/test_together engine/test_engine engine/test_engine_calls engine/test_ended engine/test_subscriptions \
+		connection/test_together engine/test_engine engine/test_engine_calls engine/test_ended connection/test_subscriptions \
 		engine/test_errors_change_nothing model/test_model_steps)
 
 .PHONY: model fuzz soak records
