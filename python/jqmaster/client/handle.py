@@ -15,8 +15,8 @@ from jqmaster.client.outcomes import JobCancelled, JobError, JobSkipped, NoResul
 from jqmaster.connection import plainly
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.ended import ENDED
-from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
-from jqmaster.engine.replies import Document, Event, Page
+from jqmaster.engine.options import Changes, Reference, changes_of
+from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
 from jqmaster.worker.notes import current_job
 
@@ -130,14 +130,6 @@ class Handle(Reference, Generic[R_co]):
         with _about(self.id):
             return list((await (await self.link.open()).engine.history(self.id))["events"])
 
-    async def aevents(self, *, in_job: bool = False) -> AsyncIterator[Event]:
-        """How it stands, then each of its transitions and its progress as they come, until it has ended. What is no
-        transition has `event` in its `data` (docs/finding.md). Raises NotFound, Unavailable; RuntimeError
-        as `result`."""
-        await self._check_wait(in_job)
-        async for event in (await self.link.open()).events(self.id):
-            yield event
-
     async def astates(self, *, in_job: bool = False) -> AsyncIterator[State]:
         """How it stands, then each time that has changed, progress included, until it has ended: what
         `async for state in handle` goes through, and `for` in plain code. Between two looks it may pass states that
@@ -172,39 +164,10 @@ class Handle(Reference, Generic[R_co]):
         [state] = await (await self.link.open()).engine.change([({"id": self.id, **changed[0]}, changed[1])])
         return self._found(state, "it runs or has ended; of such only the tags can be changed")
 
-    async def adepend(
-        self,
-        *,
-        add: Iterable[str | Handle[Any]] | None = None,
-        remove: Iterable[str | Handle[Any]] | None = None,
-        if_failed: Literal["wait", "fail", "run", "only"] | None = None,
-    ) -> str:
-        """Change what it waits for, if it was never started; its state. Raises NotFound, Conflict."""
-        more, less = (None if jobs is None else ids_of(jobs) for jobs in (add, remove))
-        return await (await self.link.open()).engine.depend(self.id, add=more, remove=less, if_failed=if_failed)
-
-    async def akick(self, *, delay: Seconds | None = None) -> str:
-        """Take it from its worker, if it runs; it waits again. Its state then. Raises NotFound, Conflict."""
-        delay_s = None if delay is None else seconds(delay)
-        [state] = await (await self.link.open()).engine.kick([self.id], delay=delay_s)
-        return self._found(state, "it does not run")
-
-    async def adiscard(self) -> str:
-        """Remove all there is of it, if it does not run; the state it had. Raises NotFound, Conflict."""
-        [state] = await (await self.link.open()).engine.discard([self.id])
-        return self._found(state, "it is running")
-
-    async def atrack(self, *, on: bool = True) -> str:
-        """Have each of its transitions published in Redis (docs/finding.md), or no more; its
-        state. Raises NotFound."""
-        [state] = await (await self.link.open()).engine.track([self.id], on=on)
-        return self._found(state or "NOTFOUND", "")
-
     result, join, status = plain(aresult), plain(ajoin), plain(astatus)
     document, explain, history = plain(adocument), plain(aexplain), plain(ahistory)
-    cancel, retry, change, depend = plain(acancel), plain(aretry), plain(achange), plain(adepend)
-    kick, discard, track = plain(akick), plain(adiscard), plain(atrack)
-    events, states = plain_each(aevents), plain_each(astates)
+    cancel, retry, change = plain(acancel), plain(aretry), plain(achange)
+    states = plain_each(astates)
     __aiter__, __iter__ = astates, states
 
     async def _check_wait(self, in_job: bool) -> None:

@@ -12,7 +12,7 @@ from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Note
 from jqmaster.server.server import Server
-from jqmaster.worker.ending import FollowUp, JobReleased, Move, ResumeAfter
+from jqmaster.worker.ending import FollowUp, Move, ResumeAfter
 from jqmaster.worker.failure import JobFailed
 from jqmaster.worker.notes import Notebook, checkpoint, current_job, progress
 from parts import enqueue, eventually, status, until
@@ -63,18 +63,6 @@ async def _with(engine: Engine, job_id: str, field: str) -> dict[str, Any] | Non
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_thread_says_what_it_said_last(way: str, server: Server, own: Engine) -> None:
-    def count(argument: int) -> None:
-        for number in range(argument):
-            progress(number, "x" * number)
-
-    async with working(way, server, {"count": count}):
-        job_id = await enqueue(own, "count", 2000)
-        document = await until(own, job_id, "done")
-        assert (document["progress"], document["progress_message"]) == (1999, "x" * 1024)
-
-
-@pytest.mark.parametrize("way", WAYS)
 async def test_the_next_attempt_goes_on_from_the_checkpoint(way: str, server: Server, own: Engine) -> None:
     seen: list[Any] = []
 
@@ -90,38 +78,6 @@ async def test_the_next_attempt_goes_on_from_the_checkpoint(way: str, server: Se
     assert seen == [{"done": number} for number in range(4)]
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_checkpoint_holds_for_jobs_given_back(way: str, server: Server, own: Engine) -> None:
-    seen: list[Any] = []
-
-    def count(argument: int) -> None:
-        seen.append(argument)
-        if argument == 0:
-            progress(1)
-            checkpoint(1)
-            raise JobReleased
-
-    async with working(way, server, {"count": count}):
-        await until(own, await enqueue(own, "count", 0), "done")
-    assert seen == [0, 1]
-
-
-def test_nothing_is_said_outside_of_a_job() -> None:
-    for say in (lambda: progress(1), lambda: checkpoint(1)):
-        with pytest.raises(LookupError):
-            say()
-
-
-@pytest.mark.parametrize("way", ["redis", "http", "push"])
-async def test_a_checkpoint_that_cannot_be_packed_is_a_failure(way: str, server: Server, own: Engine) -> None:
-    def count(argument: Any) -> None:
-        checkpoint(object())
-
-    async with working(way, server, {"count": count}):
-        document = await until(own, await enqueue(own, "count", max_retry=0), "error")
-        assert document["group"] == "TypeError"
-
-
 # What failures are listed by
 
 
@@ -131,25 +87,6 @@ class Closed(Exception):
 
 class Refused(JobFailed):
     pass
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_failure_has_its_class_as_group(way: str, server: Server, own: Engine) -> None:
-    kinds = {
-        "builtin": (ValueError("x"), "ValueError"), "own": (Closed(), "test_worker_says.Closed"),
-        "said": (JobFailed("x"), "JobFailed"), "named": (JobFailed("x", group="shut"), "shut"),
-        "derived": (Refused("x"), "test_worker_says.Refused"),
-    }  # fmt: skip
-
-    def fail(argument: str) -> None:
-        raise kinds[argument][0]
-
-    async with working(way, server, {"fail": fail}):
-        for kind, (_, group) in kinds.items():
-            document = await until(own, await enqueue(own, "fail", kind, max_retry=0), "error")
-            assert document["group"] == group
-    groups = (await own.failures()).documents
-    assert {group["group"]: group["count"] for group in groups} == {group: 1 for _, group in kinds.values()}
 
 
 # What follows
@@ -281,15 +218,6 @@ async def test_a_worker_that_is_asked_to_stop_finishes_what_it_has(way: str, ser
         await asyncio.wait_for(worker.task, 60)
         assert await status(own, other) == "queued"
         assert await _workers(own) == []
-
-
-async def test_a_worker_hears_of_it_over_http(server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jqmaster.worker.beats.ALIVE_EVERY_S", 0.05)
-    for way in ("http", "push"):
-        async with working(way, server, {"wait": print}, register=True) as worker:
-            [document] = await eventually(lambda: _workers(own))
-            await own.worker(document["id"], "stop")
-            await asyncio.wait_for(worker.task, 60)
 
 
 async def _workers(engine: Engine) -> list[dict[str, Any]]:
