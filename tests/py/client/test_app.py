@@ -9,7 +9,7 @@ import time
 import pytest
 
 from app_support import jq, working
-from jqmaster import JQ, JobCancelled, JobError, NoResult
+from jqmaster import JQ, JobCancelled, NoResult
 from jqmaster.errors import Conflict, Invalid, Unavailable
 
 __all__ = ["jq"]
@@ -69,22 +69,6 @@ def test_options_go_with_the_job(jq: JQ) -> None:
         mail.options(queue="*").enqueue("c")
 
 
-def test_a_failure_says_what_went_wrong(jq: JQ) -> None:
-    @jq.job(max_retry=0)
-    def fail(what: str) -> int:
-        raise ValueError(what)
-
-    with working(jq):
-        handle = fail.enqueue("no")
-        assert handle.join(60) == "error"
-        with pytest.raises(JobError, match=rf"job {handle.id} failed: ValueError: no") as caught:
-            handle.result()
-    assert (caught.value.reason, caught.value.error["type"]) == ("other", "ValueError")
-    frames = [line for line in caught.value.error["traceback"].splitlines() if "File" in line]
-    assert len(frames) == 1 and __file__ in frames[0]
-    assert [event["event"] for event in handle.history()] == ["enqueued", "started", "failed"]
-
-
 def test_a_cancelled_job_has_no_result(jq: JQ) -> None:
     @jq.job
     def add(a: int) -> int:
@@ -142,28 +126,6 @@ def test_a_result_that_is_gone_is_told_from_none_and_from_nil(jq: JQ) -> None:
         assert (caught.value.job_id, caught.value.reason) == (handle.id, "expired")
         [error] = jq.gather([handle], timeout=60, return_errors=True)
         assert isinstance(error, NoResult) and error.reason == "expired"
-
-
-def test_many_at_once(jq: JQ) -> None:
-    @jq.job
-    def add(a: int, b: int = 0) -> int:
-        return a + b
-
-    @jq.job(max_retry=0)
-    def fail() -> int:
-        raise ValueError("no")
-
-    with working(jq, concurrency=32):
-        assert jq.gather(add.map([(1, 2), (3, 4), 5]), timeout=60) == [3, 7, 5]
-        total = add.map(range(1500))
-        assert len(set(total)) == 1500
-        assert sum(jq.gather(total, timeout=60)) == sum(range(1500))
-        handles = jq.enqueue_many([add.job(1, 2), fail.job(), add.options(priority=-1).job(2)])
-        three, failed, two = jq.gather(handles, timeout=60, return_errors=True)
-        assert (three, type(failed), two) == (3, JobError, 2)
-        with pytest.raises(JobError):
-            jq.gather(handles)
-    assert jq.gather([]) == []
 
 
 def test_calls_may_depend_on_calls(jq: JQ) -> None:

@@ -52,16 +52,6 @@ def test_what_was_called_is_what_is_called(function: Any, args: list[Any], kwarg
     assert function(*args_, **kwargs_) == expected
 
 
-@given(value=VALUES | st.dictionaries(st.sampled_from(["a", "b", "*", "x"]), VALUES, max_size=2))
-def test_whatever_comes_is_a_call_or_refused(value: Any) -> None:
-    signature = Signature(plain)
-    try:
-        args, kwargs = signature.decode(value)
-    except TypeError:
-        return
-    plain(*args, **kwargs)
-
-
 def test_a_map_with_tuples_as_keys_can_be_read() -> None:
     """Nothing refuses it where nothing is annotated: so it must not break who reads a result, or a list of jobs."""
     serializer = MessagePack()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -48,23 +47,6 @@ def test_a_worker_brings_limits(jq: JQ) -> None:
     assert found["mail"]["concurrency"] == 1
     assert found["all-mails"]["rate"] == {"limit": 1000, "period": 60}
     assert trail(jq) == [("constrain", "mail"), ("constrain", "all-mails"), ("schedule", "mail")]
-
-
-def test_a_limit_holds_for_the_first_job(jq: JQ) -> None:
-    running, most = 0, 0
-
-    @jq.limit(by="argument.customer", concurrency=1)
-    @jq.job
-    async def mail(customer: str) -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.05)
-        running -= 1
-
-    mail.map(["acme"] * 5)
-    assert jq.burst() == 5
-    assert most == 1
 
 
 def test_what_is_unchanged_is_not_written_again(jq: JQ) -> None:
@@ -156,28 +138,6 @@ def test_what_cannot_be_raises_where_it_stands(said: str, declares: Callable[[JQ
     with pytest.raises(kind) as caught:
         declares(jq, mail)
     assert said in str(caught.value)
-
-
-def test_paths_that_may_lead_somewhere_are_taken() -> None:
-    jq = JQ("redis://127.0.0.1:9")
-
-    @jq.job
-    def mail(customer: dict[str, Any], **more: Any) -> None: ...
-
-    @jq.job
-    def several(*customers: str, size: int) -> None: ...
-
-    jq.limit(mail, by=["argument.anything.at.all", "queue"], rate=RATE, cost="argument.size")
-    jq.limit(several, by=["argument.size", "argument", "argument.*", "priority"], concurrency=1)
-    jq.limit(jq.task("elsewhere"), by="argument.any", concurrency=1)
-
-    @jq.limit(by=["name", "argument.name"], concurrency=1)
-    @jq.job
-    def named(name: str, queue: str) -> None: ...
-
-    jq.limit(named, id="by queue", by="queue", order="strict", concurrency=1, expires_in=timedelta(days=1))
-    with pytest.raises(ValueError, match=r"argument\.customers"):
-        jq.limit(several, id="other", by="argument.customers", concurrency=1)
 
 
 # -- schedules ------------------------------------------------------------------------------------

@@ -203,26 +203,3 @@ def test_a_job_lets_go_of_its_worker_until_its_children_have_ended(jq: JQ) -> No
     document = handle.document()
     assert (document["attempt"], document["retry_count"], len(document["depends"])) == (2, 0, 3)
     assert [one["event"] for one in handle.history()] == ["enqueued", "started", "blocked", "started", "done"]
-
-
-def test_what_cannot_be_waited_for_fails_the_job(jq: JQ) -> None:
-    does = Functions(jq)
-
-    @jq.job(max_retry=5)
-    def nobody() -> None:
-        raise ResumeAfter([])
-
-    @jq.job(max_retry=5)
-    def itself() -> None:
-        raise ResumeAfter([current_job.get().id])
-
-    @jq.job(max_retry=5)
-    def stranger() -> None:
-        raise ResumeAfter([does.add.options(depends=[does.add.job(1, 1)]).job(1, 1)])
-
-    handles = [nobody.enqueue(), itself.enqueue(), stranger.enqueue()]
-    jq.burst(raises=False)
-    for handle, message in zip(handles, ["resume.depends", "wait for itself", "is not enqueued"], strict=True):
-        with pytest.raises(JobError, match=message):
-            handle.result(timeout=60)
-        assert handle.document()["attempt"] == 1

@@ -142,22 +142,3 @@ def test_a_thread_learns_at_what_it_says_that_its_job_was_cancelled(says: str, j
         assert begun.wait(60) and handle.cancel()
         stopped = ended.get(timeout=60)
     assert isinstance(stopped, JobStopped) and str(stopped) == "CANCELLED"
-
-
-def test_a_function_can_ask_whether_it_should_end(jq: JQ) -> None:
-    said: list[Any] = []
-
-    @jq.job(max_runtime=1, max_retry=0)
-    def works() -> None:
-        said.append(current_job.get().cancelled)
-        while not current_job.get().cancelled:
-            time.sleep(0.02)
-        said.append(current_job.get().cancelled)
-
-    with working(jq):
-        assert works.enqueue().join(timeout=60) == "error"
-        until = time.monotonic() + 60
-        while len(said) < 2:
-            assert time.monotonic() < until
-            time.sleep(0.02)
-    assert said == [False, True]

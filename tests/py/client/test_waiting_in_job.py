@@ -91,21 +91,3 @@ def test_a_job_that_asks_for_it_waits(jq: JQ) -> None:
     with working(jq):
         assert plain.enqueue().result(timeout=LONG_S) == [1, "done", "done", 1, 1]
         assert awaited.enqueue().result(timeout=LONG_S) == [1, "done"]
-
-
-def test_how_a_job_ended_may_be_read(jq: JQ) -> None:
-    @jq.job
-    def other() -> int:
-        return 1
-
-    @jq.job(max_retry=0)
-    def reads(job_id: str) -> list[Any]:
-        handle = jq.handle(job_id)
-        return [handle.join(), [state.status for state in handle], handle.result(), *jq.gather([handle])]
-
-    handle = other.enqueue()
-    jq.burst()
-    assert handle.join(timeout=LONG_S) == "done"
-    read = reads.enqueue(handle.id)
-    jq.burst()
-    assert read.result(timeout=LONG_S) == ["done", ["done"], 1, 1]

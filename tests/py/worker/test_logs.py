@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from http_support import Api, api, master  # noqa: F401
-from jqmaster.engine.engine import Engine
 from jqmaster.server import logs
-from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, worker
 
 
 @pytest.fixture
@@ -61,26 +59,6 @@ async def test_the_lines_of_a_jobs_life_name_it_and_its_worker(api: Api, lines: 
 async def test_an_id_that_is_not_fit_for_a_log_is_replaced(api: Api, lines: Any, bad: str) -> None:
     answer = await api.get("/queues", x_request_id=bad)
     assert re.fullmatch(r"[0-9a-f]{10}-[0-9a-f]+", answer.headers["x-request-id"])
-
-
-async def test_each_delivery_has_a_line(engine: Engine, lines: Any) -> None:
-    dispatch = dispatch_of(engine)
-    dispatch.start()
-    try:
-        async with worker(engine, answers(202), queues=["mail"]) as stub:
-            job_id = await enqueue(engine, "mail")
-            await eventually(lambda: came_to(dispatch, "accepted"))
-        async with worker(engine, answers(404), queues=["report"]):
-            await enqueue(engine, "report")
-            await eventually(lambda: came_to(dispatch, *REFUSED))
-    finally:
-        await dispatch.stop()
-    taken, refused = lines
-    assert taken.what == "delivery"
-    assert taken["job"] == f"{job_id}/1"
-    assert taken["worker"] == stub.id
-    assert (taken["outcome"], refused["outcome"]) == ("accepted", "unknown")
-    assert taken["ms"] > 0
 
 
 def test_a_line_of_text_cannot_be_forged() -> None:

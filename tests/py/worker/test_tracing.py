@@ -15,7 +15,7 @@ from http_support import Api, api, master  # noqa: F401
 from jqmaster import JQ
 from jqmaster.engine import tracing
 from jqmaster.engine.engine import Engine
-from jqmaster.worker.ending import FollowUp, JobReleased
+from jqmaster.worker.ending import JobReleased
 from jqmaster.worker.failure import JobFailed
 from jqmaster.worker.notes import current_job
 
@@ -129,21 +129,6 @@ async def test_each_attempt_has_a_span_that_tells_how_it_ended(jq: JQ, spans: In
     assert [span.attributes["jq.outcome"] for span in attempts] == ["failure", "released", "success"]
     assert [span.status.is_ok for span in attempts] == [False, True, True]
     assert len({span.context.trace_id for span in attempts}) == 1
-
-
-async def test_jobs_that_follow_are_of_the_trace(jq: JQ, spans: InMemorySpanExporter) -> None:
-    @jq.job
-    def second() -> None: ...
-
-    @jq.job
-    def first() -> Any:
-        return FollowUp(None, [second.job()])
-
-    with trace.get_tracer("test").start_as_current_span("outer"):
-        first.enqueue()
-    await jq.aburst()
-    then, before = by_name(spans, "process second"), by_name(spans, "process first")
-    assert then.parent.span_id == before.context.span_id
 
 
 async def test_without_the_library_nothing_is_traced(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:

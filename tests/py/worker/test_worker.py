@@ -92,26 +92,6 @@ FUNCTIONS: dict[str, Function] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_outcomes_of_every_kind(way: str, server: Server, own: Engine) -> None:
-    async with working(way, server, FUNCTIONS):
-        good = await enqueue(own, "double", 21, keep_result=True)
-        thread = await enqueue(own, "threaded", 1, keep_result=True)
-        bad = await enqueue(own, "boom", retry_base=0.01, max_retry=1)
-        worst = await enqueue(own, "hopeless", 5)
-        odd = await enqueue(own, "unpackable")
-        assert msgpack.unpackb((await until(own, good, "done"))["result"]) == 42
-        assert msgpack.unpackb((await until(own, thread, "done"))["result"]) == [1, False, "threaded"]
-        document = await until(own, bad, "error")
-        assert document["retry_count"] == 2 and document["message"] == "ValueError: no such thing"
-        error = msgpack.unpackb(document["error"])
-        assert error["type"] == "ValueError" and error["traceback"].count("File ") == 1
-        document = await until(own, worst, "error")
-        assert (document["retry_count"], document["message"]) == (1, "never")
-        assert msgpack.unpackb(document["error"]) == {"why": 5}
-        assert "cannot be packed" in (await until(own, odd, "error"))["message"]
-
-
 @pytest.mark.parametrize("way", ["redis", "http", "push"])
 async def test_a_heartbeat_keeps_a_long_job(way: str, server: Server, own: Engine) -> None:
     async def long(argument: Any) -> None:
