@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack
+from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, Unpack
 
-from jqmaster.client import calling, live
+from jqmaster.client import calling
 from jqmaster.client.link import Link, plain, plain_each
-from jqmaster.client.live import State
 from jqmaster.client.outcomes import JobCancelled, JobError, JobSkipped, NoResult, WaitsInJob
 from jqmaster.connection import plainly
 from jqmaster.connection.wake import backoff_s
@@ -42,6 +41,21 @@ class Kind(Protocol):
 
     def read_result(self, value: Any) -> Any:
         """Of the type that it is annotated to return. Raises ValueError."""
+
+
+class State(NamedTuple):
+    """`status`: queued, scheduled, blocked, running, retrying, done, error, cancelled or skipped; `attempt`: 0 before
+    the first; `progress` and `message` as the function said last (`progress`)."""
+
+    status: str
+    attempt: int
+    progress: float | None
+    message: str | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether this is the last one."""
+        return self.status in ENDED
 
 
 class Handle(Reference, Generic[R_co]):
@@ -136,10 +150,21 @@ class Handle(Reference, Generic[R_co]):
         nobody is told of; the last one told is its end. Raises NotFound; Unavailable when Redis or the master is
         away for long; RuntimeError as `result`.
         """
-        await self._check_wait(in_job)
+        if may_not_wait(in_job) and await self.astatus() not in ENDED:
+            raise WaitsInJob(self.id)
         transport = await self.link.open()
-        async for state in live.states(transport, self.id, lambda: _known(transport, self.id), AWAY_S):
-            yield state
+        last = await _state(transport, self.id)
+        yield last
+        if last.ended:
+            return
+        async with aclosing(transport.changes(self.id)) as changes:
+            while not last.ended:
+                # What is heard only says when to look: whatever was missed meanwhile is in what is found.
+                await anext(changes)
+                state = await _state(transport, self.id)
+                if state != last:
+                    last = state
+                    yield state
 
     # -- changing it ------------------------------------------------------------------------------
 
@@ -169,11 +194,6 @@ class Handle(Reference, Generic[R_co]):
     cancel, retry, change = plain(acancel), plain(aretry), plain(achange)
     states = plain_each(astates)
     __aiter__, __iter__ = astates, states
-
-    async def _check_wait(self, in_job: bool) -> None:
-        """Raises WaitsInJob where following it would wait, in a job."""
-        if may_not_wait(in_job) and await self.astatus() not in ENDED:
-            raise WaitsInJob(self.id)
 
     def _found(self, state: str, conflict: str) -> str:
         if state == "NOTFOUND":
@@ -303,3 +323,17 @@ async def _wait(transport: Transport, job_id: str, timeout: float | None, *, in_
             raise WaitsInJob(job_id)
         if time.monotonic() >= deadline:
             raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s")
+
+
+async def _state(transport: Transport, job_id: str) -> State:
+    """How it stands. The other side may be away for `AWAY_S`. Raises NotFound, Unavailable."""
+    failures, until = 0, time.monotonic() + AWAY_S
+    while True:
+        try:
+            job = await _known(transport, job_id)
+            return State(job["status"], job["attempt"], job.get("progress"), job.get("progress_message"))
+        except Unavailable:
+            if time.monotonic() >= until:
+                raise
+            await plainly.pause(backoff_s(failures))
+            failures += 1
