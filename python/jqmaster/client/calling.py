@@ -119,6 +119,7 @@ class Signature:
         self._strict = strict
         self.parameters: Mapping[str, Parameter] = self._signature.parameters
         parameters = self.parameters.values()
+        self._known = self.parameters.keys()
         self._plain = all(param.kind in NAMED for param in parameters)
         self._names = [param.name for param in parameters if param.kind is NAMED[0]]
         self._required = {param.name for param in parameters if param.default is param.empty} if self._plain else set()
@@ -173,10 +174,10 @@ class Signature:
 
     def decode(self, value: Any) -> Arguments:
         """The arguments that `value` stands for."""
-        args, kwargs = split(value)
-        if self._plain and not args and not self.converters and self._required <= kwargs.keys() <= set(self.parameters):
-            return args, kwargs
-        bound = self.bind(args, kwargs)
+        fits = type(value) is dict and self._required <= value.keys() <= self._known
+        if self._plain and fits and not self.converters:
+            return (), value
+        bound = self.bind(*split(value))
         self._convert(bound.arguments, "make")
         return bound.args, bound.kwargs
 

@@ -243,10 +243,13 @@ class Task(Enqueuer[P, R]):
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {self.name}{self.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
-        call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
-        for middleware in reversed(self.jq.middlewares):
-            call = functools.partial(middleware, job, call)
-        result = await call()
+        if self.jq.middlewares:
+            call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
+            for middleware in reversed(self.jq.middlewares):
+                call = functools.partial(middleware, job, call)
+            result = await call()
+        else:
+            result = await self._called(args, kwargs, elsewhere)
         try:
             return self.sent(result)
         except UNPACKABLE as error:
