@@ -24,6 +24,7 @@ import msgpack
 
 from jqmaster.client import conversion
 from jqmaster.client.conversion import Converter
+from jqmaster.errors import NotInstalled
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -201,6 +202,9 @@ class Signature:
                 if self._strict:
                     about = "its result" if name == "return" else f"parameter {name}"
                     raise TypeError(f"{about}: {error}") from None
+            except NotInstalled:
+                if self._strict:
+                    raise
         return {name: converter for name, converter in converters.items() if converter is not None}
 
     def _convert(self, arguments: dict[str, Any], way: Literal["send", "make"]) -> None:

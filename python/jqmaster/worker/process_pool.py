@@ -159,6 +159,7 @@ class _Process:
 
     def kill(self) -> None:
         """End it at once, and all it has started; whoever waits for `call` hears that it died."""
+        self._process.kill()
         self._sweep()
         self._process.wait()
         if self._streams is None:
