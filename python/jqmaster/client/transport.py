@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
@@ -14,8 +14,8 @@ from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
 from jqmaster.engine.engine import Engine, Operations, pack
-from jqmaster.engine.replies import Enqueued, Event
-from jqmaster.errors import JQError, NotFound, Unavailable
+from jqmaster.engine.replies import Enqueued
+from jqmaster.errors import JQError, NotFound
 
 LOOK_S = 2.0  # who follows a job looks so often, whatever is heard of it
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
@@ -44,10 +44,6 @@ class Transport:
         """The result of a job that is done, None if it keeps none. Raises NotFound, and Expired when it is gone."""
         reply = await self._result(job_id)
         return reply[1] if len(reply) > 1 else None
-
-    def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
-        """Of one job until it has ended; or all, behind the event `after`. Raises Unavailable when it is cut off."""
-        raise Unavailable("streams of events need a master")
 
     def changes(self, job_id: str) -> AsyncGenerator[None, None]:
         """Says when the job may be different: at once, whenever something is heard, and now and then."""
