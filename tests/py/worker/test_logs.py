@@ -45,40 +45,6 @@ async def test_a_request_has_a_line_with_its_id_status_and_time(api: Api, lines:
     assert line["ms"] > 0
 
 
-async def test_the_line_of_an_enqueue_has_the_jobs(api: Api, lines: Any) -> None:
-    job_id = await api.enqueue("mail")
-    assert lines.last()["job"] == job_id
-    answer = await api.post("/jobs", {"jobs": [{"name": "mail"}] * 3})
-    assert lines.last()["jobs"] == answer.value["job_ids"]
-    assert lines.last()["count"] == 3
-    await api.post("/jobs", {"jobs": [{"name": "mail"}] * 100})
-    assert len(lines.last()["jobs"]) == logs.MOST_IDS
-    assert lines.last()["count"] == 100
-
-
-async def test_the_lines_of_a_jobs_life_name_it_and_its_worker(api: Api, lines: Any) -> None:
-    job_id = await api.enqueue("mail")
-    [job] = await api.pick("mail", worker="puller")
-    assert lines.last()["job"] == f"{job_id}/1"
-    assert lines.last()["worker"] == "puller"
-    await api.post("/worker/heartbeat", {"jobs": [[job_id, api.tokens[job_id]]]}, worker_id="puller")
-    assert lines.last()["job"] == f"{job_id}/1"
-    await api.done(job)
-    assert lines.last()["job"] == f"{job_id}/1"
-    assert lines.last()["became"] == ["done"]
-    await api.get(f"/job/{job_id}")
-    assert lines.last()["job"] == job_id
-
-
-async def test_outcomes_that_pick_tell_what_they_picked(api: Api, lines: Any) -> None:
-    first, second = await api.enqueue("mail"), await api.enqueue("mail")
-    await api.pick("mail")
-    outcomes = [{"id": first, "token": api.tokens[first], "type": "success"}]
-    await api.post("/done", {"outcomes": outcomes, "pick": {"queues": "mail"}}, worker_id="puller")
-    assert lines.last()["job"] == f"{first}/1"
-    assert lines.last()["picked"] == [f"{second}/1"]
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/nowhere", 404), ("PUT", "/queues", 405), ("POST", "/job", 400)]
 )
