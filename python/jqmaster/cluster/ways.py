@@ -195,6 +195,9 @@ async def _all(cluster: Partitions, call: Call) -> Any:
     """The same in each."""
     if call.operation == "config" and not call.spec.keys() & {"set", "unset"}:
         return await cluster.at(0, call)
+    if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
+        await cluster.in_order(call)
+        call = call.but(known=None)
     answers = await cluster.in_order(call)
     if call.operation == "queue":
         cluster.routes.forget(call.spec.get("name"))

@@ -246,6 +246,7 @@ class CallsByName(Calling):
         fair: Spec | None = ...,
         set: Spec | None = ...,
         unset: Sequence[str] | None = ...,
+        known: bool | None = ...,
     ) -> Document:
         """Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own."""
     async def queues(
@@ -420,7 +421,14 @@ class CallsByName(Calling):
         """Notes that keys of the HTTP API were used."""
     async def track(self, ids: Sequence[str], on: bool | None = ...) -> list[Any]:
         """Publishes each further change of state of jobs on channels of their own, or stops doing so."""
-    async def trail(self, cursor: str | None = ..., count: int | None = ...) -> Page:
+    async def trail(
+        self,
+        who: str | None = ...,
+        what: str | None = ...,
+        on: str | None = ...,
+        cursor: str | None = ...,
+        count: int | None = ...,
+    ) -> Page:
         """What operators changed, newest first."""
     async def unconstrain(self, id: str) -> None:
         """Deletes a constraint. What it held is free."""

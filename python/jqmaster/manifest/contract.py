@@ -146,7 +146,6 @@ class Operation:
     positions: tuple[str, ...] = ("spec",)
     replies: tuple[Reply, ...] = ()
     errors: tuple[Error, ...] = ()
-    cost: str = ""
     flags: str = "write"
     is_function: bool = False
     roles: tuple[str, ...] = ()

@@ -191,7 +191,7 @@ class TestImport:
     # What is wrong by itself is in bad_copying.
     @pytest.mark.parametrize("record", [
         ["key", "known", "list", 0, 5, ["a"]],  # behind its end
-        ["end", "0" * 16, bytes([0, SCHEMA]) + b"\0" * 200],  # of another
+        ["end", "0" * 16, bytes([0, SCHEMA]) + b"\0" * 252],  # of another
         ["key", "known", "string", 0, 0, ["1"]],  # of another type than before
     ])  # fmt: skip
     async def test_what_does_not_go_with_what_is_there_changes_nothing(

@@ -2,14 +2,15 @@
 
 import msgpack
 
+from jqmaster.manifest.manifest import operations
 from model.common import ENDED, Refused, accepted, ms, same
 from model.part import Part
 
-# Operations that may say who calls them.
-NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
-         "cancel", "retry", "discard", "kick", "grant", "revoke", "free", "subscribe", "unsubscribe",
-         "mark")  # fmt: skip
-HIDDEN = ("ids", "count", "digest", "declared", "match", "secrets")
+# Operations that may say who calls them, each with its arguments; bulks are noted by what they do.
+NOTED = {name: {argument.name for argument in one.arguments} for name, one in operations().items() if name != "bulk"}
+NOTED = {name: arguments for name, arguments in NOTED.items() if "actor" in arguments}
+OF_JOBS = {name for name, arguments in NOTED.items() if "ids" in arguments}
+HIDDEN = ("ids", "count", "digest", "declared", "match", "secrets", "known")
 MOST_BYTES = 1000
 NOT_CHANGED = ("NOTFOUND", "CONFLICT")
 
@@ -70,9 +71,9 @@ class Access(Part):
         keys = [doc | ({"digest": digest} if digests else {}) for _, (digest, doc) in sorted(self.api_keys.items())]
         same(reply, keys, "keys")
 
-    def list_trail(self, reply, count=None):
+    def list_trail(self, reply, count=None, what=None):
         accepted(reply)
-        expected = self.trail[::-1]
+        expected = [entry for entry in self.trail[::-1] if what in (None, entry["what"])]
         for i, entry in enumerate(reply):
             if entry["what"] in ("constrain", "subscribe"):  # matchers hold values that no other reply gives
                 if "change" in entry:
@@ -84,14 +85,14 @@ class Access(Part):
     def before_change(self, script, fields):
         """What a call would be told by; None: it is not noted."""
         is_look = (script == "config" and "set" not in fields) or (
-            script == "queue" and fields.keys() <= {"name", "actor"}
+            script == "queue" and fields.keys() <= {"name", "actor", "known"}
         )
         is_noted = script in NOTED and not is_look and not self.is_declared(script, fields)
         if not is_noted or self.model.settings["trail_max"] == 0:
             return None
         fields = {k: v for k, v in fields.items() if k not in HIDDEN}
         ids = {"queue": "name", "forget": "name", "worker": "worker", "config": "", "free": "unique", "mark": "text"}
-        of_jobs = script in ("cancel", "retry", "discard", "kick")
+        of_jobs = script in OF_JOBS
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
         return {"actor": fields.pop("actor", ""), "what": script, "fields": fields, "of_jobs": of_jobs,
                 "key": key.get("name"), "on": None if of_jobs else fields.get(ids.get(script, "id"))}  # fmt: skip

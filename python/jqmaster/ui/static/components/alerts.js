@@ -30,10 +30,7 @@ function About({ alert }) {
 
 const KEY = 'jq.snoozed';
 const keyOf = ({ kind, ...about }) =>
-  ['queue', 'worker', 'constraint', 'job', 'group'].reduce(
-    (key, field) => `${key} ${about[field] ?? ''}`,
-    kind,
-  );
+  ['queue', 'worker', 'constraint', 'job', 'group'].reduce((key, field) => `${key} ${about[field] ?? ''}`, kind);
 
 function snoozedNow() {
   try {
