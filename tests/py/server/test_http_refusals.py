@@ -12,8 +12,7 @@ from redis.asyncio import Redis
 
 from bad_data import BY_SCRIPT, data  # noqa: F401
 from bad_fields import OF
-from bad_inputs import EXAMPLES
-from bad_values import DONE, HOLD, RUNNING, WAITING, Raw
+from bad_values import DONE, HOLD, RUNNING, WAITING, WORKER, Raw
 from driving.driver import NAMESPACE
 from http_support import Api, Pokes
 from jqmaster.bundle.built import builtin
@@ -83,7 +82,9 @@ def translated():
 @pytest.mark.parametrize(("operation", "route"), list(translated()))
 async def test_each_argument_of_a_request_is_refused_by_its_name(data, api, operation, route):
     known = operation.argument(route.place.partition("[")[0].partition(".")[0]) if route.place else None
-    example = EXAMPLES.get(known.type.removeprefix("list<").removesuffix(">"), "a") if known else ""
+    # In the path stands what is there, of which nothing else can be wrong.
+    kind = (known.of.of or known.of).name if known else ""
+    example = {"job": WAITING, "worker": WORKER, "name": "known"}.get(kind, "a")
     path = route.path.replace("{" + route.place + "}", example)
     is_query = not route.has_body
     names = {route.parameter, "id", "ids", *route.arguments}
