@@ -34,7 +34,7 @@ REFUSED = ("unknown", "busy", "unreachable")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PushAnswer:
     """What came of a delivery. `outcome`, in a word:
 
     - `accepted`: the worker has it, and says by `POST /done` what becomes of it.
@@ -56,36 +56,36 @@ class Answer:
     trouble: str = ""
 
 
-LAPSED = Answer("lapsed", trouble="no answer within the lease")
-NO_ROOM = Answer("no_room")
+LAPSED = PushAnswer("lapsed", trouble="no answer within the lease")
+NO_ROOM = PushAnswer("no_room")
 
 
-def unreachable(why: str = "the worker could not be reached") -> Answer:
+def unreachable(why: str = "the worker could not be reached") -> PushAnswer:
     """There is no way to the worker, or none by which it trusts this server."""
-    return Answer("unreachable", why, trouble=why)
+    return PushAnswer("unreachable", why, trouble=why)
 
 
-def failure(message: str, *, should_retry: bool = True, is_broken: bool = False) -> Answer:
+def failure(message: str, *, should_retry: bool = True, is_broken: bool = False) -> PushAnswer:
     """An outcome that the master states for the worker."""
     spec = {"type": "failure", "should_retry": should_retry, "message": _short(message)}
-    return Answer("failed", spec=spec, trouble=message if is_broken else "")
+    return PushAnswer("failed", spec=spec, trouble=message if is_broken else "")
 
 
 def _short(message: str) -> str:
     return message.encode()[:MAX_MESSAGE_BYTES].decode(errors="ignore")
 
 
-async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
+async def read(response: aiohttp.ClientResponse, name: str) -> PushAnswer:
     """What a worker answered that was offered a job of this name."""
     match response.status:
         case 202:
-            return Answer("accepted")
+            return PushAnswer("accepted")
         case 401:
             return unreachable("the worker refuses the master's signature (401)")
         case 404:
-            return Answer("unknown", await _why(response))
+            return PushAnswer("unknown", await _why(response))
         case 429 | 503:
-            return Answer("busy", await _why(response), retry_after_s(response.headers.get("retry-after")))
+            return PushAnswer("busy", await _why(response), retry_after_s(response.headers.get("retry-after")))
     body = await _body(response)
     if response.status == 200:
         if body is None:
@@ -128,7 +128,7 @@ def _packed(response: aiohttp.ClientResponse, body: bytes) -> bytes:
         raise invalid(None, "not JSON as openapi/worker.yaml has it") from None
 
 
-def outcome(body: bytes) -> Answer:
+def outcome(body: bytes) -> PushAnswer:
     """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is none, and
     then quotes nothing of it that no outcome has: it may be the answer of something that is no worker."""
     try:
@@ -144,7 +144,7 @@ def outcome(body: bytes) -> Answer:
         raise invalid(None, f"an outcome has no other fields than {', '.join(_OUTCOME_FIELDS)}")
     word = "moved" if "move" in fields else "blocked" if "resume" in fields else "done"
     word = "failed" if fields["type"] == "failure" else word
-    return Answer(word, spec=fields, blob=content, follow=tuple(follow))
+    return PushAnswer(word, spec=fields, blob=content, follow=tuple(follow))
 
 
 def _said(response: aiohttp.ClientResponse, body: bytes) -> str:

@@ -25,7 +25,7 @@ from jqmaster.engine import packform
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.errors import Forbidden, Unavailable, Vanished
 from jqmaster.server import signing
-from jqmaster.server.answers import LAPSED, NO_ROOM, Answer, failure, read, unreachable
+from jqmaster.server.answers import LAPSED, NO_ROOM, PushAnswer, failure, read, unreachable
 from jqmaster.server.egress import Egress, EgressDenied
 
 log = logging.getLogger("jqmaster.dispatch")
@@ -220,7 +220,7 @@ class Deliverer:
             self.log.error("%s failed", task.get_name(), exc_info=task.exception())
 
 
-async def deliver(session: aiohttp.ClientSession, job: PushJob) -> Answer:
+async def deliver(session: aiohttp.ClientSession, job: PushJob) -> PushAnswer:
     """Send `job` to its worker and read the answer. Raises nothing but cancellation."""
     body = packform.extend_map(job.document, {"argument": job.argument})
     deadline = time.monotonic() + job.timeout_s
@@ -266,7 +266,7 @@ async def deliver(session: aiohttp.ClientSession, job: PushJob) -> Answer:
     raise AssertionError
 
 
-def _no_way(error: Exception, exchange: Exchange) -> Answer:
+def _no_way(error: Exception, exchange: Exchange) -> PushAnswer:
     """What it means that a job did not get as far as the worker, again and again."""
     if is_ours(error):
         return NO_ROOM

@@ -19,7 +19,7 @@ from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable
 from jqmaster.server import answers, delivery, logs
-from jqmaster.server.answers import NO_ROOM, REFUSED, Answer
+from jqmaster.server.answers import NO_ROOM, REFUSED, PushAnswer
 from jqmaster.server.breakers import Breakers
 from jqmaster.server.delivery import Deliverer, PushJob
 from jqmaster.server.egress import Egress
@@ -136,7 +136,7 @@ class Dispatch(Deliverer):
         elif answer.outcome == "lapsed":
             log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
 
-    def _tell(self, job: PushJob, answer: Answer, seconds: float) -> None:
+    def _tell(self, job: PushJob, answer: PushAnswer, seconds: float) -> None:
         self.meters.delivery(answer.outcome, seconds)
         if logs.delivery_log.isEnabledFor(logging.INFO):
             pairs = {
@@ -158,14 +158,14 @@ class Dispatch(Deliverer):
     async def _give_back(self, job: PushJob, why: str) -> None:
         await self._engine.release(job.worker, [(job.id, job.token)], message=why)
 
-    async def _finish(self, job: PushJob, answer: Answer) -> None:
+    async def _finish(self, job: PushJob, answer: PushAnswer) -> None:
         try:
             await self._insist(job, lambda: self._report(job, answer))
         except (Invalid, NotFound) as error:
             refused = answers.failure(f"the worker's answer is no outcome: {error.path}: {error.message}")
             await self._insist(job, lambda: self._report(job, refused))
 
-    async def _report(self, job: PushJob, answer: Answer) -> None:
+    async def _report(self, job: PushJob, answer: PushAnswer) -> None:
         if job.key and self._keyring is not None:
             who = await self._keyring.of_worker(job.key)
             if who is None:
@@ -178,7 +178,7 @@ class Dispatch(Deliverer):
         spec = pack({"worker": job.worker})
         await self._engine.raw("finish", spec, pack(outcome), answer.blob, *answer.follow)
 
-    async def _refuse(self, job: PushJob, answer: Answer) -> None:
+    async def _refuse(self, job: PushJob, answer: PushAnswer) -> None:
         await self._engine.call(
             "refuse", job.worker, [(job.id, job.token)], answer.outcome, retry_after=answer.retry_after_s,
             message=answer.message or None,

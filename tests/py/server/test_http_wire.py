@@ -175,6 +175,7 @@ def test_how_json_spells_what_it_lacks() -> None:
     assert jsonform.to_json(b"\xcb\x3f\xf0" + bytes(6)) == b"1.0"
     twice = b"\x83\xa1a\x01\xa1a\x02\xa1b" + STRANGE["malformed timestamp"]
     assert jsonform.to_json(twice) == b'{"$msgpack":"%s"}' % base64.b64encode(twice)
+    assert jsonform.to_msgpack(b'{"$ext": [-1, "AAAAAQ=="]}') == STRANGE["timestamp"]
     wide = base64.b64encode(STRANGE["one in nine bytes"])
     assert jsonform.to_msgpack(b'{"$msgpack": "%s"}' % wide) == STRANGE["one in nine bytes"]
 
