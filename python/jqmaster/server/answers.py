@@ -7,9 +7,10 @@ import contextlib
 import email.utils
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
-from typing import Any, Literal
+from typing import Any
 
 import aiohttp
 import msgpack
@@ -29,98 +30,62 @@ _OUTCOME_FIELDS = (
     "resume", "enqueue",
 )  # fmt: skip
 
-Why = Literal["unknown", "busy", "unreachable"]
+REFUSED = ("unknown", "busy", "unreachable")
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """The worker has it; its outcome comes by `POST /done`."""
+class PushAnswer:
+    """What came of a delivery. `outcome`, in a word:
 
+    - `accepted`: the worker has it, and says by `POST /done` what becomes of it.
+    - `done`, `moved`, `blocked`, `failed`: that came as the answer: `spec`, without id and token; `follow`: specs and
+      arguments of jobs to enqueue.
+    - `unknown`, `busy`, `unreachable`: the worker did not take it: the job goes back and loses nothing.
+    - `lapsed`: no answer within the lease, which runs out by itself.
+    - `no_room`: this process can make no connection now, to whomever: the job goes back.
 
-@dataclass(frozen=True, slots=True)
-class PushRefused:
-    """The worker did not take it: the job goes back and loses nothing."""
+    `trouble`: what is wrong with the worker; "" when it is well, or nothing is known of it.
+    """
 
-    why: Why
-    retry_after_s: float | None = None
+    outcome: str
     message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PushFinished:
-    """The outcome came as the answer; `spec` without id and token. `follow`: specs and arguments of jobs
-    to enqueue. `is_broken`: the worker did not state it."""
-
-    spec: dict[str, Any]
+    retry_after_s: float | None = None
+    spec: Mapping[str, Any] | None = None
     blob: bytes = packform.NIL
     follow: tuple[bytes, ...] = ()
-    is_broken: bool = False
+    trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Lapses:
-    """No answer within the lease, which runs out by itself."""
+LAPSED = PushAnswer("lapsed", trouble="no answer within the lease")
+NO_ROOM = PushAnswer("no_room")
 
 
-@dataclass(frozen=True, slots=True)
-class NoRoom:
-    """This process can make no connection now, to whomever: the job goes back, and the worker is not at fault."""
+def unreachable(why: str = "the worker could not be reached") -> PushAnswer:
+    """There is no way to the worker, or none by which it trusts this server."""
+    return PushAnswer("unreachable", why, trouble=why)
 
 
-Answer = Accepted | PushRefused | PushFinished | Lapses | NoRoom
-
-
-def outcome_of(answer: Answer) -> str:
-    """In a word: `accepted`, `done`, `moved`, `blocked`, `failed`, `lapsed`, `no_room`, or why it was refused:
-    `unknown`, `busy`, `unreachable`."""
-    match answer:
-        case PushRefused():
-            return answer.why
-        case Accepted():
-            return "accepted"
-        case PushFinished():
-            if answer.spec.get("type") == "failure":
-                return "failed"
-            return "moved" if "move" in answer.spec else "blocked" if "resume" in answer.spec else "done"
-        case NoRoom():
-            return "no_room"
-    return "lapsed"
-
-
-def trouble_of(answer: Answer) -> str | None:
-    """What is wrong with the worker that gave it; None when it is well, or nothing is known of it."""
-    match answer:
-        case PushRefused(why="unreachable"):
-            return answer.message
-        case PushFinished() if answer.is_broken:
-            return str(answer.spec["message"])
-        case Lapses():
-            return "no answer within the lease"
-    return None
-
-
-def failure(message: str, *, should_retry: bool = True, is_broken: bool = False) -> PushFinished:
+def failure(message: str, *, should_retry: bool = True, is_broken: bool = False) -> PushAnswer:
     """An outcome that the master states for the worker."""
     spec = {"type": "failure", "should_retry": should_retry, "message": _short(message)}
-    return PushFinished(spec, is_broken=is_broken)
+    return PushAnswer("failed", spec=spec, trouble=message if is_broken else "")
 
 
 def _short(message: str) -> str:
     return message.encode()[:MAX_MESSAGE_BYTES].decode(errors="ignore")
 
 
-async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
+async def read(response: aiohttp.ClientResponse, name: str) -> PushAnswer:
     """What a worker answered that was offered a job of this name."""
     match response.status:
         case 202:
-            return Accepted()
+            return PushAnswer("accepted")
         case 401:
-            return PushRefused("unreachable", message="the worker refuses the master's signature (401)")
+            return unreachable("the worker refuses the master's signature (401)")
         case 404:
-            return PushRefused("unknown", message=await _why(response))
+            return PushAnswer("unknown", await _why(response))
         case 429 | 503:
-            wait_s = retry_after_s(response.headers.get("retry-after"))
-            return PushRefused("busy", wait_s, await _why(response))
+            return PushAnswer("busy", await _why(response), retry_after_s(response.headers.get("retry-after")))
     body = await _body(response)
     if response.status == 200:
         if body is None:
@@ -163,7 +128,7 @@ def _packed(response: aiohttp.ClientResponse, body: bytes) -> bytes:
         raise invalid(None, "not JSON as openapi/worker.yaml has it") from None
 
 
-def outcome(body: bytes) -> PushFinished:
+def outcome(body: bytes) -> PushAnswer:
     """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is none, and
     then quotes nothing of it that no outcome has: it may be the answer of something that is no worker."""
     try:
@@ -177,7 +142,9 @@ def outcome(body: bytes) -> PushFinished:
         raise invalid("type", "expected success or failure")
     if not fields.keys() <= set(_OUTCOME_FIELDS):
         raise invalid(None, f"an outcome has no other fields than {', '.join(_OUTCOME_FIELDS)}")
-    return PushFinished(fields, content, tuple(follow))
+    word = "moved" if "move" in fields else "blocked" if "resume" in fields else "done"
+    word = "failed" if fields["type"] == "failure" else word
+    return PushAnswer(word, spec=fields, blob=content, follow=tuple(follow))
 
 
 def _said(response: aiohttp.ClientResponse, body: bytes) -> str:

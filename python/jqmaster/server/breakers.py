@@ -75,13 +75,13 @@ class Breakers:
         self._under_way += 1
         return True
 
-    def done(self, worker: str, trouble: str | None) -> None:
-        """A delivery has ended. `trouble`: what was wrong with the worker; None, nothing that is its fault."""
+    def done(self, worker: str, trouble: str) -> None:
+        """A delivery has ended. `trouble`: what was wrong with the worker; "" for nothing that is its fault."""
         state = self._known[worker]
         state.under_way -= 1
         self._under_way -= 1
         was_trial, state.is_trial = state.is_trial, False
-        if trouble is None:
+        if not trouble:
             if state.pause_s:
                 log.warning("%s %s at %s recovered; pushing resumed", self._what, worker, state.url)
             state.failures, state.pause_s = 0, 0.0

@@ -25,7 +25,7 @@ from jqmaster.engine import packform
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.errors import Forbidden, Unavailable, Vanished
 from jqmaster.server import signing
-from jqmaster.server.answers import Answer, Lapses, NoRoom, PushRefused, failure, read
+from jqmaster.server.answers import LAPSED, NO_ROOM, PushAnswer, failure, read, unreachable
 from jqmaster.server.egress import Egress, EgressDenied
 
 log = logging.getLogger("jqmaster.dispatch")
@@ -220,7 +220,7 @@ class Deliverer:
             self.log.error("%s failed", task.get_name(), exc_info=task.exception())
 
 
-async def deliver(session: aiohttp.ClientSession, job: PushJob) -> Answer:
+async def deliver(session: aiohttp.ClientSession, job: PushJob) -> PushAnswer:
     """Send `job` to its worker and read the answer. Raises nothing but cancellation."""
     body = packform.extend_map(job.document, {"argument": job.argument})
     deadline = time.monotonic() + job.timeout_s
@@ -238,12 +238,12 @@ async def deliver(session: aiohttp.ClientSession, job: PushJob) -> Answer:
                 may_be_stale = False  # it has begun to answer
                 return await read(response, job.name)
         except (aiohttp.ServerTimeoutError, aiohttp.InvalidURL):
-            return PushRefused("unreachable", message="the worker could not be reached")
+            return unreachable()
         except TimeoutError:
-            return Lapses()
+            return LAPSED
         except (aiohttp.ClientError, OSError) as error:
             if exchange.denied:
-                return PushRefused("unreachable", message=f"{exchange.denied}: see --push-to")
+                return unreachable(f"{exchange.denied}: see --push-to")
             is_quick = time.monotonic() - started < STALE_WITHIN_S
             if exchange.begun and exchange.reused and may_be_stale and is_quick:
                 may_be_stale = False
@@ -261,18 +261,18 @@ async def deliver(session: aiohttp.ClientSession, job: PushJob) -> Answer:
             log.warning("worker %s at %r: %s: %s", job.worker, job.url[:200], type(error).__name__, error)
             if exchange.sent:
                 return failure("the worker's answer cannot be read, and it may have run the job", is_broken=True)
-            return PushRefused("unreachable", message="the worker could not be reached")
+            return unreachable()
         await asyncio.sleep(pause_s)
     raise AssertionError
 
 
-def _no_way(error: Exception, exchange: Exchange) -> Answer:
+def _no_way(error: Exception, exchange: Exchange) -> PushAnswer:
     """What it means that a job did not get as far as the worker, again and again."""
     if is_ours(error):
-        return NoRoom()
+        return NO_ROOM
     if exchange.begun:  # it would be so for ever: a job that is too long for its worker, for one
         return failure(f"the worker breaks the connection while the job is sent to it: {_told(error)}", is_broken=True)
-    return PushRefused("unreachable", message="the worker could not be reached")
+    return unreachable()
 
 
 def _told(error: Exception) -> str:

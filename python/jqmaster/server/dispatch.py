@@ -19,7 +19,7 @@ from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable
 from jqmaster.server import answers, delivery, logs
-from jqmaster.server.answers import Accepted, Answer, NoRoom, PushFinished, PushRefused
+from jqmaster.server.answers import NO_ROOM, REFUSED, PushAnswer
 from jqmaster.server.breakers import Breakers
 from jqmaster.server.delivery import Deliverer, PushJob
 from jqmaster.server.egress import Egress
@@ -35,7 +35,6 @@ BATCH = 100
 # The next due moment may be known to one master alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
 NO_ROOM_S = 1.0  # how long a master that can open no connection leaves jobs to others
-SAY_EVERY_S = 10.0
 
 
 class Dispatch(Deliverer):
@@ -71,7 +70,6 @@ class Dispatch(Deliverer):
         self._breakers = Breakers(max_deliveries, self.meters, self.poke)
         self._poked = False
         self._rests_until = 0.0
-        self._said = -SAY_EVERY_S
 
     def poke(self) -> None:
         """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
@@ -120,42 +118,37 @@ class Dispatch(Deliverer):
 
     async def _deliver(self, job: PushJob) -> None:
         started = time.perf_counter()
-        answer: Answer = NoRoom()  # if this is cancelled
+        answer = NO_ROOM  # if this is cancelled
         try:
             answer = await delivery.deliver(self.session, job)
         finally:
-            self._breakers.done(job.worker, answers.trouble_of(answer))
+            self._breakers.done(job.worker, answer.trouble)
         self._tell(job, answer, time.perf_counter() - started)
-        match answer:
-            case Accepted():
-                pass
-            case PushFinished():
-                await self._finish(job, answer)
-            case PushRefused():
-                suffix = f", {answer.message[:200]}" if answer.message else ""
-                log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, suffix)
-                await self._insist(job, lambda: self._refuse(job, answer))
-            case NoRoom():
-                self._rest()
-                await self._return(job, "the master could open no connection")
-            case _:
-                log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
+        if answer.spec is not None:
+            await self._finish(job, answer)
+        elif answer.outcome in REFUSED:
+            suffix = f", {answer.message[:200]}" if answer.message else ""
+            log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.outcome, suffix)
+            await self._insist(job, lambda: self._refuse(job, answer))
+        elif answer is NO_ROOM:
+            self._rest()
+            await self._return(job, "the master could open no connection")
+        elif answer.outcome == "lapsed":
+            log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
 
-    def _tell(self, job: PushJob, answer: Answer, seconds: float) -> None:
-        outcome = answers.outcome_of(answer)
-        self.meters.delivery(outcome, seconds)
+    def _tell(self, job: PushJob, answer: PushAnswer, seconds: float) -> None:
+        self.meters.delivery(answer.outcome, seconds)
         if logs.delivery_log.isEnabledFor(logging.INFO):
             pairs = {
                 "job": f"{job.id}/{job.attempt}", "name": job.name, "worker": job.worker,
-                "url": without_password(job.url), "outcome": outcome, "ms": round(seconds * 1000, 3),
+                "url": without_password(job.url), "outcome": answer.outcome, "ms": round(seconds * 1000, 3),
             }  # fmt: skip
             logs.delivery_log.info(logs.Fields("delivery", pairs))
 
     def _rest(self) -> None:
         """Take no jobs for a while, as no connection can be opened to bring them to anybody."""
         now = time.monotonic()
-        if now >= self._said + SAY_EVERY_S:
-            self._said = now
+        if now >= self._rests_until:
             log.warning("no connection can be opened: too many open files? Jobs are left to other masters for a while")
         self._rests_until = now + NO_ROOM_S
 
@@ -165,29 +158,29 @@ class Dispatch(Deliverer):
     async def _give_back(self, job: PushJob, why: str) -> None:
         await self._engine.release(job.worker, [(job.id, job.token)], message=why)
 
-    async def _finish(self, job: PushJob, answer: PushFinished) -> None:
+    async def _finish(self, job: PushJob, answer: PushAnswer) -> None:
         try:
             await self._insist(job, lambda: self._report(job, answer))
         except (Invalid, NotFound) as error:
             refused = answers.failure(f"the worker's answer is no outcome: {error.path}: {error.message}")
             await self._insist(job, lambda: self._report(job, refused))
 
-    async def _report(self, job: PushJob, answer: PushFinished) -> None:
+    async def _report(self, job: PushJob, answer: PushAnswer) -> None:
         if job.key and self._keyring is not None:
             who = await self._keyring.of_worker(job.key)
             if who is None:
                 return await self._give_back(job, "the key that the worker was registered with is not good any more")
             try:
-                check_answer(who, answer.spec, answer.follow)
+                check_answer(who, answer.spec or {}, answer.follow)
             except HttpError as error:
                 answer = answers.failure(f"the worker's answer was refused: {error.message}")
-        outcome = {**answer.spec, "id": job.id, "token": job.token}
+        outcome = {**(answer.spec or {}), "id": job.id, "token": job.token}
         spec = pack({"worker": job.worker})
         await self._engine.raw("finish", spec, pack(outcome), answer.blob, *answer.follow)
 
-    async def _refuse(self, job: PushJob, answer: PushRefused) -> None:
-        await self._engine.refuse(
-            job.worker, [(job.id, job.token)], answer.why, retry_after=answer.retry_after_s,
+    async def _refuse(self, job: PushJob, answer: PushAnswer) -> None:
+        await self._engine.call(
+            "refuse", job.worker, [(job.id, job.token)], answer.outcome, retry_after=answer.retry_after_s,
             message=answer.message or None,
         )  # fmt: skip
 

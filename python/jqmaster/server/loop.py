@@ -28,10 +28,10 @@ class Loop(uvloop.Loop):
     async def create_server(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], *args: Any, **options: Any
     ) -> Any:
-        return await super().create_server(lambda: _Connection(protocol_factory()), *args, **options)
+        return await super().create_server(lambda: _Incoming(protocol_factory()), *args, **options)
 
 
-class _Connection(asyncio.Protocol):
+class _Incoming(asyncio.Protocol):
     """One that has just been made: it gets its real protocol."""
 
     def __init__(self, protocol: Any) -> None:

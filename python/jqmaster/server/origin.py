@@ -20,11 +20,15 @@ _PORT = re.compile(r":\d*\Z")
 def unknown_name(headers: Mapping[bytes, bytes], hosts: frozenset[str] | None) -> str | None:
     """The name of a request that asks by another than those that a server has, beside addresses and localhost. None:
     any."""
-    name = _PORT.sub("", headers.get(b"host", b"").decode("latin-1"))
-    return None if hosts is None or is_own_name(name, hosts) else name
+    return None if hosts is None else _unknown(headers.get(b"host", b""), hosts)
 
 
 @lru_cache(maxsize=1024)
+def _unknown(host: bytes, hosts: frozenset[str]) -> str | None:
+    name = _PORT.sub("", host.decode("latin-1"))
+    return None if is_own_name(name, hosts) else name
+
+
 def is_own_name(host: str, hosts: frozenset[str]) -> bool:
     """Whether a name, without port, cannot have been made to lead here by somebody else. No browser asks
     without one."""

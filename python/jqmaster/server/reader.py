@@ -92,16 +92,22 @@ def _spans(unpacker: Any, packed: bytes, path: str) -> dict[str, tuple[int, int,
     return found
 
 
-def _without(unpacker: Any, packed: bytes, name: str, path: str) -> tuple[bytes, bytes | None]:
-    """A map without one of its members, and that; None where there is none."""
-    whole = unpacker.tell()
-    spans = _spans(unpacker, packed, path)
-    last = unpacker.tell()
+def _cut(
+    packed: bytes, spans: Mapping[str, tuple[int, int, int]], name: str, whole: slice
+) -> tuple[bytes, bytes | None]:
+    """The map that is this part, without one of its members, and that; None where there is none."""
     if name not in spans:
-        return packed[whole:last], None
+        return packed[whole], None
     start, at, end = spans[name]
     first = next(iter(spans.values()))[0]
-    return map_header(len(spans) - 1) + packed[first:start] + packed[end:last], packed[at:end]
+    return map_header(len(spans) - 1) + packed[first:start] + packed[end : whole.stop], packed[at:end]
+
+
+def _without(unpacker: Any, packed: bytes, name: str, path: str) -> tuple[bytes, bytes | None]:
+    """The next map without one of its members, and that; None where there is none."""
+    begin = unpacker.tell()
+    spans = _spans(unpacker, packed, path)
+    return _cut(packed, spans, name, slice(begin, unpacker.tell()))
 
 
 def join(path: str, key: str) -> str:
@@ -133,13 +139,17 @@ def job_change(unpacker: Any, packed: bytes, path: str, _context: Context) -> li
 
 def outcome(unpacker: Any, packed: bytes, path: str, context: Context) -> list[bytes]:
     """An `Outcome`'s: its result or error, and the jobs that follow it."""
-    fields = {key: packed[at:end] for key, (_, at, end) in _spans(unpacker, packed, path).items()}
+    begin = unpacker.tell()
+    spans = _spans(unpacker, packed, path)
+    _, at, end = spans.get("type", (0, 0, 0))
+    name = "error" if packed[at:end] == _FAILURE else "result"
+    spec, value = _cut(packed, spans, name, slice(begin, unpacker.tell()))
     follow: list[bytes] = []
-    if jobs := fields.get("enqueue"):
-        follow = parts(jobs, join(path, "enqueue"), new_job, context)
-        fields["enqueue"] = pack(len(follow) // 2)
-    value = fields.pop("error" if fields.get("type") == _FAILURE else "result", NIL)
-    return [raw_map(fields), value, *follow]
+    if "enqueue" in spans:
+        _, at, end = spans["enqueue"]
+        follow = parts(packed[at:end], join(path, "enqueue"), new_job, context)
+        spec = raw_map(members(spec) | {"enqueue": pack(len(follow) // 2)})
+    return [spec, NIL if value is None else value, *follow]
 
 
 def value_alone(unpacker: Any, packed: bytes, _path: str, _context: Context) -> list[bytes]:

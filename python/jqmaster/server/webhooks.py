@@ -142,7 +142,7 @@ class Webhooks(delivery.Deliverer):
         try:
             answer = await self._post(job)
         finally:
-            self._breakers.done(host, answer.problem if answer.is_trouble else None)
+            self._breakers.done(host, answer.problem if answer.is_trouble else "")
         return answer
 
     async def _post(self, job: Notification) -> WebhookAnswer:

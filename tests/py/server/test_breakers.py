@@ -141,7 +141,7 @@ async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing(
         of.done("w", "boom")
     assert of._known["w"].pause_s == 1  # not twenty times as long
     assert of.take("w", "http://w") and not of.take("w", "http://w")
-    of.done("w", None)
+    of.done("w", "")
     assert of._known == {} and of._under_way == 0
 
 

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
 from jqmaster.server.dispatch import Dispatch
-from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, until, worker
+from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, worker
 
 ACCEPTED = answers(202)
 LONG = b"x" * 8_000_000  # more than the kernels of both sides keep
@@ -57,12 +57,6 @@ async def test_a_job_that_cannot_have_been_read_loses_no_try(engine: Engine, dis
         await eventually(lambda: came_to(dispatch, "accepted"))
     [document] = await engine.get([job])
     assert document is not None and (document["status"], document["attempt"]) == ("running", 1)
-
-
-async def test_a_worker_that_always_breaks_off_does_not_keep_a_job_for_ever(engine: Engine, dispatch: Dispatch) -> None:
-    async with breaking(engine, 1000):
-        document = await until(engine, await enqueue(engine, argument=LONG, max_retry=0), "error")
-    assert "while the job is sent" in document["message"]
 
 
 @contextmanager

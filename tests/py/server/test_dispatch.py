@@ -70,14 +70,6 @@ async def test_the_outcome_may_come_as_the_answer(engine: Engine, dispatch: Disp
         assert await engine.result(job) == ("done", result)
 
 
-async def test_a_failure_may_come_as_the_answer(engine: Engine, dispatch: Dispatch) -> None:
-    body = {"type": "failure", "error": {"why": 1}, "message": "no paper", "should_retry": False}
-    async with worker(engine, answers(200, body)):
-        document = await until(engine, await enqueue(engine), "error")
-    assert document["message"] == "no paper"
-    assert msgpack.unpackb(document["error"]) == {"why": 1}
-
-
 async def test_the_answer_may_be_json(engine: Engine, dispatch: Dispatch) -> None:
     answer = answers(200, b'{"type": "success", "result": [1, "x"]}', content_type="application/json")
     async with worker(engine, answer):
@@ -122,12 +114,6 @@ async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) ->
         document = await until(engine, await enqueue(engine), "error")
     assert document["message"] == "to: missing"
     assert document["retry_count"] == 1
-
-
-async def test_other_answers_fail_the_job_and_it_may_retry(engine: Engine, dispatch: Dispatch) -> None:
-    async with worker(engine, answers(500, b"it broke", content_type="text/plain")):
-        document = await until(engine, await enqueue(engine), "retrying")
-    assert document["message"] == "the worker answered 500"
 
 
 async def test_a_redirect_is_not_followed(engine: Engine, dispatch: Dispatch) -> None:

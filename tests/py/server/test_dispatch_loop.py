@@ -52,17 +52,6 @@ async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine
     assert 1 < most <= 3
 
 
-async def test_without_any_worker_the_loop_is_the_clock(engine: Engine, dispatch: Dispatch) -> None:
-    job = await enqueue(engine, delay=0.2)
-    await until(engine, job, "queued")
-    await engine.pick("nobody", "mail")
-    other = await enqueue(engine, name="other", timeout=0.2)
-    [started] = (await engine.pick("w", "other")).jobs
-    assert started.id == other
-    document = await until(engine, other, "retrying")
-    assert document["reason"] == "timeout"
-
-
 async def test_an_idle_dispatch_makes_next_to_no_calls(fresh_server: RedisServer) -> None:
     async with connect(fresh_server.url) as redis:
         await load(redis, "{idle}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -97,21 +96,6 @@ def test_a_server_whose_master_was_killed_is_used_again(folder: Path) -> None:
     assert ends(pid)
 
 
-def test_a_stale_socket_and_killed_server_do_no_harm(folder: Path) -> None:
-    server = EmbeddedRedis(folder)
-    server.start()
-    with client(server) as connection:
-        connection.config_set("appendfsync", "always")
-        connection.set("key", "value")
-    pid = pid_of(server)
-    os.kill(pid, signal.SIGKILL)
-    assert ends(pid)
-    assert (folder / "redis.sock").exists()
-    with EmbeddedRedis(folder) as again, client(again) as connection:
-        assert connection.get("key") == b"value"
-    server.stop()
-
-
 def test_a_path_too_long_for_a_socket_is_refused(folder: Path) -> None:
     with pytest.raises(EmbeddedRedisError, match="shorter --data-dir"):
         EmbeddedRedis(folder / ("d" * 120)).start()
@@ -141,24 +125,10 @@ def test_a_server_that_ends_at_once_says_why(folder: Path) -> None:
         assert pid_of(server)
 
 
-def test_data_directories_that_cannot_be_made_are_named(folder: Path) -> None:
-    (folder / "file").write_text("")
-    with pytest.raises(EmbeddedRedisError, match="file/var"):
-        EmbeddedRedis(folder / "file" / "var").start()
-
-
 @pytest.mark.parametrize("most", [0, 64 << 20])
 def test_how_much_it_takes_can_be_said(folder: Path, most: int) -> None:
     with EmbeddedRedis(folder, max_memory=most) as server, client(server) as asked:
         assert int(asked.config_get("maxmemory")["maxmemory"]) == most
-
-
-def test_what_it_keeps_is_private_also_what_was_there(folder: Path) -> None:
-    folder.chmod(0o755)
-    with EmbeddedRedis(folder) as server, client(server) as asked:
-        asked.set("a", 1)
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert {path.stat().st_mode & 0o077 for path in folder.rglob("*.aof")} == {0}
 
 
 def test_a_directory_of_all_is_left_alone(folder: Path) -> None:

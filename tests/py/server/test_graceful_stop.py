@@ -18,7 +18,6 @@ from aiohttp import web
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.errors import Unavailable
 from jqmaster.server.embedded import EmbeddedRedis
 from jqmaster.server.server import ServeOptions, Server, StartError
 from parts import LONG_S, enqueue, eventually, listening, until
@@ -170,22 +169,6 @@ async def test_an_own_redis_stops_with_its_master_and_keeps_the_jobs(folder: Pat
         assert (await JQ(master.url).handle(job.id).adocument())["argument"] == {"to": "me"}
         master.signal()
         assert await asyncio.to_thread(master.ends) == 0
-
-
-async def test_two_masters_share_an_own_redis(folder: Path) -> None:
-    with (
-        MasterProcess("--data-dir", str(folder)) as first,
-        MasterProcess("--data-dir", str(folder)) as second,
-    ):
-        assert first.redis_url == second.redis_url
-        job = await JQ(first.url).aenqueue("mail")
-        first.signal()
-        assert await asyncio.to_thread(first.ends) == 0
-        assert await JQ(second.url).handle(job.id).astatus() == "queued"
-        with pytest.raises(Unavailable):
-            await job.astatus()
-        second.signal()
-        assert await asyncio.to_thread(second.ends) == 0
 
 
 # -- starting -------------------------------------------------------------------------------------

@@ -74,21 +74,6 @@ async def test_the_result_is_bare_and_does_not_wait(api: Api) -> None:
     assert (shown["status"], shown["result"]) == ("done", [1, {"a": b"\x00"}]) and "error" not in shown
 
 
-async def test_no_result_one_that_is_gone_and_nil_differ(api: Api) -> None:
-    for kept in (False, True):
-        job_id = await api.enqueue(keep_result=kept)
-        [job] = await api.pick()
-        await api.done(job, result=None)
-        answer = await api.get(f"/job/{job_id}/result")
-        if not kept:
-            assert (answer.status, answer.error["message"]) == (409, "the job is done and keeps no result")
-    assert (answer.status, answer.raw) == (200, b"\xc0")
-    await api("PATCH", "/config", {"set": {"result_grace": 0}})
-    assert (await api.get(f"/job/{job_id}/result")).raw == b"\xc0"
-    answer = await api.get(f"/job/{job_id}/result")
-    assert (answer.status, answer.error["code"], answer.error["field"]) == (410, "EXPIRED", "id")
-
-
 async def test_polling_answers_when_the_job_ends(api: Api) -> None:
     job_id = await api.enqueue(keep_result=True)
     polling = [asyncio.create_task(api.get(f"/job/{job_id}/polling?timeout=20")) for _ in range(3)]

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 from typing import Any
-from urllib.parse import quote
 
 import msgpack
 import pytest
@@ -22,22 +21,6 @@ from jqmaster.server.http.app import create_app
 from jqmaster.server.master import Master
 from parts import eventually
 from servers import RedisServer
-
-ODD_NAMES = ("a/b", "../up", "a b", "100%", "%2F", "ä🙂", "a?b#c", "x/pause", "a+b", "a;b=c", "pause", "q\\", "'\"")
-
-
-@pytest.mark.parametrize("name", ODD_NAMES)
-async def test_a_queue_of_any_name(api: Api, name: str) -> None:
-    path = f"/queue/{quote(name, safe='')}"
-    assert (await api.get(path)).status == 404
-    answer = await api.post(path, {"max_waiting": 5})
-    assert (answer.value["name"], answer.value["max_waiting"]) == (name, 5)
-    assert (await api.post(f"{path}/pause")).value["paused"] is True
-    answer = await api("PATCH", path, {"paused": False})
-    assert (answer.value["paused"], answer.value["max_waiting"]) == (False, 5)
-    await api.enqueue(name)
-    answer = await api.get(path)
-    assert (answer.value["name"], answer.value["queued"]) == (name, 1)
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from typing import Any
-
-import pytest
 
 from http_support import Api, api, master  # noqa: F401 (fixtures)
 from jqmaster.engine.alerts import in_order, verdict
-from jqmaster.engine.engine import Engine, connect
-from jqmaster.errors import Unavailable
+from jqmaster.engine.engine import Engine
 from jqmaster.server.figures import _PAGE, _PAGES, Figures
-from servers import RedisServer
-from settable import SettableEngine, set_up
+from settable import SettableEngine
 
 
 async def enqueue(engine: Engine, *queues: str, count: int = 1) -> None:
@@ -37,17 +31,6 @@ async def test_it_counts_jobs_queues_and_workers(api: Api) -> None:
     assert found["oldest"]["queue"] == "mail"
     assert found["workers"] == {"count": 2, "held": 0, "unreachable": 0, "slots": 6, "slots_held": 0}
     assert found["verdict"] == {"level": "ok", "text": "All is well"} and found["alerts"] == []
-
-
-async def test_it_begins_with_what_is_worst(api: Api) -> None:
-    assert (await api("PATCH", "/queue/mail", {"paused": True})).status == 404
-    await api.post("/queue/mail", {"paused": True})
-    await api("PATCH", "/queue/mail", {"paused": True, "max_waiting": 1})
-    await api.enqueue("mail")
-    found = (await api.get("/overview")).value
-    assert [alert["kind"] for alert in found["alerts"]] == ["full", "paused"]
-    assert found["verdict"]["level"] == "problem"
-    assert found["verdict"]["text"] == f"{found['alerts'][0]['text']}. And 1 more alert"
 
 
 def test_several_partitions_tell_of_a_thing_once() -> None:
@@ -91,17 +74,3 @@ async def test_of_many_that_wait_it_tells_whose_they_are(settable: SettableEngin
     await settable.advance(60)
     [alert] = (await Figures(settable).look()).alerts
     assert (alert["values"]["path"], alert["values"]["value"]) == ("argument.id", "a")
-
-
-async def test_when_redis_hangs_those_who_look_learn_it_together(fresh_server: RedisServer, namespace: str) -> None:
-    async with connect(fresh_server.url) as redis:
-        await set_up(redis, namespace)
-        figures = Figures(Engine(redis, namespace))
-        await figures.look()
-        os.kill(fresh_server.process.pid, signal.SIGSTOP)
-        try:
-            figures._due = 0.0
-            with pytest.raises(Unavailable):
-                await figures.look()
-        finally:
-            os.kill(fresh_server.process.pid, signal.SIGCONT)

@@ -25,27 +25,18 @@ NESTED = b"\x91" * 900 + b"\x01"
 STRANGE = {
     "nil": b"\xc0",
     "one in nine bytes": b"\xd3" + struct.pack(">q", 1),
-    "zero in five bytes": b"\xce\x00\x00\x00\x00",
     "uint64": b"\xcf" + b"\xff" * 8,
-    "int64": b"\xd3\x80" + b"\x00" * 7,
     "2^53 and 1": b"\xcf" + struct.pack(">Q", 2**53 + 1),
-    "float 1.0": b"\xcb" + struct.pack(">d", 1.0),
     "float32": b"\xca" + struct.pack(">f", 0.1),
     "nan": b"\xcb\x7f\xf8\x00\x00\x00\x00\x00\x01",
-    "infinity": b"\xcb" + struct.pack(">d", float("inf")),
     "bin": b"\xc4\x03\x00\xff\x01",
-    "bin32": b"\xc6\x00\x00\x00\x01\x00",
-    "str32": b"\xdb\x00\x00\x00\x01a",
     "not UTF-8": b"\xa2\xff\xfe",
     "ext": b"\xd4\x05\x00",
-    "negative ext": b"\xc7\x03\x80abc",
     "timestamp": b"\xd6\xff\x00\x00\x00\x01",
     "malformed timestamp": b"\xc7\x03\xffabc",
     "empty map": b"\x80",
     "map16 of one": b"\xde\x00\x01\xa1a\x01",
-    "array32 of one": b"\xdd\x00\x00\x00\x01\x01",
     "integer keys": b"\x82\x01\x02\x03\x04",
-    "nil key": b"\x81\xc0\x01",
     "map as key": b"\x81\x80\x01",
     "a key twice": b"\x82\xa1a\x01\xa1a\x02",
     "key not UTF-8": b"\x81\xa1\xff\x01",
@@ -53,7 +44,6 @@ STRANGE = {
     "long text": msgpack.packb("x" * 70_000),
     "looks like JSON's bin": msgpack.packb({"$bin": "AA=="}),
     "looks like JSON's map": msgpack.packb({"a": [{"$map": []}]}),
-    "looks like nothing": msgpack.packb({"$unknown": 1, "x": {"$gt": 2}}),
 }
 strange = pytest.mark.parametrize("blob", STRANGE.values(), ids=STRANGE.keys())
 
@@ -119,15 +109,10 @@ async def test_errors_of_jobs_pass_byte_for_byte(api: Api) -> None:
 BROKEN = {
     "empty": (b"", "empty"),
     "no map": (b"\x07", "expected a map, got int"),
-    "text": (b"\xa1a", "expected a map, got str"),
     "truncated": (b"\x82\xa4name\xa1a", "truncated"),
-    "cut in a value": (msgpack.packb({"name": "a", "argument": "b" * 50})[:-1], "truncated"),
     "trailing": (b"\x81\xa4name\xa1a\x00", "1 trailing bytes"),
     "map that lies": (b"\xdf\xff\xff\xff\xff\xa4name\xa1a", "truncated"),
-    "text that lies": (b"\x81\xa4name\xdb\xff\xff\xff\xffa", "truncated"),
-    "arrays that lie": (b"\x81\xa4name" + b"\xdd\xff\xff\xff\xff" * 50, "truncated"),
     "bomb": (b"\x82\xa4name\xa1a\xa8argument" + b"\x91" * 100_000 + b"\x01", "nested too deeply"),
-    "map bomb": (b"\x82\xa4name\xa1a\xa8argument" + b"\x81\x01" * 100_000 + b"\x01", "nested too deeply"),
     "bomb in a field": (b"\x81\xa4name" + b"\x91" * 990 + b"\x01", "name"),
     "reserved": (b"\x81\xa4name\xc1", "not MessagePack"),
     "key twice": (b"\x82\xa4name\xa1a\xa4name\xa1b", "name: given twice"),
@@ -136,9 +121,6 @@ BROKEN = {
     "bin key": (b"\x81\xc4\x04name\xa1a", "expected text as key"),
     "key not UTF-8": (b"\x81\xa2\xff\xfe\x01", "expected text as key"),
     "text not UTF-8": (b"\x81\xa4name\xa2\xff\xfe", "valid UTF-8"),
-    "twice further in": (b"\x82\xa4name\xa1a\xa5queue\x82\xa1a\x01\xa1a\x02", "queue"),
-    "map as key further in": (b"\x82\xa4name\xa1a\xa5queue\x81\x80\x01", "queue"),
-    "malformed timestamp in a field": (b"\x82\xa4name\xa1a\xa5queue\xc7\x03\xffabc", "not MessagePack"),
 }
 
 
@@ -193,6 +175,7 @@ def test_how_json_spells_what_it_lacks() -> None:
     assert jsonform.to_json(b"\xcb\x3f\xf0" + bytes(6)) == b"1.0"
     twice = b"\x83\xa1a\x01\xa1a\x02\xa1b" + STRANGE["malformed timestamp"]
     assert jsonform.to_json(twice) == b'{"$msgpack":"%s"}' % base64.b64encode(twice)
+    assert jsonform.to_msgpack(b'{"$ext": [-1, "AAAAAQ=="]}') == STRANGE["timestamp"]
     wide = base64.b64encode(STRANGE["one in nine bytes"])
     assert jsonform.to_msgpack(b'{"$msgpack": "%s"}' % wide) == STRANGE["one in nine bytes"]
 

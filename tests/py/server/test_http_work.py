@@ -69,17 +69,6 @@ async def test_a_worker_says_who_it_is(api: Api, path: str, body: Any) -> None:
         assert (answer.status, answer.error["field"]) == (400, "worker")
 
 
-async def test_heartbeats_renew_leases(api: Api) -> None:
-    await api.enqueue(timeout=7)
-    [job] = await api.pick()
-    leases = [[job["id"], job["token"]], [job["id"], "2-"], [UNKNOWN, TOKEN]]
-    answer = await api.post("/worker/heartbeat", {"jobs": leases}, worker_id="w")
-    assert answer.value == {"jobs": [7000, "LOST", "LOST"], "request": ""}
-    await api("DELETE", f"/job/{job['id']}")
-    answer = await api.post("/worker/heartbeat", {"jobs": [[job["id"], job["token"]]]}, worker_id="w")
-    assert answer.value == {"jobs": ["CANCELLED"], "request": ""}
-
-
 async def test_a_heartbeat_without_jobs_keeps_a_worker_alive(api: Api) -> None:
     worker_id = await register(api)
     pokes = api.master.dispatch.count
@@ -169,27 +158,6 @@ async def test_a_queue_is_purged(api: Api) -> None:
     for query, field in (("status=lost", "status"), ("count=1001", "count"), ("what=1", "what")):
         answer = await api("DELETE", f"/queue/a/jobs?{query}")
         assert (answer.status, answer.error["field"]) == (400, field)
-
-
-async def test_a_schedule_from_beginning_to_end(api: Api) -> None:
-    path = f"/schedule/{quote('nightly/ä', safe='')}"
-    assert (await api.get(path)).status == 404
-    body = {
-        "cron": "30 2 * * *",
-        "utc_offset": 60,
-        "job": {"name": "report", "priority": 3},
-        "argument": b"\xff",
-    }
-    made = await api("PUT", path, body)
-    assert (made.value["id"], made.value["made"], made.value["argument"]) == ("nightly/ä", 0, b"\xff")
-    shown = (await api.get(f"{path}?next=3")).value
-    assert shown["next"][0] == shown["next_ms"] and len(shown["next"]) == 3
-    assert (await api("PUT", path, {"every": 60, "job": {"name": "report"}})).value["argument"] is None
-    listed = (await api.get("/schedules?next=1&count=10")).value
-    assert [len(one["next"]) for one in listed["schedules"]] == [1]
-    assert (await api("DELETE", path)).status == 204
-    assert (await api("DELETE", path)).status == 404
-    assert (await api.get("/schedules")).value == {"schedules": [], "cursor": ""}
 
 
 async def test_a_namespace_is_copied(api: Api) -> None:

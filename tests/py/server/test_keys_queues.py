@@ -11,7 +11,7 @@ from http_support import master
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http.routes import ROUTES
-from jqmaster.server.http.within import _is_queue
+from jqmaster.server.http.within import is_queue
 from keys_support import Keyed, keyed
 from test_keys import ask
 
@@ -65,7 +65,7 @@ NAMED = [
     (name, argument.name, kind)
     for name, one in CALLED.items()
     for argument in one.arguments
-    for kind in ["queue" if _is_queue(one, argument.name) else (argument.of.of or argument.of).name]
+    for kind in ["queue" if is_queue(one, argument.name) else (argument.of.of or argument.of).name]
     if naming(kind, "", "") is not None and argument.name not in one.restricted
 ]
 

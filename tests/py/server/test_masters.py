@@ -10,7 +10,6 @@ from typing import Any
 
 import msgpack
 import pytest
-from aiohttp import web
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
@@ -71,21 +70,6 @@ async def test_what_one_master_takes_another_delivers_and_a_third_hears_of(maste
         assert (await reporter.send("POST", "/done", body))[0] == 200
         assert await waiting == 7
         await reporter.close()
-
-
-async def test_a_master_that_stops_amid_deliveries_loses_nothing(masters: Masters, own: Engine) -> None:
-    async def slow(_job: dict[str, Any]) -> web.Response:
-        await asyncio.sleep(0.005)
-        return web.Response(body=msgpack.packb({"type": "success"}))
-
-    async with worker(own, slow, max_jobs=20) as stub:
-        made = await own.enqueue([({"name": "mail"}, b"\xc0")] * 300)
-        await stub.delivered(30)
-        await masters[0].stop()
-        await stub.delivered(100)
-        await masters[1].stop()
-        await eventually(lambda: _done(own, "mail", 300))
-        assert Counter(job["id"] for job in stub.jobs) == Counter(job.id for job in made)
 
 
 @pytest.mark.parametrize("survivor", range(3))

@@ -146,18 +146,6 @@ async def test_counters_never_go_back_when_statistics_are_dropped(settable: Sett
     assert before == done
 
 
-async def test_counters_survive_a_clock_that_goes_back(settable: SettableEngine) -> None:
-    counters = Counters(settable)
-    await counters.look()
-    await enqueue(settable, "mail")
-    assert (await counters.look())["enqueued"] == 1
-    await settable.advance(-30 * HOUR_S)
-    assert (await counters.look())["enqueued"] == 1
-    await settable.advance(31 * HOUR_S)
-    await enqueue(settable, "mail")
-    assert (await counters.look())["enqueued"] == 2
-
-
 @pytest.mark.parametrize("is_missed", [True, False])
 async def test_counters_survive_a_queue_that_is_forgotten(api: Api, is_missed: bool) -> None:
     await scrape(api)

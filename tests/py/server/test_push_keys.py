@@ -14,7 +14,6 @@ from http_support import api, master  # noqa: F401
 from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
-from jqmaster.server.keyring import Keyring
 from jqmaster.server.server import ServeOptions, Server
 from keys_support import SOON_S, Keyed, keyed  # noqa: F401
 from parts import StubWorker, answers, enqueue, eventually, listening, status, until
@@ -118,11 +117,3 @@ async def test_an_answer_that_comes_after_the_revocation_is_not_taken(two: list[
         go_on.set()
         document = await until(own, job, "queued")
     assert document["attempt"] == 1 and [one["id"] for one in (await own.jobs()).documents] == [job]
-
-
-async def test_a_key_that_a_master_has_not_heard_of_yet_is_looked_for(own: Engine) -> None:
-    keyring = Keyring(own, own.redis)
-    made = await own.grant("box", ["worker"], queues=["mail"])
-    found = await keyring.of_worker(made["id"])
-    assert found is not None and found.queues == ("mail",)
-    assert await keyring.of_worker("0" * 12) is None

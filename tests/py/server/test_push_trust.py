@@ -16,7 +16,6 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
 from jqmaster.server import delivery, signing
-from jqmaster.server.answers import Accepted, PushRefused
 from jqmaster.server.delivery import PushJob
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
@@ -151,12 +150,6 @@ def test_link_local_stays_barred_though_it_is_listed() -> None:
     assert not Egress.of("169.254.169.254,169.254.0.0/16,fe80::/10").may("169.254.169.254", "169.254.169.254")
 
 
-@pytest.mark.parametrize("text", ["10.0.0.1/8", "10.0.0.0/33", "http://host", "a b", "host:80"])
-def test_what_is_no_network_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="expected networks"):
-        Egress.of(text)
-
-
 @pytest.mark.parametrize(
     ("options", "may"),
     [
@@ -204,13 +197,13 @@ async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(monkeypatch: py
         session = delivery.make_session(Egress.of("127.0.0.1/32"))
         job = PushJob("w", "", (), "", msgpack.packb({}), b"\xc0", "0" * 14, "1-", "a", 1, 10.0)
         own = stub.url.rpartition(":")[2]
-        assert await delivery.deliver(session, replace(job, url=f"http://turns.example:{own}")) == Accepted()
+        assert (await delivery.deliver(session, replace(job, url=f"http://turns.example:{own}"))).outcome == "accepted"
         address = "127.0.0.2"
         assert session.connector is not None
         session.connector.clear_dns_cache()  # type: ignore[attr-defined]
         answer = await delivery.deliver(session, replace(job, url=f"http://turns.example:{port}"))
         await session.close()
-    assert isinstance(answer, PushRefused) and "--push-to" in answer.message
+    assert answer.outcome == "unreachable" and "--push-to" in answer.message
     assert connections() == 0
 
 

@@ -183,14 +183,6 @@ async def test_whom_a_proxy_names_without_roles_may_only_look(keyed: Keyed) -> N
         assert answer.status == status, path
 
 
-async def test_whom_a_proxy_names_stands_in_the_trail(keyed: Keyed) -> None:
-    keyed.api.master.proxies = PEERS
-    keyed.api.master.keyring.is_required = True
-    headers = {"x-forwarded-user": "ann@example.org", "x-forwarded-roles": "operator,viewer"}
-    assert (await asgi(keyed.api.app, "POST", "/queue/mail/pause", headers, client=("10.1.0.1", 1))).status == 200
-    assert (await keyed.engine.trail()).documents[0]["actor"] == "ann@example.org"
-
-
 @pytest.mark.parametrize("user", ["Jos\u00e9", "\u00e9" * 99])
 async def test_a_user_may_have_any_letters(keyed: Keyed, user: str) -> None:
     keyed.api.master.proxies = PEERS

@@ -99,16 +99,6 @@ async def test_the_end_of_a_job_is_told_once_and_signed(engine: Engine, redis: R
     assert headers[b"content-type"] == b"application/json"
 
 
-async def test_what_waits_goes_to_where_the_webhook_is_now_and_is_signed_anew(engine: Engine, redis: Redis) -> None:
-    await engine.subscribe("w", "http://127.0.0.1:1/hook", {"name": "*"}, secrets=[OTHER])
-    await end(engine)
-    async with listening(DELIVERED) as receiver:
-        await engine.subscribe("w", f"{receiver.url}/hook", {"name": "*"}, secrets=[SECRET])
-        async with carrying(engine, redis):
-            await receiver.delivered()
-    assert Verifier([SECRET]).refusal(receiver.headers[0], receiver.raw[0]) is None
-
-
 async def test_a_look_that_fails_for_whatever_reason_is_repeated(
     engine: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,15 +115,6 @@ async def test_a_look_that_fails_for_whatever_reason_is_repeated(
     async with listening(DELIVERED) as receiver, carrying(engine, redis):
         await end(engine, notify=f"{receiver.url}/hook")
         await receiver.delivered()
-
-
-async def test_a_webhook_that_is_gone_is_told_nothing(engine: Engine, redis: Redis) -> None:
-    await engine.subscribe("w", "http://127.0.0.1:1/hook", {"name": "*"})
-    await end(engine)
-    await engine.unsubscribe("w")
-    async with carrying(engine, redis):
-        [lost] = await ended(engine, "error")
-    assert (lost["retry_count"], lost["message"]) == (1, "there is no such webhook any more")
 
 
 async def test_a_job_that_somebody_puts_into_the_queue_is_no_notification(engine: Engine, redis: Redis) -> None:
@@ -208,19 +189,6 @@ async def test_a_receiver_that_hangs_does_not_keep_others_waiting(
             await end(engine, "b", notify=f"{receiver.url}/hook")
             await receiver.delivered()
             assert hanging.most_under_way <= webhooks.MOST // 2
-
-
-async def test_a_receiver_that_hangs_is_tried_again(
-    engine: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(webhooks, "ANSWER_S", 0.3)
-    async with listening(hang) as hanging, carrying(engine, redis):
-        await end(engine, notify=f"{hanging.url}/hook")
-        await eventually(lambda: _has_failed(engine, "no answer within 0.3 s"))
-
-
-async def _has_failed(engine: Engine, message: str) -> bool:
-    return any(one.get("message") == message for one in await notifications(engine, "retrying"))
 
 
 async def test_nothing_of_an_answer_is_read_or_told(engine: Engine, redis: Redis) -> None:

@@ -41,20 +41,6 @@ async def test_a_request_has_a_line_with_its_id_status_and_time(api: Api, lines:
     assert line["ms"] > 0
 
 
-async def test_the_lines_of_a_jobs_life_name_it_and_its_worker(api: Api, lines: Any) -> None:
-    job_id = await api.enqueue("mail")
-    [job] = await api.pick("mail", worker="puller")
-    assert lines.last()["job"] == f"{job_id}/1"
-    assert lines.last()["worker"] == "puller"
-    await api.post("/worker/heartbeat", {"jobs": [[job_id, api.tokens[job_id]]]}, worker_id="puller")
-    assert lines.last()["job"] == f"{job_id}/1"
-    await api.done(job)
-    assert lines.last()["job"] == f"{job_id}/1"
-    assert lines.last()["became"] == ["done"]
-    await api.get(f"/job/{job_id}")
-    assert lines.last()["job"] == job_id
-
-
 @pytest.mark.parametrize("bad", ["", "a b", "x" * 129, "ä", "a\tb"])
 async def test_an_id_that_is_not_fit_for_a_log_is_replaced(api: Api, lines: Any, bad: str) -> None:
     answer = await api.get("/queues", x_request_id=bad)

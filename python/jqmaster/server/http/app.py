@@ -26,6 +26,10 @@ def create_app(
     there, and may pass that on or not.
     """
     app = Quart("jqmaster", static_folder=None)
+    # Pages take no body, and a slow reader on a bad line is not an error of the server's.
+    app.config["MAX_CONTENT_LENGTH"] = 0
+    app.config["RESPONSE_TIMEOUT"] = None
+    app.url_map.merge_slashes = False
     add_ui(app, root_path)
     entrance = Entrance(app.asgi_app, master, bounds or RequestBounds(), max_content_length, hosts, root_path)
     app.asgi_app = entrance  # type: ignore[method-assign, assignment]

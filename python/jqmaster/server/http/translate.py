@@ -40,7 +40,8 @@ class Translation:
         self._header = next(((one.argument, one.name) for one in route.headers if one.argument), ("", ""))
         self._traced = any(one.name == "traceparent" for one in route.headers)
         # What has a list of items behind it; the body may be one of these.
-        lists = {name: of for name in operation.behind if (of := known[name].of.of)}
+        self._behind = operation.behind
+        lists = {name: of for name in self._behind if (of := known[name].of.of)}
         self._items = {name: ITEMS[of.name] for name, of in lists.items() if of.name in ITEMS}
         single = next((name.removesuffix("[0]") for name in route.whole if name.endswith("[0]")), "")
         self._single = self._items.get(single)
@@ -110,7 +111,7 @@ class Translation:
                 if name not in self._body:
                     raise unknown_field(name, self._body)
         for name in self.route.required:
-            if name in self.operation.behind and name not in body:
+            if name in self._behind and name not in body:
                 raise invalid(name, f"missing; expected {self._body[name].type}")
         return body
 
@@ -129,7 +130,7 @@ class Translation:
         request.rename = lambda path: header if path == name else self._rename(path)
 
     def _arguments(self, spec: Mapping[str, Any], body: dict[str, bytes], request: Request) -> Iterator[bytes]:
-        behind = {name: body.pop(name) for name in self.operation.behind if name in body}
+        behind = {name: body.pop(name) for name in self._behind if name in body}
         for position in self.operation.positions:
             name = position.removesuffix("...")
             if position == "spec" or (position == "[spec]" and (spec or body)):

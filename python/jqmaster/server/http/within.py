@@ -31,7 +31,7 @@ async def check(engine: Engine, who: Identity, operation: Operation, arguments: 
     for argument in operation.arguments:
         if argument.name in given:
             of = argument.of
-            kind = "queue" if _is_queue(operation, argument.name) else of.of.name if of.of is not None else of.name
+            kind = "queue" if is_queue(operation, argument.name) else of.of.name if of.of is not None else of.name
             _note(kind, given[argument.name], queues, jobs)
     if not (queues or jobs) and not (operation.is_free and not operation.restricted.keys() & given.keys()):
         raise _refused(f"{operation.name} concerns all queues, or name one of them as queue")
@@ -40,7 +40,7 @@ async def check(engine: Engine, who: Identity, operation: Operation, arguments: 
         await _check_jobs(engine, who, jobs)
 
 
-def _is_queue(operation: Operation, name: str) -> bool:
+def is_queue(operation: Operation, name: str) -> bool:
     """Whether an argument names queues whatever its type: reads take any name."""
     paths = (f"/queue/{{{name}}}", f"/queue/{{{name}[0]}}")
     return name == "queue" or any(route.path.startswith(paths) for route in operation.routes)
