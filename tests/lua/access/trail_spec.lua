@@ -47,15 +47,6 @@ describe("trail", function()
       { what = "queue", on = "a", change = { paused = true } },
     }, noted())
   end)
-  it("notes who changes limits", function()
-    call("constrain", { id = "c", by = "argument", concurrency = 1 }, msgpack.pack({ name = "a" }))
-    call("hold", { id = "c", by = "x", seconds = 5 })
-    call("unconstrain", { id = "c" })
-    assert.are.same({
-      { what = "unconstrain", on = "c" }, { what = "hold", on = "c", change = { by = "x", seconds = 5 } },
-      { what = "constrain", on = "c", change = { by = "argument", concurrency = 1, match = { name = "a" } } },
-    }, noted())
-  end)
   it("notes who changes schedules, which keep nothing of it", function()
     call("schedule", { id = "s", every = 60, job = { name = "a" } }, msgpack.NIL)
     assert.is_nil(msgpack.unpack(jq:call("schedules", { ids = { "s" } })[2]).actor)
@@ -63,11 +54,6 @@ describe("trail", function()
     assert.are.same({
       { what = "unschedule", on = "s" }, { what = "schedule", on = "s", change = { every = 60, job = { name = "a" } } },
     }, noted())
-  end)
-  it("notes who asks workers", function()
-    local worker = jq:register({})
-    call("worker", { worker = worker, request = "quiet" })
-    assert.are.same({ { what = "worker", on = worker, change = { request = "quiet" } } }, noted())
   end)
   it("notes who grants and revokes keys, and nothing of the secret", function()
     local digest = ("ab"):rep(32)
@@ -121,18 +107,6 @@ describe("trail", function()
     assert.are.same({ "cancel", "queue", "cancel" }, { found[1].what, found[2].what, found[3].what })
     assert.are.same({ 2, 2 }, { found[1].count, found[3].count })
   end)
-  it("notes nobody where it is not said who it is", function()
-    local id = jq:enqueue("a")
-    jq:queue({ name = "a", paused = true })
-    jq:cancel(id)
-    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
-    assert.are.same({
-      { time_ms = 5000000, actor = "", what = "constrain", on = "c",
-        change = { concurrency = 1, match = { name = "a" } } },
-      { time_ms = 5000000, actor = "", what = "cancel", on = id, count = 1 },
-      { time_ms = 5000000, actor = "", what = "queue", on = "a", change = { paused = true } },
-    }, (trail()))
-  end)
   it("notes of a hold all values of its key, nil too", function()
     local nothing = msgpack.NIL
     call("constrain", { id = "one", by = "argument", concurrency = 1 }, msgpack.pack({ name = "a" }))
@@ -169,12 +143,6 @@ describe("trail", function()
     assert.are.same({}, noted())
     assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":trail"))
   end)
-  it("keeps what there is when the change is that more are to be kept", function()
-    call("config", { set = { trail_max = 2 } })
-    call("queue", { name = "a", paused = true })
-    call("config", { set = { trail_max = 5 } })
-    assert.are.equal(3, #noted())
-  end)
   it("leaves out a change that is too long to keep", function()
     call("queue", { name = "a", set = { done_max = 5 }, fair = { { by = "argument." .. ("x"):rep(200), weights =
       { [("y"):rep(250)] = 1, [("z"):rep(250)] = 1, [("v"):rep(250)] = 1, [("w"):rep(250)] = 1 } } } })
@@ -208,12 +176,5 @@ describe("trail", function()
     local first, cursor = trail({ who = "bob", count = 2 })
     assert.are.same({ 2, 1, "" }, { #first, #trail({ who = "bob", count = 2, cursor = cursor }),
       select(2, trail({ who = "bob", count = 2, cursor = cursor })) })
-  end)
-  it("goes on in order when the clock is set back", function()
-    call("queue", { name = "a", paused = true })
-    jq:set_clock(1000)
-    call("queue", { name = "b", paused = true })
-    local found = trail()
-    assert.are.same({ "b", "a" }, { found[1].on, found[2].on })
   end)
 end)

@@ -1,5 +1,4 @@
 -- Creating and replacing constraints: what is shown, which jobs are matched, what is refused.
-local server = require "support.server"
 local space = require "support.space"
 
 describe("constrain", function()
@@ -25,10 +24,6 @@ describe("constrain", function()
       assert.is_truthy(reply:find("\165match" .. match, 1, true))
       assert.is_truthy(jq:call("constraints", {})[2]:find("\165match" .. match, 1, true))
     end)
-    it("that constraints shows as well", function()
-      local document = jq:constrain({ id = "c", by = "argument.x", concurrency = 1 }, { name = "a" })
-      assert.are.same(document, jq:constraint("c"))
-    end)
   end)
 
   describe("replaces a constraint whole", function()
@@ -44,19 +39,6 @@ describe("constrain", function()
       jq:refuses("INVALID match.nme", "constrain", { id = "c", concurrency = 2 }, { nme = "a" })
       jq:refuses("INVALID concurrency", "constrain", { id = "c", concurrency = 0 }, { name = "b" })
       assert.are.same(before, jq:constraint("c"))
-    end)
-    it("of that id only: letters, case and blanks count", function()
-      local ids = { "c", "C", " c", "c ", "c:d", "{c}", "c*", "ü", "日本", "-", "0", "00", ("x"):rep(255), "c\\", "%s",
-        "c'd\"" }
-      for i, id in ipairs(ids) do
-        jq:constrain({ id = id, concurrency = i }, { name = "job" .. i })
-        jq:enqueue_many({ name = "job" .. i }, i + 2)
-      end
-      for i, id in ipairs(ids) do
-        assert.are.equal(i, #jq:start("job" .. i))
-        local document = jq:constraint(id)
-        assert.are.same({ id, i, i }, { document.id, document.concurrency, document.running })
-      end
     end)
   end)
 
@@ -84,16 +66,5 @@ describe("constrain", function()
     assert.are.equal("\129", jobs[1].blob)
     jq:succeed(jobs[1])
     assert.are.same({ ids[2] }, jq:start_ids("a"))
-  end)
-
-  it("runs by the server's clock as well", function()
-    local real = space.new({ clock = "server" })
-    real:constrain({ id = "c", rate = { limit = 1, period = 1000 } }, { name = "a" })
-    real:enqueue_all("a", "a")
-    assert.are.equal(1, #real:start("a"))
-    local now = server.shared():call("TIME")
-    local opens_ms = real:constraint("c").opens_ms
-    assert.is_true(opens_ms > now[1] * 1000 and opens_ms <= now[1] * 1000 + 1001000)
-    real:close()
   end)
 end)

@@ -24,15 +24,6 @@ describe("config", function()
   it("has the defaults of the protocol", function()
     assert.are.same(DEFAULTS, msgpack.unpack(jq:call("config", {})))
   end)
-  it("answers all settings after a change", function()
-    local expected = {}
-    for name, value in pairs(DEFAULTS) do
-      expected[name] = value
-    end
-    expected.retry_base, expected.cancel_running = 2.5, false
-    assert.are.same(expected, jq:set({ retry_base = 2.5, cancel_running = false }))
-    assert.are.same(expected, msgpack.unpack(jq:call("config", {})))
-  end)
   it("gives settings that are unset their defaults again, also at once with others", function()
     jq:set({ retry_base = 9, done_max = 0, events_max = 100, trail_max = 3, cancel_running = false })
     jq:enqueue("a")
@@ -91,25 +82,6 @@ describe("config", function()
         assert.are.equal("string", type(about.unit))
       end
       assert.are.same(DEFAULTS, names)
-    end)
-    it("tells types and ranges", function()
-      local all = described()
-      for name, range in pairs(RANGES) do
-        assert.are.same(range, { all[name].least, all[name].most })
-        assert.are.equal(name:find("_max$") and "integer" or "number", all[name].type)
-      end
-      assert.are.same({ "boolean", nil, nil }, { all.stats.type, all.stats.least, all.stats.most })
-    end)
-    it("tells which of them a queue may have", function()
-      local of_queues = {}
-      for name, about in pairs(described()) do
-        of_queues[#of_queues + 1] = about.queues and name or nil
-      end
-      table.sort(of_queues)
-      assert.are.same({
-        "cancelled_max", "cancelled_ttl", "done_max", "done_ttl", "error_max", "error_ttl", "late_after", "lease_grace",
-        "result_grace", "result_ttl", "retry_base", "retry_cap", "retry_jitter",
-      }, of_queues)
     end)
     it("tells values in force, after a change in the same call as well", function()
       local about = described({ set = { done_max = 5, stats = false } })
