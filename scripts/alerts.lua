@@ -7,7 +7,6 @@
 -- @arg    cursor  cursor?
 -- @reply  page<Alert> alerts
 -- @errors INVALID field
--- @cost   some milliseconds at most, and one thing more; for most queues a few counts
 -- @flags  read
 -- @role   viewer
 -- @over   turn

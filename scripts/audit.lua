@@ -4,7 +4,6 @@
 -- @arg    count   integer? 1..1000 = 100  how many keys, about
 -- @reply  page<text> problems
 -- @errors INVALID field
--- @cost   some milliseconds at most, and one key more; of each set up to 200 members are looked at
 -- @flags  read
 -- @role   operator
 -- @over   turn

@@ -13,7 +13,6 @@
 -- @reply  {cursor: cursor, changed: integer} with where
 -- @errors INVALID field
 -- @conflict it does not run
--- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  drain
 -- @room   any
 -- @once

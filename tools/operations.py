@@ -94,7 +94,6 @@ def section(one: Operation) -> Iterator[str]:
         "Role": "; ".join([", ".join(one.roles), *kept]),
         "Kind": one.flags + (", function" if one.is_function else ""),
         "HTTP": "; ".join(map(request, one.routes)),
-        "Cost": escaped(one.cost),
     }
     yield filled(" ".join(f"**{name}**: {text}." for name, text in facts.items() if text)) + "\n"
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
@@ -19,12 +18,11 @@ from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
 from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.target import Target, wait_s
-from jqmaster.client.task import Call, Decorator, DefinedTask, Rules, ScheduleOptions, Task, TaskOptions
+from jqmaster.client.task import Call, Decorator, DefinedTask, Middleware, Rules, ScheduleOptions, Task, TaskOptions
 from jqmaster.client.transport import Prepared
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions
-from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job
 
@@ -33,8 +31,6 @@ R_co = TypeVar("R_co", covariant=True)
 AnyTask = TypeVar("AnyTask", bound=Task[..., Any])
 AnyMatch = TypeVar("AnyMatch", bound=Match)
 Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
-Hook = TypeVar("Hook", bound=Callable[[], Any])
-Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
 
 LOCAL = "http://127.0.0.1:8400"
@@ -52,7 +48,6 @@ class Registry(OperatingMethods, FlowMethods):
         form: Form | None = None,
         recreate: bool | None = None,
         serializer: Serializer | None = None,
-        direct: bool = False,
         key: str | None = None,
         key_file: str | os.PathLike[str] | None = None,
         actor: str | None = None,
@@ -74,11 +69,9 @@ class Registry(OperatingMethods, FlowMethods):
         self.recurring: dict[str, tuple[Task[..., Any], ScheduleOptions]] = {}
         self.middlewares: list[Middleware] = []
         self.lifespans: list[Lifespan] = []
-        self.startups: list[Callable[[], Any]] = []
-        self.shutdowns: list[Callable[[], Any]] = []
         self.state: Any = None
         """In a worker: what the lifespan yielded."""
-        self.link = self._memory(raises=False) if direct else Link(self.target.transport, self.serializer)
+        self.link = Link(self.target.transport, self.serializer)
 
     def __repr__(self) -> str:
         return f"<JQ {redis_url.without_password(self.url)} {self.namespace}>"
@@ -94,11 +87,9 @@ class Registry(OperatingMethods, FlowMethods):
         return self.target.namespace
 
     def connect(self, target: Target) -> None:
-        """Be for that server from now on, unless jobs run at once where they are enqueued."""
+        """Be for that server from now on."""
         if target != self.target:
-            self.target = target
-            if not self.link.remembers:
-                self.link = Link(target.transport, self.serializer)
+            self.target, self.link = target, Link(target.transport, self.serializer)
 
     @contextmanager
     def connected(self, target: Target, link: Link | None = None) -> Iterator[None]:
@@ -181,26 +172,12 @@ class Registry(OperatingMethods, FlowMethods):
         self.lifespans.append(asynccontextmanager(function))
         return function
 
-    def startup(self, function: Hook) -> Hook:
-        """Decorator: called when a worker starts; plain or async."""
-        self.startups.append(function)
-        return function
-
-    def shutdown(self, function: Hook) -> Hook:
-        """Decorator: called when a worker stops, after its jobs; plain or async."""
-        self.shutdowns.append(function)
-        return function
-
     @asynccontextmanager
     async def surroundings(self) -> AsyncIterator[None]:
-        """What a worker's jobs find around them: lifespans and hooks, entered and left."""
+        """What a worker's jobs find around them: lifespans, entered and left."""
         async with AsyncExitStack() as stack:
             for lifespan in self.lifespans:
                 self.state = await stack.enter_async_context(lifespan())
-            for hook in reversed(self.shutdowns):
-                stack.push_async_callback(_called, hook)
-            for hook in self.startups:
-                await _called(hook)
             yield
 
     # -- enqueueing -------------------------------------------------------------------------------
@@ -339,16 +316,6 @@ class Registry(OperatingMethods, FlowMethods):
                     ids.append(done[number].id if number < start else number - start)
             spec["depends"] = ids
         return spec, call.argument
-
-    def _memory(self, raises: bool) -> Link:
-        """A link to jobs that run where they are enqueued."""
-        raise NotImplementedError
-
-
-async def _called(hook: Callable[[], Any]) -> None:
-    result = hook()
-    if inspect.isawaitable(result):
-        await result
 
 
 def _token(request: str, start: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
@@ -14,13 +14,16 @@ from jqmaster.client.handle import Handle
 from jqmaster.client.link import Link, plain
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
-from jqmaster.worker.ending import FollowUp, Move
+from jqmaster.engine.replies import Job
+from jqmaster.worker.ending import UNPACKABLE, FollowUp, Move, returned, unpackable
+from jqmaster.worker.failure import JobFailed, text_of
+from jqmaster.worker.notes import notebook_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 V = TypeVar("V")
-_UNPACKABLE = (TypeError, ValueError, OverflowError)
+Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 Exceptions = tuple[type[BaseException], ...] | type[BaseException]
 
 
@@ -106,6 +109,7 @@ class Program(Protocol):
     serializer: calling.Serializer
     defaults: JobOptions
     tasks: dict[str, Task[..., Any]]
+    middlewares: list[Middleware]
 
     def aenqueue_call(self, call: Call[R_co]) -> Coroutine[Any, Any, Handle[R_co]]: ...
 
@@ -228,6 +232,34 @@ class Task(Enqueuer[P, R]):
             merged["unique"] = unique.key_of(asked, self.name, (args, dict(kwargs)), self.signature, self.jq.serializer)
         return merged
 
+    async def attempt(self, job: Job, elsewhere: Callable[..., Awaitable[Any]] | None = None) -> Any:
+        """Run one attempt; its result as it travels. `elsewhere` calls a plain function, in a thread. Raises what the
+        function, the serializer and middleware raise."""
+        assert self.signature is not None
+        if (notebook := notebook_of()) is not None:
+            notebook.dumps = self.jq.serializer.dumps
+        try:
+            args, kwargs = self.signature.decode(self.jq.serializer.loads(job.argument))
+        except (TypeError, ValueError) as error:
+            message = f"the argument does not fit {self.name}{self.signature}: {text_of(error)}"
+            raise JobFailed(message, retry=False) from error
+        call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
+        for middleware in reversed(self.jq.middlewares):
+            call = functools.partial(middleware, job, call)
+        result = await call()
+        try:
+            return self.sent(result)
+        except UNPACKABLE as error:
+            raise unpackable(job, error) from error
+
+    async def _called(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], elsewhere: Callable[..., Awaitable[Any]] | None
+    ) -> Any:
+        assert self.function is not None
+        if elsewhere is None or self.is_async:
+            return await returned(self.function(*args, **kwargs))
+        return await returned(await elsewhere(self.function, *args, **kwargs))
+
     def check_types(self) -> None:
         """Raise ValueError if an annotation still names what is not there."""
         try:
@@ -255,8 +287,8 @@ class Task(Enqueuer[P, R]):
     def _packed(self, value: Any) -> bytes:
         try:
             return self.jq.serializer.dumps(value)
-        except _UNPACKABLE as error:
-            kind = next(kind for kind in _UNPACKABLE if isinstance(error, kind))
+        except UNPACKABLE as error:
+            kind = next(kind for kind in UNPACKABLE if isinstance(error, kind))
             raise kind(f"{self.name}: {error}") from error
 
 

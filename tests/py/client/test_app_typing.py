@@ -115,10 +115,6 @@ async def resources() -> AsyncIterator[dict[str, int]]:
     yield {}
 
 
-@jq.startup
-def start() -> None: ...
-
-
 jq.repeat("weekly", add.job(1), cron="0 8 * * mon", catch_up="none")
 jq.repeat("weekly", add.job(1), cron=5)  # wrong: arg-type
 jq.schedule(add, every=5, kwargs={"a": 1})

@@ -52,6 +52,7 @@ from bad_values import (
 )
 from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.types import PLAIN
 
 
 class Target(NamedTuple):
@@ -181,15 +182,18 @@ TARGETS = [
     Target("stats", "stats", {"by": "hour", "series": True}, of("stats", "by", "queue", "name", "from_ms", "to_ms",
            series=BOOLEANS, brief=BOOLEANS, **PAGE), ["by"]),
     Target("export", "export", {}, PAGE | {"cursor": [*CURSOR, "x", "00", "c0"]}),
-    Target("track", "track", {"ids": [WAITING]}, of("track", "on", ids=[*LISTS, [], [WAITING] * 1001]), ["ids"]),
     Target("audit", "audit", {}, PAGE | {"cursor": [*CURSOR, "", "x", "-1"]}),
     *bad_access.targets(Target),
 ]  # fmt: skip
-EXAMPLES = {
-    "job": WAITING, "list<job>": [WAITING], "worker": WORKER, "name": "known", "queue": "a", "text": "x",
-    "quiet|stop|resume": "quiet",
-}  # fmt: skip
 NOT_PLAIN = {target.script for target in TARGETS}
+
+
+def example(type_):
+    """A value of a type; of what is there in the namespace, one that is."""
+    if type_.kind == "list":
+        return [example(type_.of)]
+    there = {"job": WAITING, "worker": WORKER, "name": "known", "queue": "a"}
+    return type_.words[0] if type_.words else there.get(type_.name, PLAIN[type_.name].example)
 
 
 def plain_targets():
@@ -197,7 +201,7 @@ def plain_targets():
     for name, one in operations().items():
         if one.positions == ("spec",) and name not in NOT_PLAIN and one.roles != (SERVER,):
             arguments = [argument for argument in one.arguments if argument.type != "actor"]
-            base = {argument.name: EXAMPLES[argument.type] for argument in arguments if not argument.optional}
+            base = {argument.name: example(argument.of) for argument in arguments if not argument.optional}
             yield Target("spec", name, base, of(name, *(argument.name for argument in arguments)), list(base))
 
 
@@ -205,9 +209,11 @@ def of_what_is_not_there():
     """Of these operations, those that miss what one of their arguments names."""
     for target in TARGETS:
         if target.script not in NOT_PLAIN:
-            for error in operations()[target.script].errors:
+            one = operations()[target.script]
+            for error in one.errors:
                 if error.code == "NOTFOUND" and error.path in target.base:
-                    spec = encode(target.base | {error.path: "unknown"})
+                    is_job = one.argument(error.path).type == "job"
+                    spec = encode(target.base | {error.path: "0" * 14 if is_job else "unknown"})
                     yield Case(f"{target.script}: unknown", target.script, [spec], "NOTFOUND", error.path)
 
 

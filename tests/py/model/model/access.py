@@ -2,13 +2,14 @@
 
 import msgpack
 
+from jqmaster.manifest.manifest import operations
 from model.common import ENDED, Refused, accepted, ms, same
 from model.part import Part
 
-# Operations that may say who calls them.
-NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
-         "cancel", "retry", "discard", "kick", "grant", "revoke", "free", "subscribe", "unsubscribe",
-         "mark")  # fmt: skip
+# Operations that may say who calls them, each with its arguments; bulks are noted by what they do.
+NOTED = {name: {argument.name for argument in one.arguments} for name, one in operations().items() if name != "bulk"}
+NOTED = {name: arguments for name, arguments in NOTED.items() if "actor" in arguments}
+OF_JOBS = {name for name, arguments in NOTED.items() if "ids" in arguments}
 HIDDEN = ("ids", "count", "digest", "declared", "match", "secrets", "known")
 MOST_BYTES = 1000
 NOT_CHANGED = ("NOTFOUND", "CONFLICT")
@@ -91,7 +92,7 @@ class Access(Part):
             return None
         fields = {k: v for k, v in fields.items() if k not in HIDDEN}
         ids = {"queue": "name", "forget": "name", "worker": "worker", "config": "", "free": "unique", "mark": "text"}
-        of_jobs = script in ("cancel", "retry", "discard", "kick")
+        of_jobs = script in OF_JOBS
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
         return {"actor": fields.pop("actor", ""), "what": script, "fields": fields, "of_jobs": of_jobs,
                 "key": key.get("name"), "on": None if of_jobs else fields.get(ids.get(script, "id"))}  # fmt: skip
