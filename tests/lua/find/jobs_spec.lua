@@ -37,36 +37,14 @@ describe("jobs", function()
         ids.queued, ids.scheduled, ids.blocked, ids.running, ids.retrying, ids.kept, ids.done, ids.error, ids.cancelled,
       }, list())
     end)
-    it("go by priority, then id, when queued", function()
-      local ids = jq:enqueue_all({ name = "a", priority = 5 }, { name = "a", priority = -5 }, "a",
-        { name = "a", priority = 5 })
-      assert.are.same({ ids[2], ids[3], ids[1], ids[4] }, list())
-    end)
     it("turn round within a state with newest", function()
       local ids = jq:enqueue_all("a", "a", { name = "a", delay = 1 }, { name = "a", delay = 2 }, "b")
       assert.are.same({ ids[2], ids[1], ids[4], ids[3], ids[5] }, list({}, { newest = true }))
       assert.are.same({ ids[2], ids[1], ids[4], ids[3], ids[5] }, list({}, { newest = true, count = 1 }))
     end)
-    it("go by id with a tag, whatever they do", function()
-      local ids = jq:enqueue_all({ name = "b", tags = { "t" }, delay = 9 }, { name = "a", tags = { "t" } }, "a",
-        { name = "a", tags = { "t", "u" }, priority = -1 })
-      jq:take("a")
-      assert.are.same({ ids[1], ids[2], ids[4] }, list({ tag = "t" }))
-      assert.are.same({ ids[4], ids[2], ids[1] }, list({ tag = "t" }, { newest = true, count = 1 }))
-    end)
   end)
 
   describe("where", function()
-    it("names a state, or several", function()
-      local ids = one_of_each()
-      for state, id in pairs(ids) do
-        if state ~= "done" and state ~= "kept" then
-          assert.are.same({ id }, list({ status = state }))
-        end
-      end
-      assert.are.same({ ids.kept, ids.done }, list({ status = "done" }))
-      assert.are.same({ ids.queued, ids.error }, list({ status = { "error", "queued" } }))
-    end)
     it("names the group of the last failure, of jobs that are error only", function()
       local id = jq:enqueue({ name = "a", max_retry = 0, tags = { "t" } })
       jq:fail(jq:take("a"), { group = "g" })
@@ -94,17 +72,6 @@ describe("jobs", function()
       jq:fail(jq:take("b"), { message = "no such host: xzy" })
       assert.are.same({ id }, list({ message = "host: x.y" }))
       assert.are.same({}, list({ message = "HOST" }))
-    end)
-  end)
-
-  describe("documents", function()
-    it("have no argument, result and error when brief", function()
-      one_of_each()
-      for _, document in ipairs((listing.all(jq, { brief = true }))) do
-        local full = jq:get(document.id)
-        full.argument, full.result, full.error, full.dependents = nil, nil, nil, nil
-        assert.are.same(full, document)
-      end
     end)
   end)
 

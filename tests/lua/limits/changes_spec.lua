@@ -13,13 +13,6 @@ describe("a constraint with concurrency", function()
       return jq:start({ queues = "a", count = count }), ids
     end
 
-    it("counts at once those that run when it is added", function()
-      local jobs, ids = jobs_run(2)
-      assert.are.equal(2, limit(3).running)
-      assert.are.same({ ids[3] }, jq:start_ids("a"))
-      jq:succeed(jobs[1])
-      assert.are.same({ ids[4] }, jq:start_ids("a"))
-    end)
     it("holds at once those that wait when it is added", function()
       local jobs, ids = jobs_run(2)
       limit(1)

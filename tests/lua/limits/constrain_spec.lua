@@ -12,11 +12,6 @@ describe("constrain", function()
       spec.match, spec.running, spec.keys = { name = "a" }, 0, 0
       assert.are.same(spec, document)
     end)
-    it("with by as a path, and a cost as a number", function()
-      local document = jq:constrain({ id = "c", by = "argument.x", rate = { limit = 2, period = 3 }, cost = 1.5 },
-        { name = "a" })
-      assert.are.same({ "argument.x", 1.5 }, { document.by, document.cost })
-    end)
     it("with the matcher byte for byte", function()
       local match = "\130\164name\217\1a\170argument.x\130\162in\147\196\1b\212\1x\207\255\255\255\255\255\255\255\255"
         .. "\162ne\203\63\240\0\0\0\0\0\0"
@@ -27,13 +22,6 @@ describe("constrain", function()
   end)
 
   describe("replaces a constraint whole", function()
-    it("with what was left out gone", function()
-      jq:constrain({ id = "c", by = "argument.x", concurrency = 1, rate = { limit = 2, period = 3 }, cost = 2,
-        order = "strict" }, { name = "a" })
-      assert.are.same({ id = "c", match = { queue = "b" }, concurrency = 7, running = 0, keys = 0, lanes = 0,
-        held = 0 }, jq:constrain({ id = "c", concurrency = 7 }, { queue = "b" }))
-      assert.are.equal(2, #jq:call("constraints", {}))
-    end)
     it("and leaves it as it was when the new one is refused", function()
       local before = jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
       jq:refuses("INVALID match.nme", "constrain", { id = "c", concurrency = 2 }, { nme = "a" })

@@ -25,21 +25,6 @@ describe("constraints", function()
     assert.are.same({ "B", "a", "aa", "b", "c" }, ids)
     assert.are.equal("", cursor)
   end)
-  it("counts what few lanes of a fair queue hold, whichever jobs were first of a group", function()
-    local jobs = {}
-    for i = 1, 12 do
-      jobs[2 * i - 1], jobs[2 * i] = { name = "a" }, msgpack.pack({ c = i })
-    end
-    jq:call("enqueue", {}, unpack(jobs))
-    jq:constrain({ id = "each", rate = { limit = 3, period = 3 }, by = { "argument.c" } }, { name = "a" })
-    jq:constrain({ id = "all", rate = { limit = 1, period = 3 } }, { name = "a" })
-    jq:call("queue", { name = "a", fair = { { by = "priority" }, { by = "argument.to.k.0" } } })
-    for _ = 1, 20 do
-      jq:pick_ids({ queues = { "b", "a" }, count = 2 })
-    end
-    local document = msgpack.unpack(jq:call("constraints", { ids = { "all" } })[2])
-    assert.are.same({ 11, 11, nil }, { document.lanes, document.held, document.more })
-  end)
   it("shows those that are named, in that order, unknown ones left out", function()
     constrain_all("a", "b")
     local ids, cursor = ids_of({ ids = { "b", "nobody", "a" } })

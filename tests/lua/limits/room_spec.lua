@@ -1,6 +1,5 @@
 -- Room under a constraint comes back on every way out of `running`, and wakes who sleeps.
 local limits = require "support.limits"
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a constraint with concurrency", function()
@@ -50,16 +49,6 @@ describe("a constraint with concurrency", function()
         assert.are.equal("scheduled", jq:release(job, 60))
       end,
     }
-    it("when no record is kept of jobs that ended", function()
-      jq:set({ done_max = 0, error_max = 0, cancelled_max = 0 })
-      limit(1)
-      local ids = jq:enqueue_many({ name = "a" }, 4)
-      jq:succeed(jq:start("a")[1])
-      jq:fail(jq:start("a")[1], { should_retry = false })
-      jq:cancel(jq:start("a")[1].id)
-      assert.are.same({ ids[4] }, jq:start_ids("a"))
-      assert.are.equal(1, jq:constraint("c").running)
-    end)
     for way, go in pairs(ways) do
       it("on " .. way, function()
         limit(1)
@@ -189,25 +178,5 @@ describe("a constraint with concurrency", function()
         assert.are.equal(1, #jq:start({ worker = "w1", queues = "a", count = 1, wait = { on = "ch", ms = 60000 } }))
       end)
     end
-    it("wakes as many as there is room for, one after the other", function()
-      limit(2)
-      jq:enqueue_many({ name = "a" }, 6)
-      local jobs = jq:start("a")
-      for i = 1, 4 do
-        sleep("w" .. i)
-      end
-      jq:is_woken("ch")
-      sleep("w1")
-      jq:call("finish", { worker = "worker" },
-        { id = jobs[1].id, token = jobs[1].token, type = "success" }, msgpack.NIL,
-        { id = jobs[2].id, token = jobs[2].token, type = "success" }, msgpack.NIL)
-      local started, picks = 0, 0
-      while jq:is_woken("ch") do
-        picks = picks + 1
-        started = started + #pick("w" .. picks)
-        assert.is_true(picks < 10)
-      end
-      assert.are.equal(2, started)
-    end)
   end)
 end)

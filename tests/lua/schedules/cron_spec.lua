@@ -271,17 +271,9 @@ describe("a cron expression #once", function()
       assert.are.same({ "2024-10-26 00:30", "2024-10-27 00:30", "2024-10-28 01:30" },
         shown_all("30 2 * * *", "2024-10-26 00:00", "2024-10-28 12:00"))
     end)
-    it("names each hour of those that come twice", function()
-      assert.are.same({ "2024-10-27 00:30", "2024-10-27 01:30", "2024-10-27 02:30" },
-        shown_all("30 * * * *", "2024-10-27 00:00", "2024-10-27 03:00"))
-    end)
     it("names the change for a time that is skipped", function()
       assert.are.same({ "2024-03-30 01:30", "2024-03-31 01:00", "2024-04-01 00:30" },
         shown_all("30 2 * * *", "2024-03-30 00:00", "2024-04-01 12:00"))
-    end)
-    it("names nothing for an hour that is skipped, where each one counts", function()
-      assert.are.same({ "2024-03-31 00:30", "2024-03-31 01:30", "2024-03-31 02:30" },
-        shown_all("30 * * * *", "2024-03-31 00:00", "2024-03-31 03:00"))
     end)
     it("finds the last moments among these", function()
       for _, text in ipairs({ "30 2 * * *", "0,30 2,3 * * *", "0 1-3 * * *", "30 * * * *", "*/20 2 * * *" }) do

@@ -23,24 +23,6 @@ describe("config", function()
   it("has the defaults of the protocol", function()
     assert.are.same(DEFAULTS, msgpack.unpack(jq:call("config", {})))
   end)
-  it("gives settings that are unset their defaults again, also at once with others", function()
-    jq:set({ retry_base = 9, done_max = 0, events_max = 100, trail_max = 3, cancel_running = false })
-    jq:enqueue("a")
-    local after = msgpack.unpack(jq:call("config", {
-      set = { retry_base = 5 }, unset = { "done_max", "events_max", "trail_max", "cancel_running", "stats" },
-    }))
-    local expected = {}
-    for name, value in pairs(DEFAULTS) do
-      expected[name] = value
-    end
-    expected.retry_base = 5
-    assert.are.same(expected, after)
-    assert.are.same(expected, msgpack.unpack(jq:call("config", {})))
-    assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":events"))
-    local id = jq:take("a").id
-    jq:succeed({ id = id, attempt = 1 })
-    assert.are.equal("done", jq:status(id)) -- what every call must know of the settings is right again, too
-  end)
   it("refuses to unset what is no setting, or set in the same call", function()
     jq:refuses("INVALID unset[1]", "config", { unset = { "stats", "colour" } })
     jq:refuses("INVALID unset[0]: stats is set in the same call", "config", { set = { stats = true },
@@ -81,11 +63,6 @@ describe("config", function()
         assert.are.equal("string", type(about.unit))
       end
       assert.are.same(DEFAULTS, names)
-    end)
-    it("tells values in force, after a change in the same call as well", function()
-      local about = described({ set = { done_max = 5, stats = false } })
-      assert.are.same({ 5, 10000 }, { about.done_max.value, about.done_max.default })
-      assert.are.same({ false, true }, { about.stats.value, about.stats.default })
     end)
   end)
 end)

@@ -31,13 +31,6 @@ describe("webhooks", function()
     end
     return found
   end
-  local function ends(where)
-    local found = {}
-    for _, notice in ipairs(where or notices()) do
-      found[#found + 1] = notice.event.status
-    end
-    return found
-  end
 
   describe("of one job", function()
     it("are made when it is done, with what is known of it", function()
@@ -50,16 +43,6 @@ describe("webhooks", function()
       assert.are.same({ { url = URL, event = { id = id, name = "a", queue = "q", status = "done", attempt = 1,
         retry_count = 0, created_ms = space.START_MS, started_ms = space.START_MS + 1000,
         ended_ms = space.START_MS + 2000 } } }, notices())
-    end)
-    it("are made when it fails for good, with the reason, and not before", function()
-      jq:enqueue({ name = "a", max_retry = 1, notify = URL })
-      jq:fail(jq:take("a"), { message = "no" })
-      assert.are.same({}, notices())
-      jq:pass(10)
-      jq:fail(jq:take("a"), { message = ("é"):rep(101), group = "net" })
-      local event = notices()[1].event
-      assert.are.same({ "error", "other", ("é"):rep(100), "net", 2, 2 }, { event.status, event.reason, event.message,
-        event.group, event.attempt, event.retry_count })
     end)
     it("are made when its lease is over, it expires, is cancelled, discarded, or fails with another", function()
       local other = jq:enqueue("z")
@@ -120,14 +103,6 @@ describe("webhooks", function()
       assert.are.same({}, notices())
       ended("mail.c", { to = "x" }, "fail")
       assert.are.same({ "w", "mail.c" }, { notices()[1].id, notices()[1].event.name })
-    end)
-    it("tell nobody of the ends of notifications", function()
-      subscribe()
-      jq:enqueue("a")
-      jq:succeed(jq:take("a"))
-      jq:succeed(jq:take("jq.webhooks"))
-      assert.are.same({ "done" }, ends(notices()))
-      assert.are.equal(1, #notices())
     end)
     it("are twenty at most, and take little room together", function()
       for i = 1, 20 do
