@@ -21,8 +21,6 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local admission = require "jqlua.life.admission"
-local bounds = require "jqlua.settings.bounds"
 local rollout = require "jqlua.limits.rollout"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
@@ -42,7 +40,6 @@ end
 new.d = new.d or old and old.d
 check.refuse(not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraints.MOST
   and "FULL id: cannot create " .. check.show(new.i) .. ": there are " .. constraints.MOST .. " constraints, the limit")
-check.refuse(not old and new.b and admission.check_keys(new, "id"))
 
 local state = meta.state
 local is_same = old and constraintspec.is_same_set(old, new)
@@ -75,7 +72,6 @@ if is_changed or not is_same then
   transition.commit()
   rollout.carry_out()
   meta.save_constraints()
-  bounds.review() -- limits on keys matter from the first constraint with keys on
 end
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2])
 spec.match = is_plain and match or nil

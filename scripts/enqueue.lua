@@ -84,7 +84,7 @@ if is_linked then
   check.refuse(creation.check(new_jobs, "jobs"))
 end
 if meta.state[meta.CROWDED] then
-  check.refuse(enqueueing.check_new(new_jobs, first + 1))
+  check.refuse(enqueueing.check_new(new_jobs))
 end
 serial.open(raws[2], raws[3])
 local reply = creation.create_all(new_jobs, first + 1, { nil, nil })

@@ -5,13 +5,12 @@
 -- @arg    seconds  seconds 0..31536000  0 opens it
 -- @arg    actor    actor?
 -- @reply  {until_ms: moment_ms}
--- @errors INVALID field, NOTFOUND id, FULL by
+-- @errors INVALID field, NOTFOUND id
 -- @flags  write
 -- @role   operator
 -- @over   all
 -- @http   POST /constraint/{id}/hold
 local arguments = require "jqlua.base.arguments"
-local admission = require "jqlua.life.admission"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
@@ -25,7 +24,6 @@ local spec = arguments.spec(HEAD)
 local definition = constraints.load(spec.id)
 check.refuse(not definition and check.missing("id", "constraint", spec.id))
 local value = holding.value(definition)
-check.refuse(definition.b and spec.seconds > 0 and admission.check_keys(definition, "by", value))
 local until_ms = meta.state[meta.NOW_MS] + math.ceil(spec.seconds * 1000)
 parking.hold(keyrecord.load(definition.n, value), until_ms)
 if type(definition.bg) == "string" then

@@ -12,7 +12,7 @@
 -- @arg    end         moment? 0..1e10     no moment after
 -- @arg    limit       integer? 1..1e9     how many jobs in all, at most
 -- @arg    catch_up    one|all|none? = one when several moments have passed at once
--- @arg    backlog     integer? 1..1000    with catch_up all: at most this many
+-- @arg    backlog     integer? 1..1000 = 100  with catch_up all: for how many of the last moments
 -- @arg    paused      flag? = false       moments pass without jobs
 -- @arg    declared    name?               digest of a program's declaration: nothing changes if it is the same
 -- @arg    argument    value? = nil        the jobs' argument

@@ -22,32 +22,37 @@ local call = redis.call
 
 local MOST_WAITED_FOR = 100
 
---- Whether a key has room for an entry, and if not, when it will.
----@return boolean is_open
----@return number opens_ms until when it is closed by time
----@return boolean is_full whether another job must end, too
-local function outlook(limit, key, entry)
-  local opens_ms = room.opens_at(limit, key, rate.cost(limit, entry[job_units.COST])) or 0
-  local is_full = not entry[job_units.IS_TAKEN] and room.is_full(limit, key)
-  return not is_full and opens_ms <= meta.state[meta.NOW_MS], opens_ms, is_full
+--- The constraints of a waiting job.
+---@return table[] each {definition, entry, limit, key, is_open, opens_ms: until when it is closed by time, or nil,
+--- is_full: whether another job must end, too}
+local function constraints_of(job, queue)
+  local found = {}
+  for _, entry in ipairs(placement.units(job, queue, nil, false)[job_units.ENTRIES]) do
+    local definition = constraints.load_number(entry[job_units.NUMBER])
+    if definition then
+      local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[job_units.NAME], definition.n)
+      local opens_ms = room.opens_at(limit, key, rate.cost(limit, entry[job_units.COST]))
+      local is_full = not entry[job_units.IS_TAKEN] and room.is_full(limit, key)
+      found[#found + 1] = {
+        definition = definition, entry = entry, limit = limit, key = key, is_open = not is_full and not opens_ms,
+        opens_ms = opens_ms, is_full = is_full,
+      }
+    end
+  end
+  return found
 end
 
 ---@return string document
----@return boolean is_open
----@return number? opens_ms nil if another job must end first
-local function encode_entry(definition, entry)
-  local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[job_units.NAME], definition.n)
-  local is_open, opens_ms, is_full = outlook(limit, key, entry)
-  local now = meta.state[meta.NOW_MS]
+local function encode_constraint(one)
+  local definition, key = one.definition, one.key
   local shown = {
-    id = definition.i, running = key.in_use, open = is_open, concurrency = definition.c,
-    rate = constraintdoc.rate_of(definition), opens_ms = opens_ms > now and opens_ms or nil,
-    starts = definition.l and not definition.s and rate.starts_in(limit, key) or nil,
-    cost = definition.l and definition.kg and rate.cost(limit, entry[job_units.COST]) or nil,
-    hold_ms = key.hold_ms > now and key.hold_ms or nil,
+    id = definition.i, running = key.in_use, open = one.is_open, concurrency = definition.c,
+    rate = constraintdoc.rate_of(definition), opens_ms = one.opens_ms,
+    starts = definition.l and not definition.s and rate.starts_in(one.limit, key) or nil,
+    cost = definition.l and definition.kg and rate.cost(one.limit, one.entry[job_units.COST]) or nil,
+    hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
   }
-  local by = constraintdoc.by_blob(definition, entry[job_units.VALUE])
-  return documents.pack(shown, { by = by }), is_open, not is_full and opens_ms or nil
+  return documents.pack(shown, { by = constraintdoc.by_blob(definition, one.entry[job_units.VALUE]) })
 end
 
 --- How many jobs come before a job.
@@ -62,17 +67,8 @@ end
 ---@return string[] ids
 function M.holders(job, queue)
   local ids = {}
-  if meta.state[meta.VERSION] == 0 then
-    return ids
-  end
-  for _, entry in ipairs(placement.units(job, queue, nil, false)[job_units.ENTRIES]) do
-    local definition = constraints.load_number(entry[job_units.NUMBER])
-    if definition then
-      local key = keyrecord.load_named(entry[job_units.NAME], definition.n)
-      if not outlook(limitrecord.load(definition.n), key, entry) then
-        ids[#ids + 1] = definition.i
-      end
-    end
+  for _, one in ipairs(meta.state[meta.VERSION] > 0 and constraints_of(job, queue) or {}) do
+    ids[#ids + 1] = not one.is_open and one.definition.i or nil
   end
   return ids
 end
@@ -86,14 +82,10 @@ local function add_waiting(shown, job)
     start_ms = math.max(start_ms, tonumber(call("ZSCORE", queues.key(queue, state), job[jobs.ID])))
   end
   shown.held = false
-  for _, entry in ipairs(placement.units(job, queue, nil, false)[job_units.ENTRIES]) do
-    local definition = constraints.load_number(entry[job_units.NUMBER])
-    if definition then
-      local is_open, opens_ms
-      blobs[#blobs + 1], is_open, opens_ms = encode_entry(definition, entry)
-      shown.held = shown.held or not is_open
-      start_ms = start_ms and opens_ms and math.max(start_ms, opens_ms) or nil
-    end
+  for i, one in ipairs(constraints_of(job, queue)) do
+    blobs[i] = encode_constraint(one)
+    shown.held = shown.held or not one.is_open
+    start_ms = start_ms and not one.is_full and math.max(start_ms, one.opens_ms or 0) or nil
   end
   shown.paused = queue[queues.PAUSED] ~= 0
   shown.ahead = count_ahead(job, queue, job_units.of(job))

@@ -1,15 +1,12 @@
--- Limits on new queues, names, tags and keys of constraints in a namespace. Calls that would exceed one are refused.
+-- Limits on new queues, names and tags in a namespace. Calls that would exceed one are refused.
 -- Jobs of schedules, jobs that wait already and jobs enqueued by an outcome are accepted in any case, so that none is
 -- lost.
-local bounds = require "jqlua.settings.bounds"
 local check = require "jqlua.base.check"
-local constraints = require "jqlua.limits.constraints"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
 local buckets = require "jqlua.statistics.buckets"
-local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
@@ -32,7 +29,7 @@ end
 --- Collects what a call adds, and the counts before it.
 ---@return table call
 function M.begin()
-  return { tags = {}, tag_count = false, pairs = {}, pair_count = false, full = nil }
+  return { tags = {}, tag_count = false, pairs = {}, pair_count = false }
 end
 
 ---@param admitted table as begin gives it
@@ -77,74 +74,13 @@ local function name_problem(admitted, new, path)
   end
 end
 
---- The constraints that accept no further key.
----@return table|false full numbers of constraints as texts, or `all`
-local function find_full()
-  local counts, total = bounds.keys_in_use()
-  local full, most = { all = total >= settings.at(settings.ALL_KEYS) }, settings.at(settings.KEYS)
-  local is_any = full.all
-  for number, count in pairs(counts) do
-    full[number] = count >= most
-    is_any = is_any or full[number]
-  end
-  return is_any and full
-end
-
----@param full table as find_full gives it
----@param digits? string number of the constraint
----@return string? problem
-local function full_problem(full, digits, what, path)
-  if digits and full[digits] then
-    return refusal(path, what, settings.KEYS, " keys of one constraint")
-  elseif full.all then
-    return refusal(path, what, settings.ALL_KEYS, " keys of all constraints")
-  end
-end
-
-local function unused(id)
-  return "its key of constraint " .. check.show(id) .. " is not in use"
-end
-
---- A constraint without `by` has one key, which is always accepted.
-local function key_problem(admitted, new, argument, path)
-  if meta.state[meta.VERSION] == 0 or constraints.fixed(new[jobs.QUEUE], new[jobs.NAME], false) then
-    return
-  end
-  if admitted.full == nil then
-    admitted.full = find_full()
-  end
-  for _, entry in ipairs(admitted.full and constraints.entries(new, constraints.facts(new, argument), false) or {}) do
-    local digits = entry[job_units.DIGITS]
-    if entry[job_units.VALUE] ~= "" and (admitted.full.all or admitted.full[digits])
-      and call("EXISTS", keys.KEY .. entry[job_units.NAME]) == 0 then
-      return full_problem(admitted.full, digits, unused(constraints.load_number(entry[job_units.NUMBER]).i), path)
-    end
-  end
-end
-
---- Whether a constraint with `by` may be created, or a key of it be put on hold.
----@param definition table
----@param path string
----@param value? string of the key
----@return string? problem
-function M.check_keys(definition, path, value)
-  if not meta.state[meta.CROWDED]
-    or value and call("EXISTS", keys.KEY .. job_units.key_name(definition.n, value)) == 1 then
-    return
-  end
-  local full, id = find_full(), definition.i
-  return full and full_problem(full, value and string.format("%d", definition.n),
-    value and unused(id) or check.show(id) .. " would add keys", path) or nil
-end
-
 --- Whether a new job exceeds no limit.
 ---@param admitted table as begin gives it
 ---@param new table as module job.jobspec parses it
 ---@return string? problem
-function M.check_job(admitted, new, argument, path)
+function M.check_job(admitted, new, path)
   return meta.state[meta.COUNTED] and name_problem(admitted, new, path)
-    or new[jobs.OPTIONS] ~= "" and M.check_tags(admitted, jobs.options(new).tags or {}, path)
-    or key_problem(admitted, new, argument, path)
+    or new[jobs.OPTIONS] ~= "" and M.check_tags(admitted, jobs.options(new).tags or {}, path) or nil
 end
 
 return M

@@ -97,14 +97,12 @@ function M.check_queues(new_jobs)
 end
 
 --- Checks the namespace's limits for the jobs that will be created.
----@param first number index in ARGV of the first argument
 ---@return string? problem
-function M.check_new(new_jobs, first)
+function M.check_new(new_jobs)
   local admitted, keys_seen = admission.begin(), {}
   for i, new in ipairs(new_jobs) do
     local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
-    local problem = not is_known
-      and admission.check_job(admitted, new, ARGV[first + 2 * i - 2], "jobs[" .. i - 1 .. "]")
+    local problem = not is_known and admission.check_job(admitted, new, "jobs[" .. i - 1 .. "]")
     if problem then
       return problem
     end

@@ -8,7 +8,6 @@ local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local attempts = require "jqlua.life.attempts"
-local bounds = require "jqlua.settings.bounds"
 local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
@@ -105,7 +104,6 @@ function M.note()
     since_ms = now
   end
   meta.save_pulse(since_ms, now, from_ms, to_ms)
-  bounds.review()
 end
 
 --- Extends an expired lease by the outage in which its holder could not renew it.

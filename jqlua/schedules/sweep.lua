@@ -107,22 +107,12 @@ local function forget(queue, letter, steps)
   return math.ceil(removal.remove(queue, letter, old, true) / REMOVALS)
 end
 
-local function earliest(...)
-  local least = meta.NONE
-  for i = 1, select("#", ...) do
-    local at_ms = (select(i, ...))
-    if at_ms and at_ms < least then
-      least = at_ms
-    end
-  end
-  return least
-end
-
+--- When a record of an ended state is to go.
 local function ended_due(queue, letter)
   local key = queues.key(queue, letter)
   local at_ms = first_score(key)
   if not at_ms then
-    return nil
+    return meta.NONE
   end
   local ttl_s, max = settings.retention(letter, queue)
   return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
@@ -165,13 +155,16 @@ local function sweep_queue(kind, name, limit)
   if kind == due.LEASES then
     next_ms = lapses_ms(queue)
   elseif kind == due.WAITING then
-    next_ms = earliest(first_score(queues.key(queue, states.SCHEDULED)),
-      first_score(queues.key(queue, states.RETRYING)), first_score(keys.EXPIRING .. name))
+    next_ms = first_score(keys.EXPIRING .. name) or meta.NONE
+    for state in WAITING_FOR_TIME:gmatch(".") do
+      next_ms = math.min(next_ms, first_score(queues.key(queue, state)) or meta.NONE)
+    end
   else
     local kept_ms = first_score(queues.key(queue, states.KEPT))
-    next_ms = earliest(kept_ms ~= readers.HELD and kept_ms, ended_due(queue, states.DONE),
-      ended_due(queue, states.ERROR), ended_due(queue, states.CANCELLED),
-      ended_due(queue, states.SKIPPED))
+    next_ms = kept_ms and kept_ms ~= readers.HELD and kept_ms or meta.NONE
+    for state in KEPT_FOR_READERS:gmatch(".") do
+      next_ms = math.min(next_ms, ended_due(queue, state))
+    end
   end
   queue[FIELDS[kind]] = next_ms or meta.NONE
   queue[queues.CHANGED] = true
@@ -179,7 +172,7 @@ local function sweep_queue(kind, name, limit)
   return done
 end
 
-local function sweep_workers(limit)
+local function sweep_workers(_, limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local done = 0
   for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
@@ -206,7 +199,7 @@ local function sweep_workers(limit)
   return done
 end
 
-local function sweep_resting(limit)
+local function sweep_resting(_, limit)
   local ids = due_ids(keys.RESTING, meta.state[meta.NOW_MS], limit)
   local done = 0
   for _, id in ipairs(ids) do
@@ -227,7 +220,7 @@ local function sweep_resting(limit)
 end
 
 --- After a change of settings: makes every queue's leases and old records due, a page of queues at a time.
-local function review(limit)
+local function review(_, limit)
   local at = call("GET", keys.REVIEW)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)
   local looked = 0
@@ -256,33 +249,32 @@ local function walk(name, limit)
   return looked
 end
 
---- Handles what is due first.
----@param kind string of due
----@param name string of the queue or other subject
----@return number steps taken
-local function step(kind, name, limit)
-  if kind == due.WORKERS then
-    return sweep_workers(limit)
-  elseif kind == due.RESTING then
-    return sweep_resting(limit)
-  elseif kind == due.REVIEW then
-    return review(limit)
-  elseif kind == due.KEYS then
+--- What handles a kind: given the name of its subject and a limit, it returns the steps taken. Kinds that are not here
+--- are of queues.
+local HANDLERS = {
+  [due.WORKERS] = sweep_workers,
+  [due.RESTING] = sweep_resting,
+  [due.REVIEW] = review,
+  [due.KEYS] = function(_, limit)
     local steps = parking.sweep(limit)
     due.set(due.KEYS, first_score(keys.OPENING) or meta.NONE)
     return steps
-  elseif kind == due.PLACING then
-    return walk(name, limit)
-  elseif kind == due.DEPENDENTS then
-    return dependents.sweep(name, limit)
-  elseif kind == due.UNIQUE then
+  end,
+  [due.PLACING] = walk,
+  [due.DEPENDENTS] = dependents.sweep,
+  [due.UNIQUE] = function(_, limit)
     return unique.sweep(limit)
-  elseif kind == due.SCHEDULE then
-    return schedules.fire(name, limit)
-  elseif kind == due.EXPIRY then
-    return rollout.expire(name)
-  end
-  return sweep_queue(kind, name, limit)
+  end,
+  [due.SCHEDULE] = schedules.fire,
+  [due.EXPIRY] = rollout.expire,
+}
+
+--- Handles what is due first.
+---@param kind string of due
+---@return number steps taken
+local function step(kind, name, limit)
+  local handle = HANDLERS[kind]
+  return handle and handle(name, limit) or sweep_queue(kind, name, limit)
 end
 
 --- Does up to limit steps, within the budget, and writes them. Afterwards meta.next_ms says when more is due.

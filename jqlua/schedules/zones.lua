@@ -1,5 +1,5 @@
 -- Time zones: how far clocks are ahead of UTC, and when they are put forward and back. A zone is a rule in the format
--- of POSIX TZ, with the hours of RFC 8536 (-167 to 167): Redis knows no zones by name.
+-- of POSIX TZ, with the hours of RFC 8536 (-167 to 167), and days as M3.5.0 alone: Redis knows no zones by name.
 local calendar = require "jqlua.schedules.calendar"
 local check = require "jqlua.base.check"
 
@@ -51,24 +51,15 @@ local function take_zone(text, default)
 end
 
 --- Parses `,` and a day of the year, optionally with a time.
----@return table? day {kind, numbers..., at seconds}
+---@return table? day {month, week, weekday, at seconds}
 ---@return string rest
 local function take_day(text)
   local month, week, weekday, rest = text:match("^,M(%d%d?)%.([1-5])%.([0-6])(.*)$")
-  local day
-  if month then
-    month = tonumber(month)
-    day = month >= 1 and month <= 12 and { month = month, week = tonumber(week), weekday = tonumber(weekday) }
-  else
-    local julian, number, behind = text:match("^,(J?)(%d%d?%d?)(.*)$")
-    number, rest = tonumber(number), behind
-    local is_julian = julian == "J"
-    day = number and number >= (is_julian and 1 or 0) and number <= 365 and { number = number, is_julian = is_julian }
-  end
-  if not day then
+  month = tonumber(month)
+  if not month or month < 1 or month > 12 then
     return nil, text
   end
-  day.at = 7200
+  local day = { month = month, week = tonumber(week), weekday = tonumber(weekday), at = 7200 }
   if rest:sub(1, 1) == "/" then
     day.at, rest = take_time(rest:sub(2), 167)
   end
@@ -101,13 +92,6 @@ end
 
 --- Seconds since 1970, as clocks show them, of a rule's day.
 local function clock_of(day, year)
-  local new_year = calendar.days_of(year, 1, 1)
-  if day.number then
-    local is_leap = calendar.days_of(year, 3, 1) - new_year == 60
-    -- Counted from 1, the leap day has no number.
-    local skips = day.is_julian and not (is_leap and day.number >= 60)
-    return (new_year + day.number - (skips and 1 or 0)) * DAY + day.at
-  end
   local first = calendar.days_of(year, day.month, 1)
   local next_year, next_month = calendar.month_after(year, day.month)
   local behind = calendar.days_of(next_year, next_month, 1)

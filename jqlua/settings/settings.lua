@@ -25,9 +25,7 @@ M.TRAIL_MAX = 18
 M.QUEUES = 19
 M.NAMES = 20
 M.TAGS = 21
-M.KEYS = 22
-M.ALL_KEYS = 23
-local LATE_AFTER = 24
+local LATE_AFTER = 22
 
 --- name, default, least, most; in the order of storage.
 M.ALL = {
@@ -52,8 +50,6 @@ M.ALL = {
   { "queues_max", 1e5, 1, 1e9, "integer" },
   { "names_max", 1e5, 1, 1e9, "integer" },
   { "tags_max", 1e6, 1, 1e9, "integer" },
-  { "keys_max", 1e6, 1, 1e9, "integer" },
-  { "all_keys_max", 5e6, 1, 1e9, "integer" },
   { "late_after", 10, 1, 1e10 },
 }
 

@@ -34,8 +34,6 @@ local ABOUT = {
   names_max = { "names", "how many pairs of queue and name statistics may know before a job of a new one is refused",
     false },
   tags_max = { "tags", "how many tags there may be before a new one is refused", false },
-  keys_max = { "keys", "how many keys of a constraint may be in use before a job under another is refused", false },
-  all_keys_max = { "keys", "the same of all constraints", false },
   late_after = { "seconds", "how long a ready job may wait before it is late; more where its queue's usually do",
     true },
 }

@@ -27,7 +27,7 @@ local MOST_MEMBERS = 500
 -- Jobs and sets to read for the units that jobs have taken; in a larger namespace they are not compared.
 local MOST_COUNTED = 4000
 -- And if that takes longer, in units of the budget (module job.budget).
-local MOST_SPENT = 250
+local MOST_SPENT = 180
 local JOB = 0.2 -- prices
 local UNIT = 0.4
 local CHUNK = 200

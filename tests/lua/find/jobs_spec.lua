@@ -37,71 +37,14 @@ describe("jobs", function()
         ids.queued, ids.scheduled, ids.blocked, ids.running, ids.retrying, ids.kept, ids.done, ids.error, ids.cancelled,
       }, list())
     end)
-    it("go by priority, then id, when queued", function()
-      local ids = jq:enqueue_all({ name = "a", priority = 5 }, { name = "a", priority = -5 }, "a",
-        { name = "a", priority = 5 })
-      assert.are.same({ ids[2], ids[3], ids[1], ids[4] }, list())
-    end)
-    it("go by when they ended", function()
-      local ids = jq:enqueue_all("a", "a", "a")
-      for _, i in ipairs({ 2, 3, 1 }) do
-        jq:cancel(ids[i])
-        jq:pass(1)
-      end
-      assert.are.same({ ids[2], ids[3], ids[1] }, list())
-    end)
-    it("go by priority and id whether they wait in lanes or not", function()
-      local before = jq:enqueue_all("a", { name = "a", priority = 3 })
-      jq:constrain({ id = "c", concurrency = 1 }, { argument = "x" })
-      local laned = jq:enqueue_each({ name = "a", priority = 1 }, "x", "x")
-      local plain = jq:enqueue_each({ name = "a", priority = 2 }, "y")
-      local last = jq:enqueue_each({ name = "a", priority = 3 }, "x")
-      local expected = { before[1], laned[1], laned[2], plain[1], before[2], last[1] }
-      assert.are.same(expected, list())
-      assert.are.same(expected, list({}, { count = 1 }))
-      for i = 1, 3 do
-        expected[i], expected[7 - i] = expected[7 - i], expected[i]
-      end
-      assert.are.same(expected, list({}, { newest = true }))
-      assert.are.same(expected, list({}, { newest = true, count = 2 }))
-    end)
     it("turn round within a state with newest", function()
       local ids = jq:enqueue_all("a", "a", { name = "a", delay = 1 }, { name = "a", delay = 2 }, "b")
       assert.are.same({ ids[2], ids[1], ids[4], ids[3], ids[5] }, list({}, { newest = true }))
       assert.are.same({ ids[2], ids[1], ids[4], ids[3], ids[5] }, list({}, { newest = true, count = 1 }))
     end)
-    it("go by id with a tag, whatever they do", function()
-      local ids = jq:enqueue_all({ name = "b", tags = { "t" }, delay = 9 }, { name = "a", tags = { "t" } }, "a",
-        { name = "a", tags = { "t", "u" }, priority = -1 })
-      jq:take("a")
-      assert.are.same({ ids[1], ids[2], ids[4] }, list({ tag = "t" }))
-      assert.are.same({ ids[4], ids[2], ids[1] }, list({ tag = "t" }, { newest = true, count = 1 }))
-    end)
-    it("go by failing with a group", function()
-      local ids = {}
-      for i, second in ipairs({ 3, 1, 2 }) do
-        ids[i] = jq:enqueue({ name = "n" .. second, max_retry = 0 })
-      end
-      for second = 1, 3 do
-        jq:pass(1)
-        jq:fail(jq:take("n" .. second), { group = "g" })
-      end
-      assert.are.same({ ids[2], ids[3], ids[1] }, list({ group = "g" }))
-      assert.are.same({ ids[1], ids[3], ids[2] }, list({ group = "g" }, { newest = true, count = 1 }))
-    end)
   end)
 
   describe("where", function()
-    it("names a state, or several", function()
-      local ids = one_of_each()
-      for state, id in pairs(ids) do
-        if state ~= "done" and state ~= "kept" then
-          assert.are.same({ id }, list({ status = state }))
-        end
-      end
-      assert.are.same({ ids.kept, ids.done }, list({ status = "done" }))
-      assert.are.same({ ids.queued, ids.error }, list({ status = { "error", "queued" } }))
-    end)
     it("names the group of the last failure, of jobs that are error only", function()
       local id = jq:enqueue({ name = "a", max_retry = 0, tags = { "t" } })
       jq:fail(jq:take("a"), { group = "g" })
@@ -132,17 +75,6 @@ describe("jobs", function()
     end)
   end)
 
-  describe("documents", function()
-    it("have no argument, result and error when brief", function()
-      one_of_each()
-      for _, document in ipairs((listing.all(jq, { brief = true }))) do
-        local full = jq:get(document.id)
-        full.argument, full.result, full.error, full.dependents = nil, nil, nil, nil
-        assert.are.same(full, document)
-      end
-    end)
-  end)
-
   describe("over pages", function()
     it("are each seen once, however long a page is", function()
       for i = 1, 30 do
@@ -157,32 +89,6 @@ describe("jobs", function()
       local newest = list({}, { newest = true })
       for count = 1, 8 do
         assert.are.same(newest, list({}, { newest = true, count = count }))
-      end
-    end)
-    it("are each seen once while others come and go", function()
-      for _, newest in ipairs({ false, true }) do
-        local stay = jq:enqueue_many({ name = "a", delay = 1000 }, 40)
-        local go = jq:enqueue_many({ name = "a", delay = 1000 }, 40)
-        local seen = {}
-        local documents = listing.all(jq, { where = { status = "scheduled" }, count = 7, newest = newest },
-          function(page)
-            for i = 1, 3 do
-              local id = table.remove(go, page % 2 == 0 and 1 or #go)
-              if id then
-                jq:cancel(id)
-              end
-              jq:enqueue({ name = "a", delay = 900 + 100 * i })
-            end
-          end)
-        for _, document in ipairs(documents) do
-          seen[document.id] = (seen[document.id] or 0) + 1
-        end
-        for _, id in ipairs(stay) do
-          assert.are.equal(1, seen[id])
-        end
-        jq:call("discard", { ids = jq:unchanged(function()
-          return list({}, { count = 1000 })
-        end) })
       end
     end)
     it("go on behind a job that went away, and a queue that went away", function()

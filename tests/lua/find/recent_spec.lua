@@ -42,32 +42,6 @@ describe("jobs", function()
       assert.are.same({ short, cancelled, ids[4], ids[2], retrying, waiting[4] },
         list({ queue = "a" }, { recent = true, count = 1 }))
     end)
-    it("go on where many ended in one moment", function()
-      local ids = {}
-      for i = 1, 36 do
-        ids[i] = jq:enqueue({ name = "n" .. i % 3 })
-      end
-      for _, id in ipairs(ids) do
-        jq:cancel(id)
-      end
-      table.sort(ids, function(a, b)
-        return a > b
-      end)
-      for _, count in ipairs({ 1, 5, 100 }) do
-        assert.are.same(ids, list({ status = "cancelled" }, { recent = true, count = count }))
-      end
-    end)
-    it("go queue by queue where there are more than 200", function()
-      local expected = {}
-      for i = 1, 201 do
-        expected[i] = jq:enqueue(string.format("q%03d", i))
-      end
-      assert.are.same(expected, list({}, { recent = true, count = 70 }))
-    end)
-    it("are the newest with a tag", function()
-      local ids = jq:enqueue_all({ name = "a", tags = { "t" } }, { name = "b", tags = { "t" } })
-      assert.are.same({ ids[2], ids[1] }, list({ tag = "t" }, { recent = true, count = 1 }))
-    end)
   end)
 
   it("have small arguments, though they are brief", function()
@@ -79,15 +53,6 @@ describe("jobs", function()
   end)
 
   describe("with looked", function()
-    it("say how many they looked at", function()
-      jq:enqueue_all("a", "b", "a")
-      local reply = jq:call("jobs", { where = { name = "b" }, looked = true })
-      assert.are.same({ "", 3 }, { reply[1], reply[2] })
-      assert.are.equal("b", msgpack.unpack(reply[3]).name)
-      reply = jq:call("jobs", { count = 1, looked = true, recent = true })
-      assert.are.equal(1, reply[2])
-      assert.are.same({ "", 0 }, jq:call("jobs", { where = { queue = "none" }, looked = true }))
-    end)
     it("look at a bounded number, however few match", function()
       local specs = {}
       for i = 1, 1000 do
@@ -146,39 +111,5 @@ describe("jobs", function()
       assert.are.same({ ids[1] }, list({ argument = "acme ltd" }))
       assert.are.same({}, list({ argument = "a%w+" }))
     end)
-    it("matches as a constraint does", function()
-      local ids = jq:enqueue_each({ name = "a", priority = 3 }, { customer = { id = "acme" }, n = 5 },
-        { customer = { id = "zeta" }, n = 50 }, { customer = { id = 12 } })
-      local tagged = jq:enqueue({ name = "b", tags = { "t" } })
-      assert.are.same({ ids[1] }, list({ match = { ["argument.customer.id"] = "acme" } }))
-      assert.are.same({ ids[3] }, list({ match = { ["argument.customer.id"] = { "12", 12 } } }))
-      assert.are.same({ ids[2] }, list({ match = { ["argument.n"] = { gt = 5 } } }))
-      assert.are.same({ ids[1], ids[2] }, list({ match = { ["argument.n"] = { exists = true } }, queue = "a" }))
-      assert.are.same({ tagged }, list({ match = { tags = "t" } }))
-      assert.are.same({ tagged }, list({ match = { name = "b*" } }))
-      assert.are.same(ids, list({ match = { priority = 3 } }))
-      assert.are.same({ tagged }, list({ match = { ["not"] = { priority = 3 } } }))
-      assert.are.equal(1, (listing.change(jq, "cancel", { match = { ["argument.n"] = 5 } })))
-      assert.are.same({ ids[1] }, list({ status = "cancelled" }))
-    end)
-    it("compares large integers exactly", function()
-      local ids = jq:enqueue_each("a", msgpack.raw("\207\0\32\0\0\0\0\0\1"), msgpack.raw("\207\0\32\0\0\0\0\0\2"))
-      local spec = "\129\165where\129\165match\129\168argument\207\0\32\0\0\0\0\0\2"
-      local reply = jq:call("jobs", msgpack.raw(spec))
-      assert.are.equal(2, #reply)
-      assert.are.equal(ids[2], msgpack.unpack(reply[2]).id)
-    end)
-  end)
-
-  it("tell what waits for them", function()
-    local id = jq:enqueue("a")
-    local first, second = jq:enqueue({ name = "b", depends = { id } }), jq:enqueue({ name = "b", depends = { id } })
-    assert.are.same({ first, second }, jq:get(id).dependents)
-    assert.are.same({ first, second }, listing.all(jq, {})[1].dependents)
-    assert.is_nil(listing.all(jq, { brief = true })[1].dependents)
-    jq:cancel(first)
-    assert.are.same({ second }, jq:get(id).dependents)
-    jq:cancel(second)
-    assert.is_nil(jq:get(id).dependents)
   end)
 end)

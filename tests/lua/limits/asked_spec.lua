@@ -54,30 +54,6 @@ describe("conditions to look at #once", function()
     assert.are.equal(1, jq:counts("a").queued)
   end)
 
-  it("of as many as one call may have are looked at", function()
-    local argument = constrain_many()
-    local arguments = jobs(math.floor(MOST / 9000), argument)
-    assert.are.equal(#arguments, #jq:call_list("enqueue", arguments))
-    assert.are.equal(#arguments / 2, jq:counts("a").queued)
-  end)
-
-  it("count only where names and queues let them through", function()
-    local argument = constrain(1, 90)
-    for i = 2, 100 do
-      jq:constrain({ id = "c" .. i, concurrency = 1 }, { name = "b", ["argument.x"] = 1 })
-    end
-    assert.are.equal(2000, #jq:call_list("enqueue", jobs(1000, argument)))
-  end)
-
-  it("do not count where names and queues are all there is", function()
-    for i = 1, 310 do
-      jq:constrain({ id = "c" .. i, concurrency = 1000 }, { name = "*" })
-    end
-    local answers = jq:call_list("enqueue", jobs(1000, 1))
-    assert.are.equal(2000, #answers)
-    jq:call("cancel", { ids = space.made(answers) }) -- an audit of so many units takes seconds
-  end)
-
   it("of jobs that follow outcomes are counted together", function()
     local argument = constrain_many()
     jq:enqueue("first")
@@ -92,25 +68,6 @@ describe("conditions to look at #once", function()
       end
     end
     jq:refuses_list("INVALID outcomes[1].enqueue: constraints would test more than", "finish", arguments)
-  end)
-
-  it("of a single job are not counted", function()
-    local list = { "a\0b" } -- which makes all of it be looked at one by one
-    for i = 2, 900 do
-      list[i] = i
-    end
-    for i = 1, 340 do
-      jq:constrain({ id = "c" .. i, concurrency = 1000 }, { ["argument.x"] = list })
-    end
-    local one, argument = { name = "a" }, { x = 900 }
-    jq:call("enqueue", one, argument)
-    jq:refuses("INVALID jobs: constraints would test more than", "enqueue", one, argument, one, argument)
-    jq:enqueue("first")
-    local outcome = { id = 0, type = "success", enqueue = 1 }
-    local job = jq:pick({ queues = "first", count = 1 })[1]
-    outcome.id, outcome.token = job.id, jq:token(job)
-    local answer = jq:call_list("finish", { { worker = "worker" }, outcome, 1, one, argument })
-    assert.are.equal("done", answer[1][1])
   end)
 
   describe("of jobs that are there", function()
@@ -135,21 +92,6 @@ describe("conditions to look at #once", function()
       jq:refuses_list("INVALID jobs: constraints would test more than 300000 conditions", "change", changes(34))
       assert.are.equal(33, #jq:call_list("change", changes(33)))
       assert.are.equal(-33, jq:get(ids[33]).priority)
-    end)
-    it("do not count when tags of jobs that ended are changed", function()
-      jq:call("cancel", { ids = ids })
-      local arguments = {}
-      for i, id in ipairs(ids) do
-        arguments[2 * i - 1], arguments[2 * i] = { id = id, tags = { "t" } }, ""
-      end
-      assert.are.equal(34, #jq:call_list("change", arguments))
-    end)
-    it("are as many when they are retried by id", function()
-      jq:call("cancel", { ids = ids })
-      jq:refuses("INVALID ids: constraints would test more than 300000 conditions", "retry", { ids = ids })
-      local last = table.remove(ids)
-      assert.are.equal("queued", jq:call("retry", { ids = ids })[33])
-      assert.are.equal("cancelled", jq:status(last))
     end)
     it("end a call that retries all that fit", function()
       jq:call("cancel", { ids = ids })
@@ -193,17 +135,5 @@ describe("conditions to look at #once", function()
       steps = steps + 1
     end
     assert.is_true(steps >= 5, steps)
-  end)
-
-  it("that are new are looked up once, and then read", function()
-    local argument = constrain(3, 5)
-    jq:call_list("enqueue", jobs(2, argument))
-    local commands = jq:commands(function()
-      jq:call_list("enqueue", jobs(2, argument))
-    end)
-    jq:call_list("enqueue", jobs(1, argument))
-    assert.are.equal(commands, jq:commands(function()
-      jq:call_list("enqueue", jobs(2, argument))
-    end))
   end)
 end)

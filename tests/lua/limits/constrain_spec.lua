@@ -1,5 +1,4 @@
 -- Creating and replacing constraints: what is shown, which jobs are matched, what is refused.
-local server = require "support.server"
 local space = require "support.space"
 
 describe("constrain", function()
@@ -13,11 +12,6 @@ describe("constrain", function()
       spec.match, spec.running, spec.keys = { name = "a" }, 0, 0
       assert.are.same(spec, document)
     end)
-    it("with by as a path, and a cost as a number", function()
-      local document = jq:constrain({ id = "c", by = "argument.x", rate = { limit = 2, period = 3 }, cost = 1.5 },
-        { name = "a" })
-      assert.are.same({ "argument.x", 1.5 }, { document.by, document.cost })
-    end)
     it("with the matcher byte for byte", function()
       local match = "\130\164name\217\1a\170argument.x\130\162in\147\196\1b\212\1x\207\255\255\255\255\255\255\255\255"
         .. "\162ne\203\63\240\0\0\0\0\0\0"
@@ -25,38 +19,14 @@ describe("constrain", function()
       assert.is_truthy(reply:find("\165match" .. match, 1, true))
       assert.is_truthy(jq:call("constraints", {})[2]:find("\165match" .. match, 1, true))
     end)
-    it("that constraints shows as well", function()
-      local document = jq:constrain({ id = "c", by = "argument.x", concurrency = 1 }, { name = "a" })
-      assert.are.same(document, jq:constraint("c"))
-    end)
   end)
 
   describe("replaces a constraint whole", function()
-    it("with what was left out gone", function()
-      jq:constrain({ id = "c", by = "argument.x", concurrency = 1, rate = { limit = 2, period = 3 }, cost = 2,
-        order = "strict" }, { name = "a" })
-      assert.are.same({ id = "c", match = { queue = "b" }, concurrency = 7, running = 0, keys = 0, lanes = 0,
-        held = 0 }, jq:constrain({ id = "c", concurrency = 7 }, { queue = "b" }))
-      assert.are.equal(2, #jq:call("constraints", {}))
-    end)
     it("and leaves it as it was when the new one is refused", function()
       local before = jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
       jq:refuses("INVALID match.nme", "constrain", { id = "c", concurrency = 2 }, { nme = "a" })
       jq:refuses("INVALID concurrency", "constrain", { id = "c", concurrency = 0 }, { name = "b" })
       assert.are.same(before, jq:constraint("c"))
-    end)
-    it("of that id only: letters, case and blanks count", function()
-      local ids = { "c", "C", " c", "c ", "c:d", "{c}", "c*", "ü", "日本", "-", "0", "00", ("x"):rep(255), "c\\", "%s",
-        "c'd\"" }
-      for i, id in ipairs(ids) do
-        jq:constrain({ id = id, concurrency = i }, { name = "job" .. i })
-        jq:enqueue_many({ name = "job" .. i }, i + 2)
-      end
-      for i, id in ipairs(ids) do
-        assert.are.equal(i, #jq:start("job" .. i))
-        local document = jq:constraint(id)
-        assert.are.same({ id, i, i }, { document.id, document.concurrency, document.running })
-      end
     end)
   end)
 
@@ -84,16 +54,5 @@ describe("constrain", function()
     assert.are.equal("\129", jobs[1].blob)
     jq:succeed(jobs[1])
     assert.are.same({ ids[2] }, jq:start_ids("a"))
-  end)
-
-  it("runs by the server's clock as well", function()
-    local real = space.new({ clock = "server" })
-    real:constrain({ id = "c", rate = { limit = 1, period = 1000 } }, { name = "a" })
-    real:enqueue_all("a", "a")
-    assert.are.equal(1, #real:start("a"))
-    local now = server.shared():call("TIME")
-    local opens_ms = real:constraint("c").opens_ms
-    assert.is_true(opens_ms > now[1] * 1000 and opens_ms <= now[1] * 1000 + 1001000)
-    real:close()
   end)
 end)

@@ -25,80 +25,14 @@ describe("constraints", function()
     assert.are.same({ "B", "a", "aa", "b", "c" }, ids)
     assert.are.equal("", cursor)
   end)
-  it("gives pages that together hold each once", function()
-    local expected = {}
-    for i = 1, 25 do
-      expected[i] = string.format("c%02d", i)
-    end
-    constrain_all(unpack(expected))
-    local all, cursor = {}, ""
-    repeat
-      local page
-      page, cursor = ids_of({ cursor = cursor, count = 10 })
-      assert.is_true(#page <= 10)
-      for _, id in ipairs(page) do
-        all[#all + 1] = id
-      end
-    until cursor == ""
-    assert.are.same(expected, all)
-  end)
-  it("counts what few lanes of a fair queue hold, whichever jobs were first of a group", function()
-    local jobs = {}
-    for i = 1, 12 do
-      jobs[2 * i - 1], jobs[2 * i] = { name = "a" }, msgpack.pack({ c = i })
-    end
-    jq:call("enqueue", {}, unpack(jobs))
-    jq:constrain({ id = "each", rate = { limit = 3, period = 3 }, by = { "argument.c" } }, { name = "a" })
-    jq:constrain({ id = "all", rate = { limit = 1, period = 3 } }, { name = "a" })
-    jq:call("queue", { name = "a", fair = { { by = "priority" }, { by = "argument.to.k.0" } } })
-    for _ = 1, 20 do
-      jq:pick_ids({ queues = { "b", "a" }, count = 2 })
-    end
-    local document = msgpack.unpack(jq:call("constraints", { ids = { "all" } })[2])
-    assert.are.same({ 11, 11, nil }, { document.lanes, document.held, document.more })
-  end)
   it("shows those that are named, in that order, unknown ones left out", function()
     constrain_all("a", "b")
     local ids, cursor = ids_of({ ids = { "b", "nobody", "a" } })
     assert.are.same({ "b", "a" }, ids)
     assert.are.equal("", cursor)
   end)
-  it("changes nothing", function()
-    constrain_all("a")
-    jq:enqueue_all("a", "a")
-    jq:start("a")
-    jq:unchanged(function()
-      ids_of()
-      ids_of({ ids = { "a", "nobody" } })
-    end)
-  end)
 
   describe("shows live use:", function()
-    it("how many groups of jobs are held, a group being those of one queue under the same keys", function()
-      jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
-      jq:constrain({ id = "d", concurrency = 100 }, { tags = "d" })
-      jq:enqueue("a")
-      for _, queue in ipairs({ "q1", "q2" }) do
-        jq:enqueue_all({ name = "a", queue = queue }, { name = "a", queue = queue },
-          { name = "a", queue = queue, tags = { "d" } })
-      end
-      jq:start({ "a", "q1", "q2" })
-      assert.are.same({ 4, 6 }, { jq:constraint("c").lanes, jq:constraint("c").held })
-      assert.are.same({ 0, 0 }, { jq:constraint("d").lanes, jq:constraint("d").held })
-    end)
-    it("no key whose window is past", function()
-      jq:constrain({ id = "c", by = "argument.v", rate = { limit = 1, period = 10 } }, { name = "a" })
-      for i = 1, 50 do
-        jq:enqueue("a", { v = i })
-      end
-      for _, job in ipairs(jq:start("a")) do
-        jq:succeed(job)
-      end
-      assert.are.equal(50, jq:constraint("c").keys)
-      jq:pass(60)
-      jq:settle()
-      assert.are.equal(0, jq:constraint("c").keys)
-    end)
     it("what all keys come to, and tells the fullest", function()
       jq:constrain({ id = "c", by = "argument.v", concurrency = 2 }, { name = "a" })
       local function enqueue(v, count, queue)

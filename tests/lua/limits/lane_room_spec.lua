@@ -5,7 +5,6 @@ local space = require "support.space"
 describe("held jobs", function()
   local jq = space.each()
 
-
   local limit, tagged, tagged_each = limits.by_tags(jq)
 
   describe("get room that another lane cannot use", function()
@@ -78,24 +77,5 @@ describe("held jobs", function()
         end)
       end
     end
-    it("hundreds in one pick #once", function()
-      limit("c", 1, { by = "argument.v" })
-      local ids = tagged_each({ "c" }, 900)
-      assert.are.same({ unpack(ids, 1, 100) }, jq:pick_ids({ queues = "q", count = 100 }))
-      assert.are.same({ unpack(ids, 101) }, jq:start_ids({ queues = "q", count = 800 }))
-    end)
-    it("from a rate, one lane after the other", function()
-      jq:constrain({ id = "c", rate = { limit = 2, period = 10 } }, { tags = "c" })
-      limit("d", 1, { by = "argument.v" })
-      local ids = tagged_each({ "c", "d" }, 5)
-      local again = tagged_each({ "c", "d" }, 2, { priority = -1 })
-      assert.are.same(again, jq:start_ids("q"))
-      jq:pass(10)
-      assert.are.same({ ids[3], ids[4] }, jq:start_ids("q")) -- 1 and 2 are held by d
-      jq:pass(10)
-      assert.are.same({ ids[5] }, jq:start_ids("q"))
-      jq:succeed({ id = again[1], attempt = 1 })
-      assert.are.same({ ids[1] }, jq:start_ids("q"))
-    end)
   end)
 end)

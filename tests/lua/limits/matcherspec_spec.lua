@@ -3,7 +3,7 @@ local atoms = require "support.atoms"
 local matching = require "support.matching"
 local msgpack = require "support.msgpack"
 
-local compile, raw, pack = matching.compile, msgpack.raw, msgpack.pack
+local compile, pack = matching.compile, msgpack.pack
 
 describe("compiling a matcher #once", function()
   --- What a matcher is refused with, which must be the same inside Redis.
@@ -12,30 +12,6 @@ describe("compiling a matcher #once", function()
     assert.is_nil(program)
     return problem
   end
-
-  it("gives what cmsgpack keeps as it is", function()
-    local function look(value, depth)
-      assert.is_true(depth < 16)
-      local kind = type(value)
-      if kind == "table" then
-        assert.is_not_nil(next(value))
-        for key, inner in pairs(value) do
-          assert.is_true(type(key) == "number" and key >= 1 and key <= #value)
-          look(inner, depth + 1)
-        end
-      else
-        assert.is_true(kind == "string" or kind == "number" or kind == "boolean")
-      end
-    end
-    local nested = { name = "a", ["argument.a.b"] = { "x", "y" }, ["argument.1"] = { exists = false },
-      tags = { ne = "x" } }
-    for i = 1, 15 do
-      nested = i % 2 == 0 and { ["not"] = nested, priority = i } or { any = { nested, { queue = { "a*", "b" } } } }
-    end
-    look(compile(nested), 1)
-    look(compile({ argument = { "a\0b", "a" } }), 1)
-    look(compile({ argument = raw("\203\127\240\0\0\0\0\0\0") }), 1)
-  end)
 
   describe("has limits:", function()
     local function conditions(count)

@@ -1,6 +1,5 @@
 -- Room under a constraint comes back on every way out of `running`, and wakes who sleeps.
 local limits = require "support.limits"
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a constraint with concurrency", function()
@@ -50,16 +49,6 @@ describe("a constraint with concurrency", function()
         assert.are.equal("scheduled", jq:release(job, 60))
       end,
     }
-    it("when no record is kept of jobs that ended", function()
-      jq:set({ done_max = 0, error_max = 0, cancelled_max = 0 })
-      limit(1)
-      local ids = jq:enqueue_many({ name = "a" }, 4)
-      jq:succeed(jq:start("a")[1])
-      jq:fail(jq:start("a")[1], { should_retry = false })
-      jq:cancel(jq:start("a")[1].id)
-      assert.are.same({ ids[4] }, jq:start_ids("a"))
-      assert.are.equal(1, jq:constraint("c").running)
-    end)
     for way, go in pairs(ways) do
       it("on " .. way, function()
         limit(1)
@@ -128,46 +117,6 @@ describe("a constraint with concurrency", function()
         assert.are.same({ ids[1] }, jq:start_ids("a"))
       end)
     end
-    it("on refuse of a worker that holds more besides", function()
-      limit(2)
-      local worker = jq:register({ name = "w", url = "http://w/", queues = "a", max_jobs = 5 })
-      local ids = jq:enqueue_many({ name = "a" }, 4)
-      local jobs = jq:push()
-      assert.are.same({ ids[1], ids[2] }, space.ids(jobs))
-      jq:call("refuse", { worker = worker, jobs = { jq:held(jobs[1]) }, why = "unreachable" })
-      assert.are.equal("running", jq:status(ids[2]))
-      assert.are.same({ ids[1] }, jq:start_ids("a"))
-    end)
-    for _, kind in ipairs({ "pushed to", "that picks" }) do
-      it("on the death of a worker " .. kind, function()
-        limit(1)
-        local worker = worker_of({ url = kind == "pushed to" and "http://w/" or nil })
-        local ids = jq:enqueue_all({ name = "a", timeout = 600 }, "a")
-        local job
-        if kind == "pushed to" then
-          job = jq:push()[1]
-        else
-          job = jq:start({ worker = worker, queues = "a", count = 1 })[1]
-        end
-        assert.are.equal(ids[1], job.id)
-        jq:pass(31)
-        assert.are.same({ ids[2] }, jq:start_ids("a"))
-        assert.are.equal("retrying", jq:status(ids[1]))
-      end)
-      it("on leaving of a worker " .. kind .. " with many jobs", function()
-        limit(40)
-        local ids = jq:enqueue_many({ name = "a" }, 60)
-        local spec = { name = "w", url = kind == "pushed to" and "http://w/" or nil, queues = "a", max_jobs = 50 }
-        local worker = jq:register(spec)
-        local jobs = kind == "pushed to" and jq:push() or jq:start({ worker = worker, queues = "a" })
-        assert.are.equal(40, #jobs)
-        assert.are.equal(40, jq:call("unregister", { worker = worker }))
-        local again = jq:start_ids("a")
-        table.sort(again)
-        assert.are.equal(40, #again)
-        assert.are.same({ ids[1], ids[40] }, { again[1], again[40] })
-      end)
-    end
   end)
 
   describe("and sleepers", function()
@@ -229,66 +178,5 @@ describe("a constraint with concurrency", function()
         assert.are.equal(1, #jq:start({ worker = "w1", queues = "a", count = 1, wait = { on = "ch", ms = 60000 } }))
       end)
     end
-    it("wakes as many as there is room for, one after the other", function()
-      limit(2)
-      jq:enqueue_many({ name = "a" }, 6)
-      local jobs = jq:start("a")
-      for i = 1, 4 do
-        sleep("w" .. i)
-      end
-      jq:is_woken("ch")
-      sleep("w1")
-      jq:call("finish", { worker = "worker" },
-        { id = jobs[1].id, token = jobs[1].token, type = "success" }, msgpack.NIL,
-        { id = jobs[2].id, token = jobs[2].token, type = "success" }, msgpack.NIL)
-      local started, picks = 0, 0
-      while jq:is_woken("ch") do
-        picks = picks + 1
-        started = started + #pick("w" .. picks)
-        assert.is_true(picks < 10)
-      end
-      assert.are.equal(2, started)
-    end)
-    it("lets them sleep while all is held: no marker, nor a look at once", function()
-      limit(1)
-      jq:enqueue_many({ name = "a", timeout = 600 }, 5)
-      jq:start("a")
-      for i = 1, 5 do
-        sleep("w" .. i)
-      end
-      local woken = 0
-      while jq:is_woken("ch") do
-        woken = woken + 1
-        assert.is_true(woken < 10, "the workers spin")
-        sleep("w" .. woken % 5 + 1)
-      end
-      assert.are.equal(60000, sleep("w1"))
-      assert.is_false(jq:is_woken("ch"))
-    end)
-    it("wakes one of a queue whose job is held by a job of another queue", function()
-      limit(1, { name = "x" })
-      jq:enqueue_all({ name = "x", queue = "b" }, { name = "x", queue = "a" })
-      local job = jq:start_one("b")
-      sleep("w1")
-      jq:is_woken("ch")
-      sleep("w1")
-      jq:succeed(job)
-      assert.is_true(jq:is_woken("ch"))
-      assert.are.equal(1, #jq:start({ worker = "w1", queues = "a", wait = { on = "ch", ms = 60000 } }))
-    end)
-    it("wakes one when a paused queue with room is resumed", function()
-      limit(1)
-      jq:enqueue_all("a", "a")
-      local job = jq:start_one("a")
-      jq:pick("a")
-      jq:queue({ name = "a", paused = true })
-      jq:succeed(job)
-      sleep("w1")
-      jq:is_woken("ch")
-      sleep("w1")
-      jq:queue({ name = "a", paused = false })
-      assert.is_true(jq:is_woken("ch"))
-      assert.are.equal(1, #jq:start("a"))
-    end)
   end)
 end)

@@ -28,17 +28,6 @@ describe("a job that depends on very many", function()
     jq:succeed(found)
     assert.are.same({ "done", { "big" } }, { jq:get(last).status, jq:get(last).tags })
   end)
-  it("can be cancelled and discarded", function()
-    local ids = {}
-    for start = 0, 4 do
-      for i, id in ipairs(jq:enqueue_many({ name = "a" }, 1000)) do
-        ids[1000 * start + i] = id
-      end
-    end
-    local last = jq:enqueue({ name = "b", depends = ids })
-    jq:cancel(last)
-    assert.are.same({ "cancelled" }, jq:call("discard", { ids = { last } }))
-  end)
   it("is refused where the jobs of a call have too many in all", function()
     local ids, arguments = {}, {}
     for i = 1, 10 do

@@ -31,13 +31,6 @@ describe("webhooks", function()
     end
     return found
   end
-  local function ends(where)
-    local found = {}
-    for _, notice in ipairs(where or notices()) do
-      found[#found + 1] = notice.event.status
-    end
-    return found
-  end
 
   describe("of one job", function()
     it("are made when it is done, with what is known of it", function()
@@ -50,16 +43,6 @@ describe("webhooks", function()
       assert.are.same({ { url = URL, event = { id = id, name = "a", queue = "q", status = "done", attempt = 1,
         retry_count = 0, created_ms = space.START_MS, started_ms = space.START_MS + 1000,
         ended_ms = space.START_MS + 2000 } } }, notices())
-    end)
-    it("are made when it fails for good, with the reason, and not before", function()
-      jq:enqueue({ name = "a", max_retry = 1, notify = URL })
-      jq:fail(jq:take("a"), { message = "no" })
-      assert.are.same({}, notices())
-      jq:pass(10)
-      jq:fail(jq:take("a"), { message = ("é"):rep(101), group = "net" })
-      local event = notices()[1].event
-      assert.are.same({ "error", "other", ("é"):rep(100), "net", 2, 2 }, { event.status, event.reason, event.message,
-        event.group, event.attempt, event.retry_count })
     end)
     it("are made when its lease is over, it expires, is cancelled, discarded, or fails with another", function()
       local other = jq:enqueue("z")
@@ -81,26 +64,6 @@ describe("webhooks", function()
       assert.are.same({ a = "error timeout", b = "error expired", c = "cancelled ", d = "cancelled ",
         e = "error dependency" }, told)
     end)
-    it("are made once for a job whose result is kept, and once more when it ran again", function()
-      jq:enqueue({ name = "a", keep_result = true, notify = URL })
-      jq:succeed(jq:take("a"))
-      jq:pass(4000)
-      jq:settle()
-      assert.are.same({ "done" }, ends())
-      jq:cancel(jq:enqueue({ name = "b", notify = URL }))
-      local id = jq:enqueue({ name = "c", max_retry = 0, notify = URL })
-      jq:fail(jq:take("c"))
-      jq:call("retry", { ids = { id } })
-      jq:succeed(jq:take("c"))
-      assert.are.same({ "done", "cancelled", "error", "done" }, ends())
-    end)
-    it("are made for one that leaves no record", function()
-      jq:set({ error_ttl = 0 })
-      local id = jq:enqueue({ name = "a", max_retry = 0, notify = URL })
-      jq:fail(jq:take("a"), { message = "no" })
-      assert.is_nil(jq:get(id))
-      assert.are.equal("no", notices()[1].event.message)
-    end)
     it("are not made when it moves on, is given back or retried", function()
       jq:enqueue({ name = "a", notify = URL })
       local job = jq:take("a")
@@ -111,18 +74,6 @@ describe("webhooks", function()
       assert.are.same({}, notices())
       jq:succeed(jq:take("b"))
       assert.are.same({ "b" }, { notices()[1].event.name })
-    end)
-    it("stay apart when several of one call end, and jobs follow", function()
-      jq:enqueue_all({ name = "a", notify = URL }, { name = "a", notify = URL })
-      local jobs = jq:pick({ queues = "a", count = 2 })
-      local outcomes = {}
-      for i, job in ipairs(jobs) do
-        outcomes[4 * i - 3] = { id = job.id, token = job.token, type = "success", enqueue = 1 }
-        outcomes[4 * i - 2], outcomes[4 * i - 1], outcomes[4 * i] = msgpack.NIL, { name = "b" }, msgpack.NIL
-      end
-      jq:call("finish", { worker = "worker" }, unpack(outcomes))
-      assert.are.equal(2, #notices())
-      assert.are.equal(2, #jq:pick({ queues = "b", count = 5 }))
     end)
   end)
 
@@ -152,34 +103,6 @@ describe("webhooks", function()
       assert.are.same({}, notices())
       ended("mail.c", { to = "x" }, "fail")
       assert.are.same({ "w", "mail.c" }, { notices()[1].id, notices()[1].event.name })
-    end)
-    it("each tell of an end that they match, beside the job's own", function()
-      subscribe({ id = "b" })
-      subscribe({ id = "a", on = { "done" } })
-      subscribe({ id = "c", on = { "cancelled" } })
-      jq:enqueue({ name = "a", notify = "http://own/" })
-      jq:succeed(jq:take("a"))
-      local told = {}
-      for i, notice in ipairs(notices()) do
-        told[i] = notice.id or notice.url
-      end
-      assert.are.same({ "http://own/", "a", "b" }, told)
-    end)
-    it("tell nobody of the ends of notifications", function()
-      subscribe()
-      jq:enqueue("a")
-      jq:succeed(jq:take("a"))
-      jq:succeed(jq:take("jq.webhooks"))
-      assert.are.same({ "done" }, ends(notices()))
-      assert.are.equal(1, #notices())
-    end)
-    it("go, and what happens then is told to nobody", function()
-      subscribe()
-      assert.are.equal(1, jq:call("unsubscribe", { id = "w" }))
-      jq:enqueue("a")
-      jq:succeed(jq:take("a"))
-      assert.are.same({}, notices())
-      jq:refuses("NOTFOUND id: no such webhook: w", "unsubscribe", { id = "w" })
     end)
     it("are twenty at most, and take little room together", function()
       for i = 1, 20 do
@@ -221,16 +144,6 @@ describe("webhooks", function()
       assert.are.same({ "jq.webhooks", URL, 30 }, { job.name, job.webhook.url, job.timeout })
       assert.are.equal(20, jq:get(job.id).max_retry)
       assert.are.equal("retrying", jq:fail(job))
-    end)
-    it("is meant by no pattern", function()
-      jq:pick({ queues = "*", worker = "w", wait = { on = "c", ms = 60000 } })
-      jq:enqueue({ name = "a", notify = URL })
-      jq:redis("DEL", jq.name .. ":wake:c")
-      jq:succeed(jq:take("a"))
-      jq:settle()
-      assert.are.same({}, jq:pick_ids("*"))
-      assert.are.same({}, jq:pick_ids("jq.*"))
-      assert.are.equal(1, #jq:pick_ids("jq.webhooks"))
     end)
     it("cannot be made by enqueueing, nor changed", function()
       jq:refuses("INVALID jobs[0].webhook: unknown field", "enqueue",

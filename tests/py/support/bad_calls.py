@@ -37,7 +37,6 @@ def of_bounds(refused):
     yield refused("enqueue", "a new tag", "FULL", "jobs[0].tags[0]", known | {"tags": ["nobody knows it"]}, BLOB)
     yield refused("enqueue", "only the last tag new", "FULL", "jobs[1].tags[0]", known, BLOB,
                   encode(known | {"tags": ["nobody knows it"]}), BLOB)  # fmt: skip
-    yield refused("enqueue", "a new key", "FULL", "jobs[0]", {"name": "limited"}, encode({"a": "y"}))
     yield refused("queue", "a new one", "FULL", "name", {"name": "nobody knows it"})
     yield refused("change", "a new tag", "FULL", "jobs[0].tags[0]", {"id": WAITING, "tags": ["nobody knows it"]}, b"")
     heavy = encode({"name": "heavy"})
@@ -45,9 +44,6 @@ def of_bounds(refused):
     heavy = encode({"id": HEAVY, "priority": 5})
     yield Case("change: too much matching", "change", [heavy, b""] * 1000, "INVALID", "jobs")
     yield refused("retry", "too much matching", "INVALID", "ids", {"ids": [HEAVY_CANCELLED] * 1000})
-    yield refused("hold", "a new key", "FULL", "by", {"id": "keyed", "by": "y", "seconds": 5})
-    by = {"id": "new", "by": "argument.a", "concurrency": 1}
-    yield refused("constrain", "keys in use already", "FULL", "id", by, encode(known))
 
 
 def of_pairs():

@@ -62,7 +62,6 @@ class MoreGenerator:
             more["trail_max"] = [0, 3, 10000, 10000]
         if "bounds" in self.features:
             more |= {"queues_max": [2, 5, 10**5], "names_max": [3, 9, 10**5], "tags_max": [1, 3, 10**6]}
-            more |= {"keys_max": [1, 3, 10**6], "all_keys_max": [2, 5, 5 * 10**6]}
         self.settings = {**self.settings, **more}
         scripts = self.driver.scripts
         for feature, weights in FEATURES.items():  # not the set: its order is another in each process

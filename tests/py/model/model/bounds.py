@@ -1,16 +1,14 @@
-"""How many queues, names, tags and keys of constraints a namespace takes, and how much matching a call:
+"""How many queues, names and tags a namespace takes, and how much matching a call:
 docs/operating.md and docs/limits.md.
 
-Only what is asked for now is refused. Which keys are in use is the engine's to say, and where the clock has made a
-record free to go, whether its tags are still there.
+Only what is asked for now is refused. Where the clock has made a record free to go, the engine says whether its tags
+are still there.
 """
 
 from copy import copy
-from itertools import product
 
 from model.common import ErrorReply
-from model.life import Job
-from model.matcher import MISSING, conditions, entry_holds, matches_job, shown_part, value_at
+from model.matcher import conditions, entry_holds
 from model.part import Part
 from model.statistics import COUNTS
 
@@ -31,7 +29,7 @@ class Bounds(Part):
         """What is too much of the jobs that come, (index, spec, argument) each: codes and paths, where engine and model
         must agree, or may."""
         queues, pairs, tags = set(), self.known_pairs(), Tags(self)
-        for i, spec, argument in jobs:
+        for i, spec, _ in jobs:
             queue = spec.get("queue", spec["name"])
             if self.no_queue(queue, queues):
                 yield "FULL", f"jobs[{i}].queue"
@@ -42,8 +40,6 @@ class Bounds(Part):
                     yield "FULL", f"jobs[{i}].name"
                 pairs.add(pair)
             yield from tags.over(reply, spec.get("tags") or (), f"jobs[{i}]")
-            if self.is_under_too_many_keys(spec, argument):
-                yield "FULL", f"jobs[{i}]"
 
     def known_pairs(self):
         """Of queue and name, that statistics know."""
@@ -81,40 +77,6 @@ class Bounds(Part):
     def is_fixed(self, constraint):
         asks = {about for about, _ in constraint.match}
         return asks <= FIXED and not constraint.paths and not isinstance(constraint.cost, str)
-
-    # ---- keys ----
-
-    def keys_in_use(self):
-        """Constraint's id -> the keys that the engine has in use."""
-        return {id: self.engine.look_at_keys(id) for id in self.limits.constraints}
-
-    def is_full(self, in_use, id=None):
-        """Whether no other key of a constraint, or of a new one, may come."""
-        is_one = id is not None and len(in_use[id]) >= self.most("keys")
-        return is_one or sum(map(len, in_use.values())) >= self.most("all_keys")
-
-    def is_in_use(self, in_use, constraint, values):
-        shown = {self.limit_documents.shown(doc, constraint) for doc in in_use[constraint.id]}
-        return any(parts in shown for parts in product(*map(shown_part, values)))
-
-    def is_new_key(self, constraint, values):
-        """Whether a constraint takes no key of these values, as it is none of those in use."""
-        in_use = self.keys_in_use()
-        return self.is_full(in_use, constraint.id) and not self.is_in_use(in_use, constraint, values)
-
-    def is_under_too_many_keys(self, spec, argument):
-        keyed = [constraint for constraint in self.limits.constraints.values() if constraint.paths]
-        if not keyed or min(self.most("keys"), self.most("all_keys")) > 1000:
-            return False
-        given = {field: spec[field] for field in ("priority", "tags") if field in spec}
-        queue = spec.get("queue", spec["name"])
-        job = Job(id="", argument=argument, name=spec["name"], queue=queue, created_ms=0, **given)
-        for constraint in keyed:
-            if matches_job(constraint.match, job):
-                values = [value_at(job, path) for path in constraint.paths]
-                if self.is_new_key(constraint, [None if value is MISSING else value for value in values]):
-                    return True
-        return False
 
 
 class Tags:

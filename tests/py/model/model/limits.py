@@ -299,9 +299,6 @@ class Limits(Part):
     def constrain(self, reply, id, match, **given):
         if id not in self.constraints and len(self.constraints) >= MOST:
             raise Refused("FULL", "id")
-        bounds = self.bounds
-        if "by" in given and id not in self.constraints and bounds.is_full(bounds.keys_in_use()):
-            raise Refused("FULL", "id")
         accepted(reply)
         old, declared = self.constraints.get(id), given.pop("declared", None)
         if old and declared and old.declared == declared:
@@ -345,8 +342,6 @@ class Limits(Part):
         values = by if isinstance(by, list) else [] if by is MISSING else [by]
         if isinstance(by, list) != isinstance(constraint.given.get("by"), list) or len(values) != len(constraint.paths):
             raise Refused("INVALID", "by")
-        if values and seconds and self.bounds.is_new_key(constraint, values):
-            raise Refused("FULL", "by")
         accepted(reply)
         key = constraint.key_for(values)
         if seconds:
