@@ -25,7 +25,9 @@ local spec = arguments.spec(HEAD)
 local definition = constraints.load(spec.id)
 check.refuse(not definition and check.missing("id", "constraint", spec.id))
 local value = holding.value(definition)
-check.refuse(definition.b and spec.seconds > 0 and admission.check_keys(definition, "by", value))
+if definition.b and spec.seconds > 0 then
+  admission.check_keys(definition, "by", value)
+end
 local until_ms = meta.state[meta.NOW_MS] + math.ceil(spec.seconds * 1000)
 parking.hold(keyrecord.load(definition.n, value), until_ms)
 if type(definition.bg) == "string" then

@@ -21,7 +21,6 @@
 local admission = require "jqlua.life.admission"
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
-local check = require "jqlua.base.check"
 local fairness = require "jqlua.life.fairness"
 local queues = require "jqlua.queue.queues"
 local placement = require "jqlua.life.placement"
@@ -36,7 +35,9 @@ local levels = fairness.parse(spec.fair)
 local own_set, own_unset = settingspec.parse(spec, true)
 
 local queue = queues.load(spec.name)
-check.refuse(queue[queues.IS_NEW] and admission.check_queues(spec.name, 1, "name"))
+if queue[queues.IS_NEW] then
+  admission.check_queues(spec.name, 1, "name")
+end
 if queue[queues.IS_NEW] then
   queue[queues.CHANGED] = true
 end

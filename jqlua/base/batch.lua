@@ -14,8 +14,8 @@ M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
 ---@drained
 M.removals = {} -- key of a sorted set -> {member, ...}; UNWANTED -> keys to remove
 
--- [1]: this call wrote much. A library then makes all tables anew: what grew would stay so, and each call would search
--- it.
+---@drained
+-- [1]: a call wrote much. A library then makes all tables anew: what grew would stay so, and each call would search it.
 M.large = {}
 
 local UNWANTED = ""

@@ -1,7 +1,6 @@
 -- Serial numbers, of which ids are made: each is issued once in the life of a namespace. There are 1024 to the
 -- millisecond, and they never decrease. A partition of a cluster (module base.partition) appends its own number in two
 -- more digits, so that no two partitions issue the same id.
-local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -47,8 +46,8 @@ function M.id_problem(path, id, last)
 end
 
 ---@kept
--- Of the last number issued (meta.SERIAL) [1]: the format of ids, [2]: where it stands in the call's writes
-local sequence = { "", 0 }
+-- Of ids [1]: their format.
+local sequence = { "" }
 
 --- Notes what a call that issues numbers read already.
 ---@param raw string|false as of keys.SEQ
@@ -59,23 +58,19 @@ function M.open(raw, note)
     last = after_failover(last)
     call("SET", keys.SEQ, string.format(format, last))
   end
-  meta.state[meta.SERIAL], sequence[1], sequence[2] = last, format, 0
+  meta.state[meta.SERIAL], sequence[1] = last, format
 end
 
---- Issues the next number, and adds that to the call's writes.
+--- Issues the next number; transition.commit writes which was the last.
 ---@return string digits as of an id
 function M.next()
-  local state, writes = meta.state, batch.writes
+  local state = meta.state
   if not state[meta.SERIAL] then
     M.open(unpack(call("MGET", keys.SEQ, server.key())))
   end
-  local number, at = state[meta.SERIAL] + 1, sequence[2]
+  local number = state[meta.SERIAL] + 1
   local digits = string.format(sequence[1], number)
-  if writes[at] ~= keys.SEQ then
-    at = #writes + 1
-    writes[at], sequence[2] = keys.SEQ, at
-  end
-  state[meta.SERIAL], writes[at + 1] = number, digits
+  state[meta.SERIAL], state[meta.ISSUED] = number, digits
   return digits
 end
 

@@ -15,17 +15,16 @@ local M = {}
 
 local call = redis.call
 
-local function refusal(path, what, number, things)
-  return string.format("FULL %s: %s, and %s (%.0f%s) is reached", path, what, settings.ALL[number][1],
-    settings.value(number), things)
+local function refuse(path, what, number, things)
+  check.refuse(string.format("FULL %s: %s, and %s (%.0f%s) is reached", path, what, settings.ALL[number][1],
+    settings.value(number), things))
 end
 
---- Whether there is room for new queues.
+--- Refuses the call if there is no room for new queues.
 ---@param count number of new queues, the named one included
----@return string? problem
 function M.check_queues(name, count, path)
   if call("ZCARD", keys.QUEUE_NAMES) + count > settings.value(bounds.QUEUES) then
-    return refusal(path, check.show(name) .. " is new", bounds.QUEUES, " queues")
+    refuse(path, check.show(name) .. " is new", bounds.QUEUES, " queues")
   end
 end
 
@@ -36,14 +35,13 @@ function M.begin()
 end
 
 ---@param admitted table as begin gives it
----@return string? problem
 function M.check_tags(admitted, tags, path)
   for i, tag in ipairs(tags) do
     if not admitted.tags[tag] and not call("ZSCORE", keys.TAGS, tag) then
       admitted.tag_count = (admitted.tag_count or call("ZCARD", keys.TAGS)) + 1
       admitted.tags[tag] = true
       if admitted.tag_count > settings.value(bounds.TAGS) then
-        return refusal(path .. ".tags[" .. i - 1 .. "]", check.show(tag) .. " is new", bounds.TAGS, " tags")
+        refuse(path .. ".tags[" .. i - 1 .. "]", check.show(tag) .. " is new", bounds.TAGS, " tags")
       end
     end
   end
@@ -61,7 +59,7 @@ local function count_pairs(admitted)
 end
 
 --- Jobs with their queue's name are accepted whenever the queue is.
-local function name_problem(admitted, new, path)
+local function check_name(admitted, new, path)
   local queue_name, name = new[jobs.QUEUE], new[jobs.NAME]
   local pair = queue_name .. "\0" .. (name ~= queue_name and name or "")
   if not admitted.pair_count then
@@ -71,8 +69,7 @@ local function name_problem(admitted, new, path)
     admitted.pairs[pair] = true
     admitted.pair_count = admitted.pair_count + 1
     if name ~= queue_name and admitted.pair_count > settings.value(bounds.NAMES) then
-      return refusal(path .. ".name", check.show(name) .. " is new in its queue", bounds.NAMES,
-        " pairs of queue and name")
+      refuse(path .. ".name", check.show(name) .. " is new in its queue", bounds.NAMES, " pairs of queue and name")
     end
   end
 end
@@ -92,12 +89,11 @@ end
 
 ---@param full table as find_full gives it
 ---@param digits? string number of the constraint
----@return string? problem
-local function full_problem(full, digits, what, path)
+local function check_full(full, digits, what, path)
   if digits and full[digits] then
-    return refusal(path, what, bounds.KEYS, " keys of one constraint")
+    refuse(path, what, bounds.KEYS, " keys of one constraint")
   elseif full.all then
-    return refusal(path, what, bounds.ALL_KEYS, " keys of all constraints")
+    refuse(path, what, bounds.ALL_KEYS, " keys of all constraints")
   end
 end
 
@@ -106,7 +102,7 @@ local function unused(id)
 end
 
 --- A constraint without `by` has one key, which is always accepted.
-local function key_problem(admitted, new, argument, path)
+local function check_keys_of(admitted, new, argument, path)
   if meta.state[meta.VERSION] == 0 or constraints.fixed(new[jobs.QUEUE], new[jobs.NAME], false) then
     return
   end
@@ -117,34 +113,36 @@ local function key_problem(admitted, new, argument, path)
     local digits = entry[job_units.DIGITS]
     if entry[job_units.VALUE] ~= "" and (admitted.full.all or admitted.full[digits])
       and call("EXISTS", keys.KEY .. entry[job_units.NAME]) == 0 then
-      return full_problem(admitted.full, digits, unused(constraints.load_number(entry[job_units.NUMBER]).i), path)
+      check_full(admitted.full, digits, unused(constraints.load_number(entry[job_units.NUMBER]).i), path)
     end
   end
 end
 
---- Whether a constraint with `by` may be created, or a key of it be put on hold.
+--- Refuses the call if a constraint with `by` may not be created, or a key of it not be put on hold.
 ---@param definition table
 ---@param path string
 ---@param value? string of the key
----@return string? problem
 function M.check_keys(definition, path, value)
   if not meta.state[meta.CROWDED]
     or value and call("EXISTS", keys.KEY .. job_units.key_name(definition.n, value)) == 1 then
     return
   end
   local full, id = find_full(), definition.i
-  return full and full_problem(full, value and string.format("%d", definition.n),
-    value and unused(id) or check.show(id) .. " would add keys", path) or nil
+  if full then
+    check_full(full, value and string.format("%d", definition.n),
+      value and unused(id) or check.show(id) .. " would add keys", path)
+  end
 end
 
---- Whether a new job exceeds no limit.
+--- Refuses the call if a new job exceeds a limit.
 ---@param admitted table as begin gives it
 ---@param new table as module job.jobspec parses it
----@return string? problem
 function M.check_job(admitted, new, argument, path)
-  return meta.state[meta.COUNTED] and name_problem(admitted, new, path)
-    or new[jobs.OPTIONS] ~= "" and M.check_tags(admitted, jobs.options(new).tags or {}, path)
-    or key_problem(admitted, new, argument, path)
+  if meta.state[meta.COUNTED] then
+    check_name(admitted, new, path)
+  end
+  M.check_tags(admitted, jobs.options(new).tags or {}, path)
+  check_keys_of(admitted, new, argument, path)
 end
 
 return M

@@ -114,11 +114,9 @@ local PICK = {
 }
 
 --- Carries out a pick.
----@param reply table next_ms, document, argument, ... are appended to it
 ---@return table reply
-function M.pick(plan, reply)
-  local wish = plan.wish
-  plan.reply = reply
+function M.pick(plan)
+  local wish, reply = plan.wish, plan.reply
   if wish.is_registered then
     workers.came_by(wish.worker)
     if wish.without then

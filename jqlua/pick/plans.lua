@@ -26,20 +26,21 @@ local MOST_IN_CHUNK = 32
 -- Expired jobs that one call may end, beyond those of the sweep.
 local MOST_EXPIRED = 100
 
----@param wish table as of wishes.parse: of it {worker, count, without, wait, is_registered}
+---@param wish table as of wishes.of_pick: of it {worker, count, without, wait, is_registered}
 ---@param token string|false|nil request
----@return table plan; other fields are only set where they are needed: front(worker): what stands in front of each job
---- in the reply, is_single: each job needs a choice of its own
-function M.of(wish, token)
+---@param reply table next_ms, and for each job what is in front, if anything, its document and argument are appended
+---@return table plan; other fields are only set where they are needed: queue: the only one that is read, is_quiet: no
+--- jobs are wanted, remembered: of its request, front(worker): what stands in front of each job in the reply,
+--- is_single: each job needs a choice of its own
+function M.of(wish, token, reply)
   return {
-    wish = wish, worker = wish.worker, reply = false, count = 0, bytes = 0, chunk = FIRST_CHUNK, expired = 0,
-    queue = false, -- the only one that is read
-    is_quiet = false, request = token or false, remembered = nil, started = token and { nil } or false,
+    wish = wish, worker = wish.worker, reply = reply, count = 0, bytes = 0, chunk = FIRST_CHUNK, expired = 0,
+    request = token, started = token and { nil },
   }
 end
 
 --- Appends the keys of what a pick reads.
----@param token string|false|nil request
+---@param token string|false request
 ---@param wanted string[]
 ---@return string[] wanted
 function M.keys(wish, token, wanted)
@@ -58,26 +59,20 @@ end
 --- Checks what a pick has read, and makes its plan.
 ---@param raws (string|false)[]
 ---@param at number where in raws the values of its keys begin
----@return table? plan of this call
----@return string? problem
-function M.new(wish, token, raws, at)
-  local plan = M.of(wish, token)
+---@return table plan of this call
+function M.new(wish, token, raws, at, reply)
+  local plan = M.of(wish, token, reply)
   if wish.queue then
     plan.queue, at = queues.decode(wish.queue, raws[at]), at + 1
-  else
-    local problem = wish.entries.has_patterns and patterns.check(wish.entries, wish.path .. "queues")
-    if problem then
-      return nil, problem
-    end
+  elseif wish.entries.has_patterns then
+    patterns.check(wish.entries, wish.path .. "queues")
   end
   if token then
     plan.remembered, at = raws[at], at + 1
   end
   if wish.is_registered then
     local record = workers.decode(wish.worker, raws[at])
-    if not record then
-      return nil, check.missing("worker", "registered worker", wish.worker)
-    end
+    check.refuse(not record and check.missing("worker", "registered worker", wish.worker))
     plan.is_quiet = record.k ~= nil
   end
   return plan
