@@ -44,8 +44,9 @@ local new_jobs, names, wanted, is_linked = { false }, { false }, { keys.SEQ, ser
 local queue_count = 0
 for i = 1, count do
   local new = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
-  check.refuse(ARGV[first + 2 * i - 1] == ""
-    and "INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
+  if ARGV[first + 2 * i - 1] == "" then
+    check.refuse("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
+  end
   local name = new[jobs.QUEUE]
   if name ~= names[queue_count] and not names[name] then
     queue_count = queue_count + 1

@@ -22,17 +22,6 @@ local function after_failover(last)
   return last + LEFT_OUT + tonumber(digest:sub(1, 8), 16) % LEFT_OUT
 end
 
----@param raw string|false as of keys.SEQ
----@return number last issued, or what counts as such now
----@return string format of an id
-local function number_of(raw)
-  local format = "%014x"
-  if raw and #raw > M.DIGITS then
-    raw, format = raw:sub(1, M.DIGITS), format .. raw:sub(M.DIGITS + 1)
-  end
-  return math.max(tonumber(raw or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1), format
-end
-
 --- The problem with an id that was never issued here: no job can wait for it. Must precede any write.
 ---@param last string the last id issued, or "" before the first
 ---@return string? problem
@@ -53,7 +42,14 @@ local sequence = { "" }
 ---@param raw string|false as of keys.SEQ
 ---@param note string|false as of server.key()
 function M.open(raw, note)
-  local last, format = number_of(raw)
+  local format = "%014x"
+  if raw and #raw > M.DIGITS then
+    raw, format = raw:sub(1, M.DIGITS), format .. raw:sub(M.DIGITS + 1)
+  end
+  local last, now = tonumber(raw or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1
+  if last < now then
+    last = now
+  end
   if note ~= server.address() and server.take_over() then
     last = after_failover(last)
     call("SET", keys.SEQ, string.format(format, last))

@@ -68,7 +68,9 @@ function M.start(job, holder, is_registered)
     lease_ms = math.min(lease_ms, M.most_ms(job))
   end
   transition.move(job, states.RUNNING, now + lease_ms, true)
-  jobs.begin(job, now, meta.random(), holder)
+  job[jobs.ATTEMPT], job[jobs.STARTED_MS] = job[jobs.ATTEMPT] + 1, now
+  job[jobs.RANDOM], job[jobs.WORKER] = meta.random(), holder
+  jobs.set(job, jobs.STARTED)
   if is_registered then
     hold(job, holder)
   end
@@ -129,7 +131,7 @@ function M.succeed(job, outcome)
   local now = meta.state[meta.NOW_MS]
   local to, score = states.DONE, now
   job[jobs.HOW], job[jobs.ENDED_MS] = jobs.SUCCEEDED, now
-  if jobs.has(job, jobs.KEEP_RESULT) then
+  if job[jobs.FLAGS] % (2 * jobs.KEEP_RESULT) >= jobs.KEEP_RESULT then
     batch.write(keys.OUTCOME .. job[jobs.ID], outcome.blob)
     jobs.set(job, jobs.HAS_OUTCOME)
     to = states.KEPT

@@ -75,7 +75,10 @@ end
 ---@return table outcome with its blob
 function M.parse(blob, more, i)
   local outcome = check.map(blob)
-  check.refuse(not outcome and check.not_a_map("outcomes[" .. i .. "]", blob))
+  if not outcome or more == "" then
+    check.refuse(not outcome and check.not_a_map("outcomes[" .. i .. "]", blob)
+      or "INVALID outcomes[" .. i .. "].blob: expected one MessagePack value, got no bytes")
+  end
   for name, value in pairs(outcome) do
     if name ~= "id" and name ~= "token" and name ~= "type" then
       check_more(outcome, name, value, "outcomes[" .. i .. "]")
@@ -89,7 +92,6 @@ function M.parse(blob, more, i)
       fields.check_value(outcome[name], field, "outcomes[" .. i .. "].", name)
     end
   end
-  check.refuse(more == "" and "INVALID outcomes[" .. i .. "].blob: expected one MessagePack value, got no bytes")
   outcome.blob = more
   return outcome
 end

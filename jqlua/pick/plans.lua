@@ -104,46 +104,33 @@ function M.recall(plan, kind)
   return running ~= nil
 end
 
+--- Whether the reply has all that it may.
+---@param most number of jobs
 ---@return boolean
-function M.is_full(plan)
-  return plan.bytes >= MOST_BYTES
-end
-
---- How many more jobs to take.
----@param most number of jobs in the reply
-function M.room(plan, most)
-  return plan.bytes < MOST_BYTES and math.min(most - plan.count, plan.chunk) or 0
-end
-
---- How many to take next: twice as many, within the size estimated from those so far.
-local function grow(plan)
-  local most = plan.bytes > 0 and math.ceil((MOST_BYTES - plan.bytes) * plan.count / plan.bytes) or MOST_IN_CHUNK
-  plan.chunk = math.max(1, math.min(MOST_IN_CHUNK, 2 * plan.chunk, most))
+function M.is_full(plan, most)
+  return plan.count >= most or plan.bytes >= MOST_BYTES
 end
 
 --- Starts jobs that were taken (places.take). Counts expired ones, which are work, too.
 local function start(plan, queue, popped, raws, taken)
-  local started = plan.started
+  local started, worker, is_registered = plan.started, plan.worker, plan.wish.is_registered
   for i = 1, taken and 2 * #taken or #popped, 2 do
-    local id, argument = popped[i], raws[i + 1]
+    local id = popped[i]
     if not taken and plan.bytes >= MOST_BYTES then
       -- Now: whether more is ready, and for which sleepers, depends on it.
       call("ZADD", queues.key(queue, states.QUEUED), popped[i + 1], id)
     else
       local job = taken and taken[(i + 1) / 2] or jobs.from_record(id, raws[i])
-      local document = job and attempts.start(job, plan.worker, plan.wish.is_registered)
-      if not document then
-        plan.expired = plan.expired + 1
-      else
-        append(plan, document, argument)
+      local document = job and attempts.start(job, worker, is_registered)
+      if document then
+        append(plan, document, raws[i + 1])
         if started then
           started[#started + 1] = starts.entry(id, job[jobs.ATTEMPT])
         end
+      else
+        plan.expired = plan.expired + 1
       end
     end
-  end
-  if popped[3] then
-    grow(plan)
   end
 end
 
@@ -152,34 +139,37 @@ end
 ---@param choose fun(what, without): table?, boolean? what it returns: place, or whether the search was cut short
 ---@return boolean? is_more
 function M.fill(plan, most, choose, what)
-  local room = M.room(plan, most)
-  while room > 0 do
+  local wish = plan.wish
+  while not M.is_full(plan, most) do
     if plan.expired > MOST_EXPIRED then
       return true
     end
-    local place, is_more = choose(what, plan.wish.without)
+    local place, is_more = choose(what, wish.without)
     if not place then
       return is_more
     end
-    local popped, raws, taken = places.take(place, plan.is_single and 1 or room)
+    local room = plan.is_single and 1 or math.min(most - plan.count, plan.chunk)
+    local popped, raws, taken = places.take(place, room)
     if not popped[1] then
       return place.id ~= nil -- the index and the queue disagree: never loop on that
     end
     start(plan, place.queue, popped, raws, taken)
-    local is_left = true
-    if plan.is_single or plan.wish.without then
+    if plan.is_single or wish.without then
       batch.flush() -- the next choice must see it
-      if plan.wish.is_registered then
+      if wish.is_registered then
         workers.took(plan.worker)
       end
-      is_left = budget.pay(budget.LOOK)
+      if not budget.pay(budget.LOOK) and plan.count < most then
+        return true
+      end
     end
-    if not place.id and #popped < 2 * room or plan.count == most then
+    if not place.id and #popped < 2 * room then
       return nil -- that was all of it
-    elseif not is_left then
-      return true
+    elseif popped[3] then
+      -- Next twice as many, within the size estimated from those so far.
+      local most_next = plan.bytes > 0 and math.ceil((MOST_BYTES - plan.bytes) * plan.count / plan.bytes)
+      plan.chunk = math.max(1, math.min(MOST_IN_CHUNK, 2 * plan.chunk, most_next or MOST_IN_CHUNK))
     end
-    room = M.room(plan, most)
   end
 end
 
