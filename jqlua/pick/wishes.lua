@@ -8,16 +8,14 @@ local workers = require "jqlua.workers.workers"
 
 local M = {}
 
--- Of a pick in a finish; and of one for itself.
-local NEXT = {
-  queues = {}, count = { "integer", 1, 1000 }, order = { "choice", words = "priority ordered round_robin shuffled" },
+-- What few picks have; worker and queues are checked where they are read.
+local FIELDS = {
+  count = { "integer", 1, 1000 }, order = { "choice", words = "priority ordered round_robin shuffled" },
   without = { "list", 1, 100, of = "name", distinct = true }, request = { "token" }, wait = { "map" },
 }
-local PICK = {
-  worker = { "worker", required = true }, queues = NEXT.queues, count = NEXT.count, order = NEXT.order,
-  without = NEXT.without, request = NEXT.request, wait = NEXT.wait,
-}
-local FINISH = { worker = PICK.worker, pick = { "map" } }
+local QUEUES = { queues = {} }
+local PICK = { worker = {}, queues = {} }
+local FINISH = { worker = {}, pick = {} }
 local WAIT = { on = { "text", 1, 64, required = true }, ms = { "ms", 1, 60000, required = true } }
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
@@ -60,11 +58,19 @@ local function channel_of(wanted, without)
   return "q-" .. redis.sha1hex(table.concat(parts, "\n\n")):sub(1, 16)
 end
 
---- What a checked pick asks for.
+--- What a pick asks for; refuses the call if it is wrong.
 ---@param path string in front of fields in errors, "" or "pick."
+---@param worker any who picks
 ---@return table wish {worker, queue: the only one, or entries and wanted: several; count, order, without: a
 --- set of names, request, wait, is_registered: by the form of its name}, not to be changed
 local function wish_of(spec, path, worker)
+  for name, value in pairs(spec) do
+    if name ~= "queues" and (name ~= "worker" or path ~= "") then
+      fields.check_value(value, FIELDS[name]
+        or fields.unknown(path:sub(1, -2), name, FIELDS, path == "" and PICK or QUEUES), path, name)
+    end
+  end
+  check.refuse(not check.is_name(worker) and check.problem("worker", check.NAME, worker))
   local wish = {
     worker = worker, is_registered = workers.is_id(worker), path = path, queue = false,
     entries = M.parse_queues(spec.queues, path .. "queues"),
@@ -97,7 +103,6 @@ local picks = {}
 local function parse_pick(blob)
   local spec = check.map(blob)
   check.refuse(not spec and check.not_one_spec())
-  fields.check(spec, PICK)
   return wish_of(spec, "", spec.worker)
 end
 
@@ -116,12 +121,18 @@ local finishes = {}
 local function parse_finish(blob)
   local spec = check.map(blob)
   check.refuse(not spec and check.not_a_map("spec", blob))
-  fields.check(spec, FINISH)
-  if spec.pick then
-    fields.check(spec.pick, NEXT, "pick")
-    return wish_of(spec.pick, "pick.", spec.worker)
+  for name in pairs(spec) do
+    if name ~= "worker" and name ~= "pick" then
+      fields.unknown("", name, FINISH)
+    end
   end
-  return { worker = spec.worker, is_registered = workers.is_id(spec.worker), entries = false, request = false }
+  local worker, pick = spec.worker, spec.pick
+  if pick ~= nil then
+    check.refuse(type(pick) ~= "table" and check.problem("pick", "a map", pick))
+    return wish_of(pick, "pick.", worker)
+  end
+  check.refuse(not check.is_name(worker) and check.problem("worker", check.NAME, worker))
+  return { worker = worker, is_registered = workers.is_id(worker), entries = false, request = false }
 end
 
 --- The first argument of a finish: what is to be picked next. Refuses the call if it is wrong.

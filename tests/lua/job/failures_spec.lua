@@ -73,6 +73,13 @@ describe("failures", function()
     until cursor == ""
     assert.are.same({ "a", "b", "c", "d" }, groups)
   end)
+  it("end with retry and with discard", function()
+    local ids = { fail("g"), fail("g"), fail("h") }
+    jq:call("retry", { ids = { ids[1] } })
+    assert.are.same({ g = 1, h = 1 }, counts())
+    jq:call("discard", { ids = { ids[2] } })
+    assert.are.same({ h = 1 }, counts())
+  end)
   describe("of a time", function()
     local function parts(spec)
       local found = {}

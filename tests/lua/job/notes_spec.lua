@@ -11,6 +11,15 @@ describe("notes of a heartbeat", function()
     local jobs = jq:pick({ queues = "a", count = 2 })
     return jobs[1], jobs[2]
   end
+  it("tell progress", function()
+    local one, other = two()
+    local half = { one.id, one.token, { progress = 0.5, message = "half" } }
+    assert.are.same({ 30000, 30000 }, beat({ half, jq:held(other) }))
+    assert.are.same({ 0.5, "half" }, { jq:get(one.id).progress, jq:get(one.id).progress_message })
+    beat({ { one.id, one.token, { progress = 0.75 } } })
+    assert.are.same({ 0.75, "half" }, { jq:get(one.id).progress, jq:get(one.id).progress_message })
+    assert.is_nil(jq:get(other.id).progress)
+  end)
   it("keep a checkpoint for the next attempt", function()
     local one, other = two()
     beat({ { one.id, one.token, { argument = 1 } }, { other.id, other.token, { argument = 0 } } }, "\7", "\8")

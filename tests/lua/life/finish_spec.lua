@@ -42,6 +42,14 @@ describe("finish", function()
       jq:fail(jq:take("a"))
       assert.are.equal(space.START_MS + 2000, jq:get(job.id).due_ms)
     end)
+    it("of the last retry ends the job", function()
+      jq:enqueue({ name = "a", max_retry = 2, retry_base = 0 })
+      local states = {}
+      for i = 1, 3 do
+        states[i] = jq:fail(jq:take("a"))
+      end
+      assert.are.same({ "retrying", "retrying", "error" }, states)
+    end)
     it("of an errored job keeps its error as long as its record", function()
       local job = taken({ name = "a", max_retry = 0, keep_result = true })
       jq:fail(job, { message = "no" }, "\163bad")

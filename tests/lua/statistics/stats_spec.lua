@@ -74,6 +74,13 @@ describe("stats", function()
         assert.are.same(expected, net())
         assert.are.equal(0, one(of_hour()).net_starts)
       end)
+      it("counts what was cancelled, waiting and running", function()
+        local ids = jq:enqueue_many(spec(), 2)
+        jq:take(queue)
+        jq:cancel(ids[1])
+        jq:cancel(ids[2])
+        counted({ enqueued = 2, cancelled = 2 }, of_hour())
+      end)
       it("says the same before and after the log is folded #once", function()
         local expected = { enqueued = 0, done = 0 }
         local folds = 0
