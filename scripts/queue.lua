@@ -1,6 +1,6 @@
 -- Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own.
 --
--- One that is not known yet is created.
+-- One that is not there yet is created, so that it can be paused or limited before its first job; not by PATCH.
 --
 -- @arg    name         queue
 -- @arg    paused       flag?            a paused queue takes jobs and starts none
@@ -8,20 +8,22 @@
 -- @arg    fair         Fair?           levels: the values of a path take turns
 -- @arg    set          OwnSettings?     settings of its own
 -- @arg    unset        list<text>? 0..100  settings to reset to the namespace's
+-- @arg    known        flag? = false    only a queue that is there: NOTFOUND otherwise
 -- @arg    actor        actor?
 -- @reply  Queue
--- @errors INVALID field, FULL name
+-- @errors INVALID field, NOTFOUND name (with known), FULL name
 -- @flags  write
 -- @role   operator
 -- @over   all
--- @http   POST /queue/{name}
--- @http   PATCH /queue/{name}
+-- @http   POST /queue/{name} (paused, max_waiting, fair, set, unset)
+-- @http   PATCH /queue/{name} (known=true, paused, max_waiting, fair, set, unset)
 -- @http   POST /queue/{name}/pause (paused=true)
 -- @http   POST /queue/{name}/resume (paused=false)
 local admission = require "jqlua.life.admission"
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local fairness = require "jqlua.life.fairness"
+local check = require "jqlua.base.check"
 local queues = require "jqlua.queue.queues"
 local placement = require "jqlua.life.placement"
 local queuedoc = require "jqlua.find.queuedoc"
@@ -36,9 +38,8 @@ local own_set, own_unset = settingspec.parse(spec, true)
 
 local queue = queues.load(spec.name)
 if queue[queues.IS_NEW] then
+  check.refuse(spec.known and check.missing("name", "queue", spec.name))
   admission.check_queues(spec.name, 1, "name")
-end
-if queue[queues.IS_NEW] then
   queue[queues.CHANGED] = true
 end
 if spec.max_waiting then
@@ -71,11 +72,7 @@ if spec.set or spec.unset then
   settings.save_own(queue, values)
   queues.recheck_due(queue)
 end
-local says = {}
-for field in pairs(spec) do
-  says[#says + 1] = field ~= "name" and field ~= "actor" and field or nil
-end
-if says[1] then -- otherwise it only reads
+if spec.paused ~= nil or spec.max_waiting or levels or spec.set or spec.unset then -- otherwise it only reads
   trail.note("queue", spec.name, spec)
 end
 transition.commit()

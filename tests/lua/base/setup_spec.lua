@@ -32,7 +32,7 @@ describe("setup", function()
     for _, schema in ipairs({ 4, 99 }) do
       jq:redis("SETRANGE", jq.name .. ":meta", 0, "\0" .. string.char(schema))
       jq:refuses("VERSION namespace " .. jq.name .. " holds data of schema " .. schema
-        .. ", these scripts use 5: use scripts of that version", "setup")
+        .. ", these scripts use 6: use scripts of that version", "setup")
     end
     jq.is_corrupt = true
   end)

@@ -40,6 +40,11 @@ _STATIC = "static/"
 _PREFIX = re.compile(r"(/[\w.~-]+)+")
 
 
+def is_page(path: str) -> bool:
+    """Whether it is one of the UI's, and none of the API."""
+    return path in ("/", "/ui") or path.startswith("/ui/")
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     body: bytes

@@ -105,12 +105,12 @@ export async function takeJobs(worker, ids) {
       const { jobs } = await api.post('/jobs/kick', { ids });
       return jobs.filter((answer) => answer === 'queued').length;
     }
-    let [sum, more] = [0, true];
-    while (more) {
-      const answer = await api.post(path`/worker/${worker.id}/kick`, { count: 100 });
-      sum += answer.kicked;
-      more = answer.more && answer.kicked;
-    }
+    let [sum, cursor] = [0, ''];
+    do {
+      const answer = await api.post('/jobs/kick', { where: { worker: worker.id }, cursor });
+      sum += answer.changed;
+      cursor = answer.cursor;
+    } while (cursor);
     return sum;
   };
   return act(take, (sum) => `${inJobs(sum)} of ${worker.name} ${sum === 1 ? 'waits' : 'wait'} again.`);

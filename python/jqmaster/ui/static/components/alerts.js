@@ -12,13 +12,13 @@ const LISTED = 50;
 const HOUR = 3600000;
 
 /** The page where it is looked into, and mended. */
-function placeOf({ kind, queue, worker, constraint, job, group, schedule }) {
+function placeOf({ kind, queue, worker, constraint, job, group }) {
   if (kind === 'hung' || worker) return worker ? path`/worker/${worker}` : '/workers';
   if (constraint) return path`/constraint/${constraint}`;
   if (job) return path`/job/${job}`;
   if (group) return withQuery('/jobs', { group, ...(kind === 'failing' ? { queue } : { status: 'error' }) });
   if (queue) return path`/queue/${queue}`;
-  return schedule ? '/schedules' : null;
+  return null;
 }
 
 function About({ alert }) {
@@ -30,10 +30,7 @@ function About({ alert }) {
 
 const KEY = 'jq.snoozed';
 const keyOf = ({ kind, ...about }) =>
-  ['queue', 'worker', 'constraint', 'job', 'group', 'schedule'].reduce(
-    (key, field) => `${key} ${about[field] ?? ''}`,
-    kind,
-  );
+  ['queue', 'worker', 'constraint', 'job', 'group'].reduce((key, field) => `${key} ${about[field] ?? ''}`, kind);
 
 function snoozedNow() {
   try {

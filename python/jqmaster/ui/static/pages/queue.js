@@ -180,11 +180,12 @@ async function kick(queue) {
   let kicked = 0;
   await act(
     async () => {
-      let answer;
+      let cursor = '';
       do {
-        answer = await api.post(path`/queue/${queue.name}/kick`, { count: 1000 });
-        kicked += answer.kicked;
-      } while (answer.more && answer.kicked);
+        const answer = await api.post('/jobs/kick', { where: { queue: queue.name }, cursor, count: 1000 });
+        kicked += answer.changed;
+        cursor = answer.cursor;
+      } while (cursor);
     },
     () => `${count(kicked)} jobs were taken back.`,
   );
