@@ -22,16 +22,13 @@ local function after_failover(last)
   return last + LEFT_OUT + tonumber(digest:sub(1, 8), 16) % LEFT_OUT
 end
 
---- The problem with an id that was never issued here: no job can wait for it. Must precede any write.
+--- Refuses the call for an id that was never issued here: no job can wait for it. Must precede any write.
 ---@param last string the last id issued, or "" before the first
----@return string? problem
-function M.id_problem(path, id, last)
+function M.check_id(path, id, last)
   local is_foreign = id:sub(M.DIGITS + 1) ~= last:sub(M.DIGITS + 1)
-  if is_foreign and partition.of(KEYS[1]) > 1 then
-    return "INVALID " .. path .. ": in another partition; give both the same route"
-  elseif is_foreign or id > last then
-    return check.missing(path, "job", id)
-  end
+  check.refuse(is_foreign and partition.of(KEYS[1]) > 1
+    and "INVALID " .. path .. ": in another partition; give both the same route")
+  check.refuse((is_foreign or id > last) and check.missing(path, "job", id))
 end
 
 ---@kept

@@ -43,7 +43,9 @@ end
 function M.check_ids(depends, path, last)
   last = last or call("GET", keys.SEQ) or ""
   for i, entry in ipairs(depends) do
-    check.refuse(type(entry) == "string" and serial.id_problem(path .. "[" .. i - 1 .. "]", entry, last))
+    if type(entry) == "string" then
+      serial.check_id(path .. "[" .. i - 1 .. "]", entry, last)
+    end
   end
 end
 

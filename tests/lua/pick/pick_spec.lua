@@ -51,6 +51,14 @@ describe("pick", function()
         priority = -2147483648 }, { name = "a", priority = 2147483646 })
       assert.are.same({ ids[2], ids[3], ids[1] }, jq:pick_ids({ queues = "a", count = 4 }))
     end)
+    it("takes the entries in turn", function()
+      local ids = jq:enqueue_all("a", "a", "a", "b", "b")
+      local picked = {}
+      for i = 1, 5 do
+        picked[i] = jq:take({ queues = { "a", "b" }, order = "round_robin" }).id
+      end
+      assert.are.same({ ids[1], ids[4], ids[2], ids[5], ids[3] }, picked)
+    end)
   end)
 
   describe("order = shuffled", function()

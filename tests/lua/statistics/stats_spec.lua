@@ -52,6 +52,19 @@ describe("stats", function()
         assert.are.same({ 1, 5000, 0, 5000, 5000 }, { document.run.count, document.run.mean, document.run.deviation,
           document.run.min, document.run.max })
       end)
+      it("knows the shortest and the longest of all minutes", function()
+        for _, seconds in ipairs({ 5, 2, 9, 4 }) do
+          jq:enqueue(spec())
+          jq:pass(60)
+          local job = jq:take(queue)
+          jq:pass(seconds)
+          jq:succeed(job)
+          one(of_hour())
+          fold()
+        end
+        local run = one(of_hour()).run
+        assert.are.same({ 4, 2000, 9000 }, { run.count, run.min, run.max })
+      end)
       it("tells what ran at the begin of a minute, however the attempts ended", function()
         jq:enqueue_many(spec({ max_retry = 1, timeout = 600 }), 4)
         local first, second, third = jq:take(queue), jq:take(queue), jq:take(queue)
