@@ -65,10 +65,7 @@ function M.unlink(key)
 end
 
 ---@param first? string in front of each part: the key of the set
-local function send(command, list, first)
-  if #list <= CHUNK then
-    return call(command, unpack(list))
-  end
+local function send_long(command, list, first)
   for at = first and 2 or 1, #list, CHUNK do
     local last = math.min(at + CHUNK - 1, #list)
     if first then
@@ -84,12 +81,16 @@ function M.flush_key(key)
   local list = M.adds[key]
   if list then
     M.adds[key] = nil
-    send("ZADD", list, key)
+    send_long("ZADD", list, key)
   end
 end
 
 local function send_keys(command, list)
-  send(command, list)
+  if #list <= CHUNK then
+    call(command, unpack(list))
+  else
+    send_long(command, list)
+  end
   if #list > MANY then
     M.large[1] = true
   end
@@ -108,11 +109,19 @@ function M.flush()
   end
   for key, list in next, M.removals do
     M.removals[key] = nil
-    send("ZREM", list, key)
+    if #list <= CHUNK then
+      call("ZREM", unpack(list))
+    else
+      send_long("ZREM", list, key)
+    end
   end
   for key, list in next, M.adds do
     M.adds[key] = nil
-    send("ZADD", list, key)
+    if #list <= CHUNK then
+      call("ZADD", unpack(list))
+    else
+      send_long("ZADD", list, key)
+    end
   end
 end
 
