@@ -8,10 +8,10 @@
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
 # make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
 # make soak    workers restarted one after the other under load   (ARGS="--seconds 1800 --seed 7", "--help")
-# make records  what tests compare with, written anew: refusals, and the exchange in bytes
+# make records  what a test compares with, written anew: what is refused, in which words
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
-# make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
+# make dist    dist/: wheel and sdist
 # make docs    the pages as a site with search, build/site/html; a broken link fails
 # make lock    requirements.lock: what the tests run with, with hashes   (ARGS="--upgrade")
 # make lowest  some tests with the lowest versions that pyproject.toml allows
@@ -70,7 +70,6 @@ bench: setup
 	$(PY) bench/run.py $(ARGS)
 
 dist: $(DIST)/.installed
-	PYTHONPATH=python $(DIST)/bin/python tools/dist.py
 	$(DIST)/bin/python -m build --no-isolation --outdir dist .
 	$(DIST)/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
@@ -173,14 +172,14 @@ valkey: built
 	@command -v valkey-server >/dev/null || echo "no valkey-server here: not tested with it"
 	@! command -v valkey-server >/dev/null || JQ_FORM="functions scripts" tests/lua/run
 	@! command -v valkey-server >/dev/null || $(PYTEST) -n 4 tests/py/connection \
-		$(patsubst %,tests/py/engine/test_%.py,forms export subscriptions waiting)
+		$(patsubst %,tests/py/engine/test_%.py,forms export waiting)
 
 # Of each room what is quickest: less than a minute in all.
 quick-tests: built
 	tests/lua/run $(patsubst %,tests/lua/%_spec.lua,life/enqueue pick/pick life/finish life/retry limits/lanes \
 		links/depend schedules/cron upkeep/audit limits/by)
 	$(PYTEST) -n 2 tests/py/house $(patsubst %,tests/py/%.py,bundle/test_build_refused connection/test_redis_url \
-		engine/test_together engine/test_engine engine/test_engine_calls engine/test_ended engine/test_subscriptions \
+		connection/test_together engine/test_engine engine/test_engine_calls engine/test_ended connection/test_subscriptions \
 		engine/test_errors_change_nothing model/test_model_steps)
 
 .PHONY: model fuzz soak records
@@ -194,8 +193,7 @@ soak: setup
 	$(PY) tests/py/support/rolling.py $(ARGS)
 
 records: setup
-	@for test in engine/test_errors_change_nothing house/test_exchange; do \
-		PYTHONPATH=tests/py/support:tests/py/model:tools $(PY) tests/py/$$test.py || exit; done
+	@PYTHONPATH=tests/py/support:tests/py/model:tools $(PY) tests/py/engine/test_errors_change_nothing.py
 
 mutants: setup
 	$(PY) tools/mutants.py $(ARGS)

@@ -30,9 +30,9 @@ async def main(url: str) -> None:
     stop = asyncio.Event()
     worker = asyncio.create_task(work(WorkOptions({"print-book": print_book}, masters=[url]), stop))
     job = await jq.aenqueue("print-book", {"page": 0}, retry_base=0.01)
-    # Server-sent events: its state now, and each change until the end.
-    states = [event.data["state"] async for event in job.aevents()]
-    print("ended as", states[-1])
+    async for state in job:  # how it stands now, and each change until the end
+        last = state
+    print("ended as", last.status)
     document = await job.adocument()
     print(f"{document['progress']:.0%}, {document['progress_message']}")
     stop.set()

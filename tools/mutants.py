@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -25,8 +26,10 @@ from queue import SimpleQueue
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tools" / "mutants.toml"
 LONGEST_S = 300  # a fault may make a test wait for ever
+WAIT_S, TEST_S = 10, 60  # in place of the minutes that a machine may stand still: how long tests wait, and may take
 SHARED = (".venv", "tools/js/node_modules")
-FAILED = re.compile(r"^(?:FAILED|ERROR|Failure ->|Error ->) (.+?)(?: - .*)?$", re.MULTILINE)  # of pytest, of busted
+# Of pytest, whose tests also log what begins with ERROR; of busted.
+FAILED = re.compile(r"^(?:(?:FAILED|ERROR) (?=tests/)|(?:Failure|Error) -> )(.+?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,9 @@ class Mutant:
 
 
 def read() -> list[Mutant]:
-    entries = tomllib.loads(LIST.read_text())["mutant"]
+    """They stand by the files that they are in."""
+    by_file = tomllib.loads(LIST.read_text())
+    entries = [*by_file.pop("mutant", ()), *({"file": file, **one} for file, some in by_file.items() for one in some)]
     return [Mutant(**{**entry, "found_by": tuple(entry["found_by"])}) for entry in entries]
 
 
@@ -62,6 +67,13 @@ def copy_to(tree: Path) -> None:
         (tree / name).symlink_to(ROOT / name)
 
 
+def put(path: Path, text: str) -> None:
+    """Write a file so that Python sees that it is another one: bytecode is kept between the runs."""
+    later = path.stat().st_mtime + 2
+    path.write_text(text)
+    os.utime(path, (later, later))
+
+
 @contextmanager
 def fault(mutant: Mutant | None, tree: Path) -> Iterator[None]:
     if mutant is None:
@@ -69,11 +81,11 @@ def fault(mutant: Mutant | None, tree: Path) -> Iterator[None]:
         return
     path = tree / mutant.file
     right = path.read_text()
-    path.write_text(right.replace(mutant.text, mutant.becomes))
+    put(path, right.replace(mutant.text, mutant.becomes))
     try:
         yield
     finally:
-        path.write_text(right)
+        put(path, right)
 
 
 def run(tests: Sequence[str], tree: Path) -> tuple[str, str]:
@@ -81,10 +93,11 @@ def run(tests: Sequence[str], tree: Path) -> tuple[str, str]:
     if tests[0].endswith(".lua"):
         command = ["tests/lua/run", "--no-keep-going", *tests]
     else:
-        command = [".venv/bin/python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+        command = [".venv/bin/python", "-m", "pytest", "-qx", f"--timeout={TEST_S}", "-p", "no:cacheprovider", *tests]
+    own = {"PYTHONPATH": str(tree / "python"), "PYTHONPYCACHEPREFIX": str(tree / "bytecode"), "JQ_WAIT": str(WAIT_S)}
     ended = subprocess.run(
         ["timeout", "--kill-after=10", str(LONGEST_S), *command],  # it ends the whole group of processes
-        cwd=tree, env={**os.environ, "PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=tree, env={**os.environ, **own},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
     )  # fmt: skip
     if ended.returncode == 0:
@@ -102,8 +115,10 @@ def by_file(mutants: Sequence[Mutant]) -> Iterator[tuple[str, ...]]:
 
 def check(mutant: Mutant | None, tests: Sequence[str], tree: Path) -> tuple[bool, str]:
     """Whether it went as it should, and the line that says how."""
+    begun = time.monotonic()
     with fault(mutant, tree):
         came, printed = run(tests, tree)
+    took = f"{time.monotonic() - begun:.0f} s"
     if mutant is None:
         is_fine = came == "passed"
         line = f"{'well' if is_fine else 'FAILS WITHOUT A FAULT'}: {' '.join(tests)}"
@@ -111,7 +126,7 @@ def check(mutant: Mutant | None, tests: Sequence[str], tree: Path) -> tuple[bool
         is_fine = came == "failed"
         line = f"{ {'passed': 'SURVIVES', 'failed': 'found', 'broken': 'BROKEN'}[came] }: {mutant.file}: {mutant.why}"
         if is_fine and (by := FAILED.search(printed)):
-            line += f"\n    by {by[1]}"
+            line += f"\n    by {by[1]}, {took}"
     if not is_fine and came != "passed":
         line += "\n" + "\n".join(printed.splitlines()[-15:])
     return is_fine, line

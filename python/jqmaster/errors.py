@@ -212,6 +212,7 @@ def from_redis(problem: Exception) -> JQError:
         if word in ("NOPERM", "NoPermissionError"):
             known = Forbidden(f"NOPERM: {text}")
         else:
-            known = Unavailable(f"{word}: {text}", problem)
+            hint = "; the URL of a cluster is redis+cluster://a,b,c" if word in ("MOVED", "MovedError") else ""
+            known = Unavailable(f"{word}: {text}{hint}", problem)
     known.__cause__ = problem
     return known

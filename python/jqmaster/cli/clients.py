@@ -13,9 +13,9 @@ import msgpack
 import redis.exceptions
 
 from jqmaster.cli import show
-from jqmaster.cli.place import Place
 from jqmaster.cli.status import Refused
 from jqmaster.client.app import JQ
+from jqmaster.connection.url import without_password
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
 from jqmaster.errors import NotFound, Unavailable, from_redis
@@ -39,33 +39,26 @@ class _Values:
 
 
 class Client(JQ):
-    """`JQ` for one command. `creates`: straight on Redis, a namespace that is not there is set up; else it is
-    refused, as it would be a slip of the finger."""
+    """`JQ` for one command; `where`: of `JQ`. `creates`: straight on Redis, a namespace that is not there is set up;
+    else it is refused, as it would be a slip of the finger."""
 
-    def __init__(self, place: Place, *, creates: bool = False) -> None:
-        super().__init__(
-            place.url,
-            namespace=place.namespace if place.is_redis else None,
-            form=place.form,
-            serializer=_Values(),
-            key_file=place.key_file,
-            actor=_user_and_host(),
-        )
-        self._place, self._creates = place, creates
-        self._is_known = not place.is_redis
+    def __init__(self, url: str, *, creates: bool = False, **where: Any) -> None:
+        super().__init__(url, serializer=_Values(), actor=_user_and_host(), **where)
+        self._shown, self._creates = without_password(url), creates
+        self._is_known = not self.target.is_redis
 
     async def aengine(self) -> Operations:
         try:
             engine = await super().aengine()
         except ValueError as error:
-            raise Refused(f"{self._place.shown}: {error}", "INVALID") from None
+            raise Refused(f"{self._shown}: {error}", "INVALID") from None
         if not self._is_known:
             assert isinstance(engine, Engine)
             try:
                 is_there = await engine.redis.exists(f"{engine.namespace}:meta")
             except redis.exceptions.RedisError as problem:
                 reason = from_redis(problem).message.partition(": ")[2] or str(problem)
-                raise Unavailable(f"cannot use Redis at {self._place.shown}: {reason}") from problem
+                raise Unavailable(f"cannot use Redis at {self._shown}: {reason}") from problem
             if not is_there and not self._creates:
                 missing = f"there is no namespace {self.namespace} in this Redis; `jqmaster load` sets it up"
                 raise Refused(missing, "VERSION")

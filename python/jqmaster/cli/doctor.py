@@ -35,17 +35,16 @@ def doctor(
 
 
 def _print_all(findings: list[Document], *, quiet: bool, most: int) -> None:
-    place = current.get().place()
     blocks: dict[tuple[str, str], list[Document]] = {}
     for finding in findings:
         blocks.setdefault((finding["level"], finding["kind"]), []).append(finding)
     for alike in blocks.values():
         _print(alike, most)
-    if not place.is_redis and not quiet:
+    if current.get().server()[1] is None and not quiet:
         print("· Redis itself was not looked at; --redis URL does")
     levels = [finding["level"] for finding in findings]
     counts = [show.counted(levels.count(level), level) for level in ("problem", "warning") if level in levels]
-    print(f"{place}: {', '.join(counts) or 'all well'}")
+    print(f"{current.get()}: {', '.join(counts) or 'all well'}")
 
 
 def _print(alike: list[Document], most: int) -> None:

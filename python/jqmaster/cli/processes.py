@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,7 @@ from cyclopts import App, Parameter
 from cyclopts.config import Env
 
 from jqmaster.cli.kinds import Count, Duration, Names, Networks, Port, PushTo, Secrets, Span, between, option
-from jqmaster.cli.place import NAMESPACE
-from jqmaster.cli.reach import current
+from jqmaster.cli.reach import NAMESPACE, current
 from jqmaster.cli.status import Refused
 from jqmaster.connection.url import is_redis, without_password
 from jqmaster.errors import brought_by
@@ -120,15 +120,9 @@ def _work(
     MODULE:NAME is a JQ object, such as hello:jq, or a map of job names to functions. It takes jobs from where the
     object does, from a master or Redis (--url, several masters with commas between; --redis), or has them pushed.
     """
-    options = given or Work()
-    if not options.reload:
-        return _run_worker(functions, options)
-    from jqmaster.cli import reloading
-
-    return reloading.run(lambda change: _run_worker(functions, options, change))
-
-
-def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
+    chosen = given or Work()
+    if chosen.reload:
+        return _reload(chosen.stop_timeout)
     from jqmaster.engine.secret import key_of
     from jqmaster.worker import joblog
     from jqmaster.worker.run import WorkOptions, run
@@ -144,7 +138,6 @@ def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
         "port": options.pop("push_port"),
         "drain_timeout_s": options.pop("stop_timeout"),
         "push_secrets": options["push_secrets"] or (),
-        "until": until,
         "namespace": where.namespace or NAMESPACE,
         "form": where.form,
         "redis_url": url if url and is_redis(url) else None,
@@ -154,14 +147,32 @@ def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
     if isinstance(jobs, dict):
         if not url:
             raise Refused("give either --url or --redis", "INVALID")
-        return run(WorkOptions(functions=jobs, **options), ends_process=until is None)
+        return run(WorkOptions(functions=jobs, **options), ends_process=True)
     asks_redis = is_redis(url) if url else jobs.target.is_redis
     options["namespace"] = where.namespace if asks_redis else where.said_namespace
     try:
         worker = jobs.worker(**options, process_jobs=process_jobs).options()
     except ValueError as error:
         raise Refused(f"{functions}: {error}", "INVALID") from None
-    return run(worker, ends_process=until is None)
+    return run(worker, ends_process=True)
+
+
+def _reload(stop_timeout_s: float) -> int:
+    """Run this command without `--reload`, in a process that starts anew with each change of a Python file."""
+    with brought_by("worker", "work --reload"):
+        from watchfiles import PythonFilter, run_process
+
+    def say(changes: set[tuple[Any, str]]) -> None:
+        changed = min(path for _, path in changes)
+        print(f"{os.path.relpath(changed)} has changed: the worker starts anew", flush=True)
+
+    os.environ.pop("JQ_RELOAD", None)
+    command = shlex.join(word for word in [sys.executable, *sys.orig_argv[1:]] if word != "--reload")
+    run_process(
+        os.getcwd(), target=command, target_type="command", callback=say, watch_filter=PythonFilter(),
+        sigint_timeout=round(stop_timeout_s) + 2,
+    )  # fmt: skip
+    return 0
 
 
 def _jobs(where: str) -> Any:

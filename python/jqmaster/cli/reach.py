@@ -9,18 +9,20 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from jqmaster.cli.kinds import Namespace, option
-from jqmaster.cli.place import LOCAL, NAMESPACE, Form, Place
 from jqmaster.cli.status import EXIT_OK, Refused, Replies
 from jqmaster.connection import url as redis_url
 
 if TYPE_CHECKING:
     from jqmaster.cli.clients import Client
 
+LOCAL = "http://127.0.0.1:8400"
+NAMESPACE = "{jq}"
+Form = Literal["auto", "functions", "scripts"]
 Yes = Annotated[bool, option("do not ask", name=["--yes", "-y"])]
 
 
@@ -69,11 +71,13 @@ class Destination:
             masters_of(found, None if into else self.said_namespace)
         return found
 
-    def place(self, *, into: bool = False) -> Place:
-        """The server that is meant, as `chosen`."""
+    def server(self, *, into: bool = False) -> tuple[str, str | None]:
+        """The one that is meant, as `chosen`, and where it is a Redis the namespace."""
         url = self.chosen(into=into) or LOCAL
-        first = url if redis_url.is_redis(url) else url.split(",")[0]
-        return Place(first, self.namespace or NAMESPACE, self.form, self.key_file)
+        return (url, self.namespace or NAMESPACE) if redis_url.is_redis(url) else (url.split(",")[0], None)
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (redis_url.without_password(self.server()[0]), self.server()[1])))
 
 
 current: ContextVar[Destination] = ContextVar("where")
@@ -86,7 +90,8 @@ def connect(*, creates: bool = False, into: bool = False) -> Client:
     where = current.get()
     level = logging.DEBUG if where.verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    client = Client(where.place(into=into), creates=creates)
+    url, namespace = where.server(into=into)
+    client = Client(url, creates=creates, namespace=namespace, form=where.form, key_file=where.key_file)
     where.stack.callback(client.close)
     return client
 

@@ -14,8 +14,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Group, Parameter, UnusedCliTokensError
 from cyclopts.config import Env
 
-from jqmaster.cli.place import LOCAL
-from jqmaster.cli.reach import Destination, current, tell
+from jqmaster.cli.reach import LOCAL, Destination, current, tell
 from jqmaster.cli.status import CODES, EXIT_FAILED, EXIT_OK, Refused
 from jqmaster.connection.url import without_passwords
 from jqmaster.errors import JQError, Unauthorized

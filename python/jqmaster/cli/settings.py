@@ -10,8 +10,7 @@ from cyclopts import App
 from jqmaster.cli import show
 from jqmaster.cli.declared import verb
 from jqmaster.cli.kinds import Duration, option
-from jqmaster.cli.place import NAMESPACE
-from jqmaster.cli.reach import as_json, connect, current
+from jqmaster.cli.reach import NAMESPACE, as_json, connect, current
 from jqmaster.cli.status import Refused, Replies
 from jqmaster.manifest.contract import ROLES, Role
 

@@ -22,6 +22,7 @@ OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retryi
 OF_STATE |= {"error": "red", "cancelled": "dim", "skipped": "dim"}
 _SPARKS = "▁▂▃▄▅▆▇█"
 _PADDED = 40  # columns of a pipe are made this wide at most
+_PIPE = 200  # what rich draws is as wide there
 
 _FIRST = ("id", "name", "queue", "status")
 
@@ -69,7 +70,7 @@ def say(renderable: Any) -> None:
     """Print what rich draws, without the spaces behind it."""
     from rich.console import Console
 
-    out = Console(highlight=False, markup=False, emoji=False)
+    out = Console(width=None if is_cut() else _PIPE, highlight=False, markup=False, emoji=False)
     with out.capture() as captured:
         out.print(renderable)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))

@@ -40,7 +40,7 @@ def top(
     if not (as_json() or once) and not sys.stdout.isatty():
         raise Refused("top needs a terminal; --once prints it once", "INVALID")
     watch.look()  # what cannot be reached is said before the screen is taken
-    screen = Screen(watch, str(current.get().place()), view)
+    screen = Screen(watch, str(current.get()), view)
     if as_json() or once:
         yield watch.found, lambda: show.say(screen.picture(None, 120))
     else:

@@ -24,6 +24,7 @@ import msgpack
 
 from jqmaster.client import conversion
 from jqmaster.client.conversion import Converter
+from jqmaster.errors import NotInstalled
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -119,6 +120,7 @@ class Signature:
         self._strict = strict
         self.parameters: Mapping[str, Parameter] = self._signature.parameters
         parameters = self.parameters.values()
+        self._known = self.parameters.keys()
         self._plain = all(param.kind in NAMED for param in parameters)
         self._names = [param.name for param in parameters if param.kind is NAMED[0]]
         self._required = {param.name for param in parameters if param.default is param.empty} if self._plain else set()
@@ -173,10 +175,10 @@ class Signature:
 
     def decode(self, value: Any) -> Arguments:
         """The arguments that `value` stands for."""
-        args, kwargs = split(value)
-        if self._plain and not args and not self.converters and self._required <= kwargs.keys() <= set(self.parameters):
-            return args, kwargs
-        bound = self.bind(args, kwargs)
+        fits = type(value) is dict and self._required <= value.keys() <= self._known
+        if self._plain and fits and not self.converters:
+            return (), value
+        bound = self.bind(*split(value))
         self._convert(bound.arguments, "make")
         return bound.args, bound.kwargs
 
@@ -200,6 +202,9 @@ class Signature:
                 if self._strict:
                     about = "its result" if name == "return" else f"parameter {name}"
                     raise TypeError(f"{about}: {error}") from None
+            except NotInstalled:
+                if self._strict:
+                    raise
         return {name: converter for name, converter in converters.items() if converter is not None}
 
     def _convert(self, arguments: dict[str, Any], way: Literal["send", "make"]) -> None:

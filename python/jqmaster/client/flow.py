@@ -20,7 +20,6 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 Step = Call[Any] | Iterable[Call[Any]]
 
-MOST = 10_000  # calls side by side
 MOST_JOBS = 10_050  # of a flow, without its callbacks
 MOST_LINKS = 100_000  # what they depend on, all together
 
@@ -202,8 +201,6 @@ def _enqueued(
     for step in steps:
         calls = [step] if isinstance(step, Call) else list(step)
         links += len(calls) * len(level)
-        if len(calls) > MOST:
-            raise ValueError(f"a {what} with {len(calls):,} parts: expected at most {MOST:,} side by side")
         if len(jobs) + len(calls) > MOST_JOBS or links > MOST_LINKS:
             problem = f"a {what} of {len(jobs) + len(calls):,} jobs that depend on {links:,} others all together"
             raise ValueError(f"{problem}: expected at most {MOST_JOBS:,} jobs, and {MOST_LINKS:,}")

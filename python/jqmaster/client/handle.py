@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack
+from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, Unpack
 
-from jqmaster.client import calling, live
+from jqmaster.client import calling
 from jqmaster.client.link import Link, plain, plain_each
-from jqmaster.client.live import State
 from jqmaster.client.outcomes import JobCancelled, JobError, JobSkipped, NoResult, WaitsInJob
 from jqmaster.connection import plainly
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.ended import ENDED
-from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
-from jqmaster.engine.replies import Document, Event, Page
+from jqmaster.engine.options import Changes, Reference, changes_of
+from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
 from jqmaster.worker.notes import current_job
 
@@ -42,6 +41,21 @@ class Kind(Protocol):
 
     def read_result(self, value: Any) -> Any:
         """Of the type that it is annotated to return. Raises ValueError."""
+
+
+class State(NamedTuple):
+    """`status`: queued, scheduled, blocked, running, retrying, done, error, cancelled or skipped; `attempt`: 0 before
+    the first; `progress` and `message` as the function said last (`progress`)."""
+
+    status: str
+    attempt: int
+    progress: float | None
+    message: str | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether this is the last one."""
+        return self.status in ENDED
 
 
 class Handle(Reference, Generic[R_co]):
@@ -130,24 +144,27 @@ class Handle(Reference, Generic[R_co]):
         with _about(self.id):
             return list((await (await self.link.open()).engine.history(self.id))["events"])
 
-    async def aevents(self, *, in_job: bool = False) -> AsyncIterator[Event]:
-        """How it stands, then each of its transitions and its progress as they come, until it has ended. What is no
-        transition has `event` in its `data` (docs/finding.md). Raises NotFound, Unavailable; RuntimeError
-        as `result`."""
-        await self._check_wait(in_job)
-        async for event in (await self.link.open()).events(self.id):
-            yield event
-
     async def astates(self, *, in_job: bool = False) -> AsyncIterator[State]:
         """How it stands, then each time that has changed, progress included, until it has ended: what
         `async for state in handle` goes through, and `for` in plain code. Between two looks it may pass states that
         nobody is told of; the last one told is its end. Raises NotFound; Unavailable when Redis or the master is
         away for long; RuntimeError as `result`.
         """
-        await self._check_wait(in_job)
+        if may_not_wait(in_job) and await self.astatus() not in ENDED:
+            raise WaitsInJob(self.id)
         transport = await self.link.open()
-        async for state in live.states(transport, self.id, lambda: _known(transport, self.id), AWAY_S):
-            yield state
+        last = await _state(transport, self.id)
+        yield last
+        if last.ended:
+            return
+        async with aclosing(transport.changes(self.id)) as changes:
+            while not last.ended:
+                # What is heard only says when to look: whatever was missed meanwhile is in what is found.
+                await anext(changes)
+                state = await _state(transport, self.id)
+                if state != last:
+                    last = state
+                    yield state
 
     # -- changing it ------------------------------------------------------------------------------
 
@@ -172,45 +189,11 @@ class Handle(Reference, Generic[R_co]):
         [state] = await (await self.link.open()).engine.change([({"id": self.id, **changed[0]}, changed[1])])
         return self._found(state, "it runs or has ended; of such only the tags can be changed")
 
-    async def adepend(
-        self,
-        *,
-        add: Iterable[str | Handle[Any]] | None = None,
-        remove: Iterable[str | Handle[Any]] | None = None,
-        if_failed: Literal["wait", "fail", "run", "only"] | None = None,
-    ) -> str:
-        """Change what it waits for, if it was never started; its state. Raises NotFound, Conflict."""
-        more, less = (None if jobs is None else ids_of(jobs) for jobs in (add, remove))
-        return await (await self.link.open()).engine.depend(self.id, add=more, remove=less, if_failed=if_failed)
-
-    async def akick(self, *, delay: Seconds | None = None) -> str:
-        """Take it from its worker, if it runs; it waits again. Its state then. Raises NotFound, Conflict."""
-        delay_s = None if delay is None else seconds(delay)
-        [state] = await (await self.link.open()).engine.kick([self.id], delay=delay_s)
-        return self._found(state, "it does not run")
-
-    async def adiscard(self) -> str:
-        """Remove all there is of it, if it does not run; the state it had. Raises NotFound, Conflict."""
-        [state] = await (await self.link.open()).engine.discard([self.id])
-        return self._found(state, "it is running")
-
-    async def atrack(self, *, on: bool = True) -> str:
-        """Have each of its transitions published in Redis (docs/finding.md), or no more; its
-        state. Raises NotFound."""
-        [state] = await (await self.link.open()).engine.track([self.id], on=on)
-        return self._found(state or "NOTFOUND", "")
-
     result, join, status = plain(aresult), plain(ajoin), plain(astatus)
     document, explain, history = plain(adocument), plain(aexplain), plain(ahistory)
-    cancel, retry, change, depend = plain(acancel), plain(aretry), plain(achange), plain(adepend)
-    kick, discard, track = plain(akick), plain(adiscard), plain(atrack)
-    events, states = plain_each(aevents), plain_each(astates)
+    cancel, retry, change = plain(acancel), plain(aretry), plain(achange)
+    states = plain_each(astates)
     __aiter__, __iter__ = astates, states
-
-    async def _check_wait(self, in_job: bool) -> None:
-        """Raises WaitsInJob where following it would wait, in a job."""
-        if may_not_wait(in_job) and await self.astatus() not in ENDED:
-            raise WaitsInJob(self.id)
 
     def _found(self, state: str, conflict: str) -> str:
         if state == "NOTFOUND":
@@ -340,3 +323,17 @@ async def _wait(transport: Transport, job_id: str, timeout: float | None, *, in_
             raise WaitsInJob(job_id)
         if time.monotonic() >= deadline:
             raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s")
+
+
+async def _state(transport: Transport, job_id: str) -> State:
+    """How it stands. The other side may be away for `AWAY_S`. Raises NotFound, Unavailable."""
+    failures, until = 0, time.monotonic() + AWAY_S
+    while True:
+        try:
+            job = await _known(transport, job_id)
+            return State(job["status"], job["attempt"], job.get("progress"), job.get("progress_message"))
+        except Unavailable:
+            if time.monotonic() >= until:
+                raise
+            await plainly.pause(backoff_s(failures))
+            failures += 1

@@ -15,7 +15,7 @@ from jqmaster.engine.calling import contract_of, given
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.options import Bounds, Limits, Where, known
-from jqmaster.engine.replies import Document, Event, Page
+from jqmaster.engine.replies import Document, Page
 from jqmaster.manifest.manifest import operations
 
 PAGE = 1000
@@ -101,15 +101,6 @@ class OperatingMethods:
         """Cancel all jobs that match; how many. `force`: see `Handle.cancel`."""
         return await self._steps("cancel", where, force=force or None)
 
-    async def aevents(self, *, after: str | None = None) -> AsyncIterator[Event]:
-        """Every transition of every job from now on, or behind the event `after`, as far as they are kept.
-
-        Goes on until it is closed. Raises Conflict when the setting `events_max` is 0, and Unavailable when
-        the connection is lost: then go on after the last event's `id`.
-        """
-        async for event in (await self.link.open()).events(None, after):
-            yield event
-
     async def aconstrain(self, constraint_id: str, match: Match, **limits: Unpack[Limits]) -> Document:
         """Limit the jobs that `match`, from now on, also those that are there; replaces a constraint of this
         id whole. `match`: a matcher, `{"name": "mail.*"}`, or a task, which stands for its name. `limits`:
@@ -131,7 +122,7 @@ class OperatingMethods:
         """
         return await (await self.link.open()).import_records(records, namespace)
 
-    call, each, jobs, events = plain(acall), plain_each(aeach), plain_each(ajobs), plain_each(aevents)
+    call, each, jobs = plain(acall), plain_each(aeach), plain_each(ajobs)
     cancel_where, retry_where, discard_where = plain(acancel_where), plain(aretry_where), plain(adiscard_where)
     constrain, repeat, import_records = plain(aconstrain), plain(arepeat), plain(aimport_records)
 

@@ -263,7 +263,6 @@ class Registry(OperatingMethods, FlowMethods):
         return self._define(function[0], given) if function else partial(self._job, **given)
 
     def _define(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
-        functions.check_callable(function)
         own = options.copy()
         name = own.pop("name", None) or getattr(function, "__name__", None)
         if not isinstance(name, str):
@@ -271,6 +270,7 @@ class Registry(OperatingMethods, FlowMethods):
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
         rules = Rules.of(name, own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
+        functions.check(function, name, process=rules.process)
         task: Task[..., Any] = DefinedTask(self, function, name, own, rules)
         self.tasks[name] = task
         return task

@@ -181,7 +181,7 @@ class Task(Enqueuer[P, R]):
         self.function = function
         self.name = name
         self.rules = rules
-        self.signature = None if function is None else _signature(function, name, rules, jq.serializer)
+        self.signature = None if function is None else _signature(function, name, jq.serializer)
         self.is_async = functions.is_async(function)
         self.returns_none = function is not None and _returned(function) in (None, "None")
         self._task = self
@@ -243,10 +243,13 @@ class Task(Enqueuer[P, R]):
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {self.name}{self.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
-        call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
-        for middleware in reversed(self.jq.middlewares):
-            call = functools.partial(middleware, job, call)
-        result = await call()
+        if self.jq.middlewares:
+            call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
+            for middleware in reversed(self.jq.middlewares):
+                call = functools.partial(middleware, job, call)
+            result = await call()
+        else:
+            result = await self._called(args, kwargs, elsewhere)
         try:
             return self.sent(result)
         except UNPACKABLE as error:
@@ -292,10 +295,7 @@ class Task(Enqueuer[P, R]):
             raise kind(f"{self.name}: {error}") from error
 
 
-def _signature(
-    function: Callable[..., Any], name: str, rules: Rules, serializer: calling.Serializer
-) -> calling.Signature:
-    functions.check(function, name, process=rules.process)
+def _signature(function: Callable[..., Any], name: str, serializer: calling.Serializer) -> calling.Signature:
     try:
         # Another serializer may know what to do with a value of which nobody knows here.
         return calling.Signature(function, strict=isinstance(serializer, calling.MessagePack) and serializer.is_usual)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection.blocking import Listener, listening
 from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.connection.together import Together
 from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
 from jqmaster.engine.engine import Engine, Operations, pack
-from jqmaster.engine.replies import Enqueued, Event
-from jqmaster.errors import JQError, NotFound, Unavailable
+from jqmaster.engine.replies import Enqueued
+from jqmaster.errors import JQError, NotFound
 
 LOOK_S = 2.0  # who follows a job looks so often, whatever is heard of it
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
@@ -46,10 +45,6 @@ class Transport:
         reply = await self._result(job_id)
         return reply[1] if len(reply) > 1 else None
 
-    def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
-        """Of one job until it has ended; or all, behind the event `after`. Raises Unavailable when it is cut off."""
-        raise Unavailable("streams of events need a master")
-
     def changes(self, job_id: str) -> AsyncGenerator[None, None]:
         """Says when the job may be different: at once, whenever something is heard, and now and then."""
         raise NotImplementedError
@@ -72,7 +67,7 @@ class RedisTransport(Transport):
     """By the scripts, with no master in between."""
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
-        """`how`: of `Caller`."""
+        """`how`: of `Engine`."""
         self._opened = Opened(url, namespace, **how)
         self.engine: Engine = self._opened.engine
 
@@ -95,7 +90,6 @@ class LoopTransport(RedisTransport):
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         super().__init__(url, namespace, **how)
         self._enqueuing = self._opened.enqueuing()
-        self._results: Together[str, Any] = Together(self._ask_results)
         self._ended = self._opened.ended()
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
@@ -114,10 +108,7 @@ class LoopTransport(RedisTransport):
         return await self._enqueuing.enqueue(spec, argument)
 
     async def _result(self, job_id: str) -> Any:
-        return await self._results.get(job_id)
-
-    async def _ask_results(self, ids: Sequence[str]) -> list[Any]:
-        return await self.engine.pipeline([("result", [job_id]) for job_id in ids])
+        return await self.engine.raw("result", job_id)
 
     async def close(self) -> None:
         try:

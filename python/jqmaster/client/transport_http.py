@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from urllib.parse import quote, urlencode
 
 from jqmaster.client.transport import LOOK_S, Transport
 from jqmaster.connection.plainly import is_plain, pause
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.copying import chunks
-from jqmaster.engine.ended import ENDED
 from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.packform import MSGPACK
-from jqmaster.engine.replies import Event, document
+from jqmaster.engine.replies import document
 from jqmaster.errors import Forbidden, Invalid, NotFound, Unavailable
 
 MOST_POLL_S = 30.0
@@ -50,40 +47,23 @@ class HttpTransport(Transport):
         answer = await self.engine.send("GET", path, timeout_s=poll_s + self._wait_s)
         return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
-    async def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
-        path = "/events" if job_id is None else f"/job/{quote(job_id, safe='')}/events"
-        headers = {"accept": f"text/event-stream, {MSGPACK}", **({"last-event-id": after} if after else {})}
-        async with self.engine.stream(path, headers) as pieces:
-            fields, data, event = {"id": "", "event": "message"}, list[str](), None
-            async for line in _lines(pieces):
-                name, _, value = line.decode().partition(": ")
-                if name in fields:
-                    fields[name] = value
-                elif name == "data":
-                    data.append(value)
-                elif not name and data:
-                    event = Event(fields["id"], fields["event"], json.loads("\n".join(data)))
-                    yield event
-                    fields["event"], data = "message", []
-            if job_id is None or (event is not None and event.data.get("state") not in ENDED):
-                raise Unavailable("the stream of events was ended by the master")
-
     async def changes(self, job_id: str) -> AsyncGenerator[None, None]:
         failures = 0
-        with suppress(NotFound, Forbidden, Invalid):  # who may not follow it still looks now and then
-            while True:
-                try:
-                    async for _ in self.events(job_id):
+        while True:
+            try:
+                headers = {"accept": f"text/event-stream, {MSGPACK}"}
+                async with self.engine.stream(f"/job/{quote(job_id, safe='')}/events", headers) as pieces:
+                    async for _ in pieces:
                         failures = 0
                         yield
-                    break
-                except Unavailable:
-                    yield
-                    await pause(backoff_s(failures))
-                    failures += 1
-        while True:
+                pause_s = LOOK_S
+            except Unavailable:
+                pause_s = backoff_s(failures)
+                failures += 1
+            except (NotFound, Forbidden, Invalid):  # who may not follow it still looks now and then
+                pause_s = LOOK_S
             yield
-            await pause(LOOK_S)
+            await pause(pause_s)
 
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
         keys = 0
@@ -95,11 +75,3 @@ class HttpTransport(Transport):
 
     async def close(self) -> None:
         await self.engine.close()
-
-
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    left = b""
-    async for piece in pieces:
-        *lines, left = (left + piece).split(b"\n")
-        for line in lines:
-            yield line.rstrip(b"\r")

@@ -116,7 +116,7 @@ def _target(own: Target, options: dict[str, Any]) -> Target:
     namespace, key = options.pop("namespace", None), options.pop("key", None)
     form = options.pop("form", "auto")
     changed: dict[str, Any] = {} if key is None else {"key": key, "key_file": None}
-    if url != own.url:
+    if url != own.url or namespace is not None:
         changed["names_namespace"] = namespace is not None
     return replace(
         own,

@@ -8,9 +8,8 @@ from typing import Any
 from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.ways import WAYS, enqueue
 from jqmaster.engine.calling import Argument
-from jqmaster.engine.calls import Observe
 from jqmaster.engine.durable import Durable
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, Observe
 from jqmaster.engine.replies import Document
 from jqmaster.manifest.manifest import operations
 
@@ -29,7 +28,7 @@ class Cluster(Engine):
     """
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
-        """`how`: of `Caller`."""
+        """`how`: of `Engine`."""
         self.partitions = Partitions(url, namespace, **how)
         self.engines = self.partitions.engines
         first = self.engines[0]
@@ -60,18 +59,6 @@ class Cluster(Engine):
             return reply
 
         return await enqueue(self.partitions, Call(operation, arguments), at), next(filter(None, lacking), None)
-
-    async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
-        """As `Caller.pipeline`, of calls that begin with a job's id."""
-        answers: list[Any] = [None] * len(calls)
-
-        async def ask(number: int, indexes: list[int]) -> None:
-            replies = await self.engines[number].pipeline([calls[index] for index in indexes])
-            for index, reply in zip(indexes, replies, strict=True):
-                answers[index] = reply
-
-        await all_of(ask(*part) for part in self.partitions.parts(arguments[0] for _, arguments in calls).items())
-        return answers
 
     async def differences(self) -> list[str]:
         """See `Engine.differences`."""

@@ -14,9 +14,8 @@ from jqmaster.cluster.names import is_cluster, number_of
 from jqmaster.cluster.routes import Routes, split
 from jqmaster.connection.subscriptions import PING_EVERY_S, Messages, Subscriptions
 from jqmaster.connection.together import MAX_JOBS, Coalescer
-from jqmaster.engine.calls import connect
 from jqmaster.engine.ended import Ended
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Invalid
@@ -91,7 +90,7 @@ class Opened:
     """A namespace such as `{shop}`, or a cluster such as `{shop:*/16}`, with connections of its own."""
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
-        """`how`: of `Caller`. Raises ValueError for a URL or a name that cannot be."""
+        """`how`: of `Engine`. Raises ValueError for a URL or a name that cannot be."""
         self._cluster = Cluster(url, namespace, **how) if is_cluster(namespace) else None
         self.engine: Engine = self._cluster or Engine(connect(url), namespace, **how)
         self._engines: Sequence[Engine] = self._cluster.engines if self._cluster else [self.engine]

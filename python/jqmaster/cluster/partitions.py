@@ -10,8 +10,7 @@ from jqmaster.cluster.routes import Routes, unpacked
 from jqmaster.cluster.waiting import ClusterWaiting
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
-from jqmaster.engine.calls import connect
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import JQError, NotFound, Unavailable
 
 
@@ -37,7 +36,7 @@ class Partitions:
     """Each has an engine and connections of its own."""
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
-        """`how`: of `Caller`. Raises ValueError for a name that cannot be."""
+        """`how`: of `Engine`. Raises ValueError for a name that cannot be."""
         self.namespaces = partitions(namespace)
         self.engines = [Engine(connect(url), name, **how) for name in self.namespaces]
         self.routes = Routes(self.engines)

@@ -33,37 +33,11 @@ PING_EVERY_S = 2.5
 _LARGE = 32_768  # bytes that a socket takes at once, or nearly
 
 
-class Blocking:
-    """A connection of redis-py's blocking kind."""
+class ProbedBlocking:
+    """A connection of redis-py's blocking kind that asks its endpoint where to connect to, and tells what it met."""
 
     kind: type[Connection]
     retry = AsyncRetry(NoBackoff(), 0)
-
-    def __init__(self, **settings: Any) -> None:
-        settings["retry"] = Retry(NoBackoff(), 0)
-        self.connection: Any = self.kind(**settings)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.connection, name)
-
-    async def connect(self) -> None:
-        self.connection.connect()
-
-    async def disconnect(self, *_reason: Any, **_more: Any) -> None:
-        self.connection.disconnect()
-
-    async def send_command(self, *command: Any, **_more: Any) -> None:
-        await self.send_packed_command(self.pack_command(*command))
-
-    async def send_packed_command(self, packed: Any, *_more: Any, **_more_yet: Any) -> None:
-        self.connection.send_packed_command(packed, check_health=False)
-
-    async def read_response(self, *_more: Any, **_more_yet: Any) -> Any:
-        return self.connection.read_response()
-
-
-class ProbedBlocking(Blocking):
-    """One that lives at an endpoint: it asks where to connect to, and tells what it met."""
 
     def __init__(self, *, endpoint: Endpoint, **settings: Any) -> None:
         self.endpoint = endpoint
@@ -73,7 +47,11 @@ class ProbedBlocking(Blocking):
         self.heard_at = -math.inf
         self._most_s: float = settings.get("socket_timeout") or math.inf  # as the URL says
         self._wait_s = settings["socket_timeout"] = min(REPLY_S, self._most_s)
-        super().__init__(**settings)
+        settings["retry"] = Retry(NoBackoff(), 0)
+        self.connection: Any = self.kind(**settings)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.connection, name)
 
     def pack_command(self, *arguments: Any) -> list[bytes]:
         if arguments[0] in OFTEN:
@@ -119,6 +97,12 @@ class ProbedBlocking(Blocking):
         connection.socket_timeout = self._wait_s
         connection.update_current_socket_timeout(self._wait_s)
         self.heard_at = time.monotonic()
+
+    async def disconnect(self, *_reason: Any, **_more: Any) -> None:
+        self.connection.disconnect()
+
+    async def send_command(self, *command: Any, **_more: Any) -> None:
+        await self.send_packed_command(self.pack_command(*command))
 
     async def send_packed_command(self, packed: Any, *_more: Any, **_more_yet: Any) -> None:
         size = len(packed) if isinstance(packed, bytes | str) else sum(map(len, packed))
@@ -180,14 +164,8 @@ class ProbedBlocking(Blocking):
 
 
 @functools.cache
-def blocking(kind: type[Connection]) -> Any:
-    """A class of blocking connections, of redis-py's `kind`."""
-    return type(f"Blocking{kind.__name__}", (Blocking,), {"kind": kind})
-
-
-@functools.cache
 def blocking_probed(kind: type[Connection]) -> Any:
-    """The same of those that ask an endpoint."""
+    """A class of blocking connections, of redis-py's `kind`."""
     return type(f"ProbedBlocking{kind.__name__}", (ProbedBlocking,), {"kind": kind})
 
 

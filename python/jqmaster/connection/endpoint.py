@@ -37,10 +37,10 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from jqmaster.connection import plainly, topology
+from jqmaster.connection import plainly
 from jqmaster.connection.probed import REPLY_S, probed
 from jqmaster.connection.topology import Topology
-from jqmaster.connection.url import Address, RedisUrl
+from jqmaster.connection.url import Address
 from jqmaster.errors import JQError
 
 T = TypeVar("T")
@@ -104,8 +104,7 @@ class Endpoint:
         self.topology: Topology | None = None  # None: the address is fixed
         self.has_functions: bool | None = None  # None: not known yet, and taken for true
         self.told_connect_s: float | None = None  # by the URL: socket_connect_timeout
-        self.kind: Any = None  # of connections to servers, where the pool is ours
-        self._served: dict[str, None] = {}  # namespaces, as they came
+        self._namespace = ""  # the first that is asked for
         self.generation = 0  # how often the connections have left a server
         self._address: Address | None = None
         self._looked_up = self._left = -math.inf
@@ -133,7 +132,7 @@ class Endpoint:
 
     def serve(self, namespace: str) -> None:
         """Say which namespace is asked for. Raises Unavailable for one in another slot of a cluster."""
-        self._served[namespace] = None
+        self._namespace = self._namespace or namespace
         if self.topology is not None:
             self.topology.serve(namespace)
 
@@ -141,7 +140,7 @@ class Endpoint:
     def small(self) -> tuple[str, str, int]:
         """A command that changes nothing. It is refused where calls would be, by a replica and by a node that
         does not have the slot, and held back like them while Redis pauses."""
-        return "PEXPIRE", f"{next(iter(self._served), '{jq}')}:{PROBE_KEY}", 1
+        return "PEXPIRE", f"{self._namespace or '{jq}'}:{PROBE_KEY}", 1
 
     @property
     def connect_s(self) -> float:
@@ -240,30 +239,14 @@ class Endpoint:
         """Redis answered this."""
         code = refusal(problem)
         if code == "MOVED" and self.topology is None:
-            self._find_cluster(connection)
-        if code == "MOVED" and self.topology is not None:
+            log.error("%s is a node of a cluster: name it redis+cluster://…", self)
+        elif code == "MOVED":
             host, _, port = str(problem).rpartition(" ")[2].rpartition(":")
             self._leave(connection, problem, (host or connection.host, int(port)))
         elif code in _WRONG_PLACE and time.monotonic() >= self._left + LEAVE_AGAIN_S:
             self._leave(connection, problem, None)
 
     # -- parts ------------------------------------------------------------------------------------
-
-    def _find_cluster(self, connection: Any) -> None:
-        """The URL named one server, and that is a node of a cluster: go on as if it had said so."""
-        if self.kind is None or not hasattr(connection, "host"):
-            return  # of a pool that is not ours only the lines would follow; a unix socket leads nowhere else
-        host, port = connection.host, connection.port
-        target = RedisUrl("cluster", "", ((host, port),))
-        cluster = topology.make(target, self.kind, self._pool.connection_kwargs)
-        try:
-            for namespace in self._served:
-                cluster.serve(namespace)
-        except JQError as problem:
-            log.error("%s:%s is a node of a cluster: %s", host, port, problem)
-            return
-        log.warning("%s:%s is a node of a cluster: better name several, redis+cluster://a,b,c", host, port)
-        self.topology = cluster
 
     def _leave(self, connection: Any, problem: object, address: Address | None) -> None:
         if connection.generation != self.generation:

@@ -8,7 +8,7 @@ import re
 import ssl
 import threading
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import redis.asyncio.connection
 import redis.connection
@@ -16,7 +16,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from jqmaster.connection import plainly, topology
-from jqmaster.connection.blocking import blocking, blocking_probed
+from jqmaster.connection.blocking import blocking_probed
 from jqmaster.connection.endpoint import Endpoint
 from jqmaster.connection.probed import probed
 from jqmaster.connection.url import RedisUrl
@@ -26,29 +26,16 @@ _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 FREE_S = 20.0  # how long one is waited for where all are in use
 
 
-class Room(Protocol):
-    """A semaphore."""
-
-    async def acquire(self) -> object: ...
-
-    def release(self) -> None: ...
-
-
 class _ThreadRoom:
+    """A semaphore for plain calls."""
+
     def __init__(self, most: int) -> None:
-        self._free, self._changed = most, threading.Condition()
+        self._free = threading.Semaphore(most)
+        self.release = self._free.release
 
     async def acquire(self) -> None:
-        with self._changed:
-            while not self._free:
-                if not self._changed.wait(min(FREE_S, plainly.left_s())):
-                    raise TimeoutError
-            self._free -= 1
-
-    def release(self) -> None:
-        with self._changed:
-            self._free += 1
-            self._changed.notify()
+        if not self._free.acquire(timeout=min(FREE_S, plainly.left_s())):
+            raise TimeoutError
 
 
 class _TaskRoom(asyncio.Semaphore):
@@ -69,7 +56,7 @@ class Pool:
         self._endpoint = endpoint
         self._all: list[Any] = []
         self._idle: list[Any] = []  # the one that was used last is taken first
-        self._room: Room = _ThreadRoom(most) if plainly.is_plain() else _TaskRoom(most)
+        self._room = _ThreadRoom(most) if plainly.is_plain() else _TaskRoom(most)
         endpoint.join(self)
 
     def get_encoder(self) -> Any:
@@ -117,13 +104,12 @@ def pool_at(url: RedisUrl, *, max_connections: int, **settings: Any) -> Pool:
     most = parsed.pop("max_connections", max_connections)
     options = {**settings, **parsed}
     _check_options(kind, options)
+    if url.kind != "server":
+        endpoint.topology = topology.make(url, kind, options)
+    connection_class = probed(kind)
     if plainly.is_plain():
         kind = redis.connection.parse_url(url.url).get("connection_class", redis.connection.Connection)
-        endpoint.kind, connection_class = blocking(kind), blocking_probed(kind)
-    else:
-        endpoint.kind, connection_class = kind, probed(kind)
-    if url.kind != "server":
-        endpoint.topology = topology.make(url, endpoint.kind, options)
+        connection_class = blocking_probed(kind)
     return Pool(endpoint, connection_class, most, options)
 
 

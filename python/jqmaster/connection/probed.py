@@ -8,46 +8,23 @@ import functools
 import math
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import hiredis
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import BusyLoadingError, NoPermissionError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from jqmaster.connection.url import Address
-
 REPLY_S = 1.0  # nothing heard for longer: the connection is probed
 OFTEN = frozenset(["FCALL", "EVALSHA"])
 SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
 
 
-class Monitor(Protocol):
-    """What a connection asks, and whom it tells."""
-
-    generation: int
-
-    @property
-    def connect_s(self) -> float: ...
-
-    @property
-    def small(self) -> tuple[str, str, int]: ...
-
-    async def address(self) -> Address | None: ...
-
-    def awaits(self, connection: Any) -> None: ...
-
-    def got(self, connection: Any) -> None: ...
-
-    def unreachable(self, connection: Any, problem: Exception) -> None: ...
-
-    def refused(self, connection: Any, problem: Exception) -> None: ...
-
-
 class ProbedConnection(AbstractConnection):
     """What each class of connections has in addition."""
 
-    def __init__(self, *, endpoint: Monitor, **settings: Any) -> None:
+    def __init__(self, *, endpoint: Any, **settings: Any) -> None:
+        """`endpoint`: an `Endpoint`."""
         self.endpoint = endpoint
         self.generation = endpoint.generation
         self.heard_at = -math.inf

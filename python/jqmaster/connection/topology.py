@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
 import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from redis.crc import key_slot
@@ -102,67 +102,40 @@ def make(target: RedisUrl, kind: Any, settings: Mapping[str, Any]) -> Topology:
     return Sentinels(target.hosts, target.service, kind, {**to_nodes, **target.sentinel})
 
 
-async def _ask(
+async def _ask(hosts: Sequence[Address], *how: Any) -> list[tuple[Address, list[Any]]]:
+    """The answers of those who answer in time; in a plain call by a loop in a thread, which ends by itself."""
+    if not plainly.is_plain():
+        return await _ask_all(hosts, *how)
+    found: Future[list[tuple[Address, list[Any]]]] = Future()
+
+    def ask() -> None:
+        try:
+            found.set_result(asyncio.run(_ask_all(hosts, *how)))
+        except BaseException as problem:
+            found.set_exception(problem)
+
+    threading.Thread(target=ask, name="jqmaster find", daemon=True).start()
+    return found.result(min(plainly.left_s(), 2 * SILENCE_S))
+
+
+async def _ask_all(
     hosts: Sequence[Address], kind: Any, settings: Mapping[str, Any], commands: Sequence[tuple[str, ...]]
 ) -> list[tuple[Address, list[Any]]]:
-    """The answers of those who answer in time: a majority does not wait for the rest, and where all are slow,
-    the first one has to do."""
-    if plainly.is_plain():
-        return _ask_in_threads(hosts, kind, settings, commands)
-    patience = _Patience(len(hosts))
+    """A majority does not wait for the rest, and where all are slow, the first one has to do."""
     asked = {asyncio.ensure_future(_ask_one(host, kind, settings, commands)): host for host in hosts}
     pending, answered = set(asked), 0
+    now = time.monotonic()
+    all_by, first_by = now + ANSWER_S, now + SILENCE_S
     try:
-        while pending and (wait_s := patience.left_s(answered)) > 0:
+        while pending and (wait_s := (all_by if answered else first_by) - time.monotonic()) > 0:
             _, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
             answered = sum(task.done() and task.exception() is None for task in asked)
+            if answered * 2 > len(hosts):
+                all_by = min(all_by, time.monotonic() + REST_S)
     finally:
         for task in pending:
             task.cancel()
     return [(host, task.result()) for task, host in asked.items() if task.done() and task.exception() is None]
-
-
-def _ask_in_threads(
-    hosts: Sequence[Address], kind: Any, settings: Mapping[str, Any], commands: Sequence[tuple[str, ...]]
-) -> list[tuple[Address, list[Any]]]:
-    """The same for a plain call. A thread that gets no answer ends by itself."""
-    patience = _Patience(len(hosts))
-    came: queue.Queue[tuple[Address, list[Any] | None]] = queue.Queue()
-    settings = {**settings, "socket_timeout": SILENCE_S, "socket_connect_timeout": SILENCE_S}
-
-    def ask(host: Address) -> None:
-        answers = None
-        with contextlib.suppress(RedisError, OSError):
-            answers = plainly.run(_ask_one(host, kind, settings, commands))
-        came.put((host, answers))
-
-    for host in hosts:
-        threading.Thread(target=ask, args=(host,), name="jqmaster find", daemon=True).start()
-    found: dict[Address, list[Any]] = {}
-    for _ in hosts:
-        try:
-            host, answers = came.get(timeout=max(0.0, min(patience.left_s(len(found)), plainly.left_s())))
-        except queue.Empty:
-            break
-        if answers is not None:
-            found[host] = answers
-    return list(found.items())
-
-
-class _Patience:
-    """How long answers are waited for."""
-
-    def __init__(self, asked: int) -> None:
-        self._asked = asked
-        now = time.monotonic()
-        self._all_by, self._first_by = now + ANSWER_S, now + SILENCE_S
-
-    def left_s(self, answered: int) -> float:
-        """Once so many have answered."""
-        now = time.monotonic()
-        if answered * 2 > self._asked:
-            self._all_by = min(self._all_by, now + REST_S)
-        return (self._all_by if answered else self._first_by) - now
 
 
 async def _ask_one(host: Address, kind: Any, settings: Mapping[str, Any], commands: Any) -> list[Any]:

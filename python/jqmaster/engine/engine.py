@@ -1,22 +1,310 @@
-"""All operations of docs/operations.md, whatever carries the calls; and those of one namespace in Redis."""
+"""Calling scripts by name: connections, packing, and bringing back what Redis has lost.
+
+A call whose reply was lost may have run, and is not made again. Where a caller repeats it after ``Unavailable``, give
+``enqueue`` and ``pick`` a ``request`` token; every other operation is safe to repeat as it is.
+"""
 
 from __future__ import annotations
 
-from jqmaster.engine.bulk import BulkCalls
+import functools
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import redis.exceptions
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.driver_info import DriverInfo
+
+from jqmaster.bundle.build import Script, library_of
+from jqmaster.bundle.built import builtin
+from jqmaster.connection import plainly
+from jqmaster.connection import url as redis_url
+from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, refusal
+from jqmaster.connection.exchange import exchange
+from jqmaster.connection.pool import pool_at
+from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.calling import Argument, Spec, given, pack
-from jqmaster.engine.calls import Caller, connect
-from jqmaster.engine.work import Holding, WorkCalls
+from jqmaster.engine.durable import Durable
+from jqmaster.engine.manifest import check_kept
+from jqmaster.engine.scripts import (
+    FORMS,
+    Form,
+    bring_library,
+    check_namespace,
+    has_functions,
+    install,
+    is_missing_function,
+    refuses_functions,
+)
+from jqmaster.engine.work import Holding, Operations
+from jqmaster.errors import JQError, NoFunctions, Unavailable, Vanished, Version, from_redis
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
+log = logging.getLogger(__name__)
 
-class Operations(BulkCalls, WorkCalls):
-    """A method for each operation; and reads that are made of several."""
+Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code or "ok", seconds
+
+_DRIVER = DriverInfo()  # each connection would look its version up in files
+_HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush takes
 
 
-class Engine(Caller, Operations):
-    """The operations of one namespace in Redis; see ``Caller``. ``engine.http`` has them by a server."""
+@functools.cache  # once in a process: several calls may find it so
+def _say_new(namespace: str) -> None:
+    log.info("namespace %s is not set up in this Redis: setting it up", namespace)
+
+
+def connect(url: str, *, max_connections: int = 64) -> Redis:
+    """A Redis client for a URL (`redis_url`), with replies as bytes; in a plain call its connections block (`plainly`).
+
+    More than ``max_connections`` calls at a time wait for each other. Connects on first use.
+
+    There is no limit on how long a reply may take: redis-py's own would send every command through
+    ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
+    ``Engine`` sets its own. Raises ValueError for a URL that cannot work.
+    """
+    pool: Any = pool_at(
+        redis_url.parse(url),
+        max_connections=max_connections,
+        protocol=2,
+        decode_responses=False,
+        socket_timeout=None,
+        socket_connect_timeout=CONNECT_S,
+        driver_info=_DRIVER,
+        retry=Retry(NoBackoff(), 0),
+    )
+    return Redis.from_pool(pool)
+
+
+class Engine(Operations):
+    """Runs the operations of one namespace in Redis; ``engine.http`` has them by a server.
+
+    Holds no connection of its own; whoever made ``redis`` closes it.
+
+    An operation of the library is called by FCALL, all others by EVALSHA. Where functions cannot be called,
+    which the first call shows for all callers of a pool of connections, all are called by EVALSHA.
+
+    Functions and scripts that Redis has lost (FUNCTION FLUSH, SCRIPT FLUSH, restart, failover) are loaded
+    again, and a namespace that is not set up is set up, when a call meets it. One that was there when a call
+    was made before, and has vanished (FLUSHALL), only with ``recreate``. Raises what ``jqmaster.errors`` has.
+    """
+
+    def __init__(
+        self,
+        redis: Redis,
+        namespace: str = "{jq}",
+        *,
+        scripts: Mapping[str, Script] | None = None,
+        timeout_s: float = 30.0,
+        form: Form = "auto",
+        recreate: bool = False,
+        actor: str | None = None,
+    ) -> None:
+        """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable.
+
+        ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
+        cannot be called, and do not fall back.
+
+        ``recreate``: a namespace that has vanished is set up again, empty, without its constraints, schedules
+        and settings; else calls raise Vanished until it is back.
+
+        ``actor``: who is said to change things.
+        """
+        if redis.get_encoder().decode_responses:
+            raise ValueError("the client must not decode responses: arguments and results are bytes")
+        self.redis = redis
+        self.actor = actor
+        self.namespace = check_namespace(namespace)
+        self.scripts = builtin() if scripts is None else scripts
+        self.observe: Observe | None = None
+        if form not in FORMS:
+            raise ValueError(f"form: expected one of {', '.join(FORMS)}, got {form!r}")
+        self.form = form
+        self._library = None if form == "scripts" else library_of(self.scripts)
+        if form == "functions" and self._library is None:
+            raise ValueError("form: these scripts have no library of functions")
+        self._functions = (
+            {name: f"{self._library.name}_{name}" for name in self._library.functions} if self._library else {}
+        )
+        self._endpoint = endpoint_of(redis)
+        self._endpoint.serve(namespace)
+        self._meta = f"{namespace}:meta"
+        self._timeout_s = timeout_s
+        self._recreates = recreate
+        self._is_known = self._is_missed = False
 
     async def differences(self) -> list[str]:
         """What is set otherwise in some partitions than in the first: nothing, where there is one namespace."""
         return []
+
+    async def form_in_use(self) -> Literal["functions", "scripts"]:
+        """How the operations are called that have both forms. Asks the server if that is not known yet."""
+        if self._library is None:
+            return "scripts"
+        if self._endpoint.has_functions is None:
+            try:
+                async with plainly.within(self._timeout_s):
+                    self._endpoint.has_functions = await has_functions(self.redis, self._library)
+            except TimeoutError as problem:
+                raise self._late(problem) from problem
+            except redis.exceptions.RedisError as problem:
+                raise from_redis(problem) from problem
+        return "functions" if self._endpoint.has_functions else "scripts"
+
+    async def raw(self, operation: str, *arguments: Argument) -> Any:
+        if self.observe is None:
+            return await self._call(operation, arguments)
+        return await self._observed(operation, self._call(operation, arguments))
+
+    async def raw_durably(
+        self, operation: str, arguments: Sequence[Argument], durable: Durable
+    ) -> tuple[Any, str | None]:
+        reply, lacking = await self._observed(operation, self._call(operation, arguments, durable))
+        return reply, lacking
+
+    async def _observed(self, operation: str, calling: Awaitable[Any]) -> Any:
+        if self.observe is None:
+            return await calling
+        started, code = time.perf_counter(), "ok"
+        try:
+            return await calling
+        except JQError as problem:
+            code = problem.code
+            raise
+        except BaseException:
+            code = "cancelled"
+            raise
+        finally:
+            self.observe(operation, code, time.perf_counter() - started)
+
+    async def _call(self, script: str, arguments: Sequence[Argument], durable: Durable | None = None) -> Any:
+        again: _Again | None = None
+        was_known = self._is_known
+        while True:
+            called = self._command(script, arguments)
+            try:
+                async with plainly.within(self._timeout_s + (durable.timeout if durable else 0)):
+                    if durable:
+                        reply = await durable.call(self.redis, called, self.namespace)
+                    else:
+                        reply = await exchange(self.redis, *called)
+                if not self._is_known or self._is_missed:
+                    self._is_here(script)
+                return reply
+            except TimeoutError as problem:
+                raise self._late(problem) from problem
+            except redis.exceptions.RedisError as problem:
+                again = again or _Again(functools.partial(self._heal, was_known, script))
+                if not await again.after(problem):
+                    raise from_redis(problem) from problem
+
+    def _is_here(self, script: str) -> None:
+        if script == "import":  # the one operation that has no namespace to work in
+            return
+        self._is_known = True
+        if self._is_missed:
+            self._is_missed = False
+            log.warning("namespace %s is back", self.namespace)
+
+    def _command(self, script: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+        """By the function's name or by the script's sha."""
+        if self._endpoint.has_functions is not False and (function := self._functions.get(script)):
+            return ("FCALL", function, 2, self.namespace, self._meta, *arguments)
+        return ("EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments)
+
+    def _late(self, problem: TimeoutError) -> Unavailable:
+        return Unavailable(f"Redis at {self._endpoint} did not answer within {self._timeout_s:g} s", problem)
+
+    async def _heal(self, was_known: bool, script: str, problem: Exception) -> bool:
+        """Bring back what a call missed. False when there is nothing. `was_known`: whether the namespace was there
+        before it; since then another thread may have set it up. Raises RedisError, JQError."""
+        match _lost(problem):
+            case "functions":
+                self._do_without_functions(script, problem)
+            case "namespace":
+                self._allow_setup(was_known)
+                current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
+                await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
+            case "library" if self._library:
+                await check_kept(self.redis, self.namespace, self.scripts)
+                log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
+                if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
+                    self._do_without_functions(script, problem)
+            case "scripts":
+                await check_kept(self.redis, self.namespace, self.scripts)
+                log.debug("Redis has not script %s of namespace %s: loading it", script, self.namespace)
+                await self.redis.script_load(self.scripts[script].source)
+            case _:
+                return False
+        return True
+
+    def _allow_setup(self, was_known: bool) -> None:
+        """Raise Vanished when the namespace was there, and is not to be set up again."""
+        if not was_known:
+            _say_new(self.namespace)
+        elif self._recreates:
+            log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)
+        else:
+            vanished = Vanished(self.namespace)
+            if not self._is_missed:
+                self._is_missed = True
+                log.error("%s", vanished.message)
+            raise vanished
+
+    def _do_without_functions(self, script: str, problem: Exception) -> None:
+        """A user may be granted some functions, and not others."""
+        if self.form == "functions":
+            raise NoFunctions(problem) from problem
+        if isinstance(problem, redis.exceptions.NoPermissionError):
+            self._functions.pop(script, None)
+            return
+        log.info("functions cannot be used in this Redis, scripts are: %s", problem)
+        self._endpoint.has_functions = False
+
+
+class _Again:
+    """When a call is made again that was refused: it has changed nothing then."""
+
+    def __init__(self, heal: Callable[[Exception], Awaitable[bool]]) -> None:
+        self._heal = heal
+        self._since = time.monotonic()
+        self._heals = self._passes = 0
+
+    async def after(self, problem: Exception) -> bool:
+        """Whether to ask again, now: what was lost is back, or the namespace was just not to be found there
+        (`endpoint` knows of it). Raises JQError."""
+        if is_passing(problem):
+            if time.monotonic() - self._since > PASSES_S:
+                return False
+            if self._passes or refusal(problem) != "MOVED":
+                await plainly.pause(backoff_s(self._passes))
+            self._passes += 1
+            return True
+        if not _lost(problem) or self._heals == _HEALS:
+            return False
+        self._heals += 1
+        try:
+            return await self._heal(problem)
+        except (redis.exceptions.RedisError, JQError) as error:
+            known = error if isinstance(error, JQError) else from_redis(error)
+            if isinstance(known.__cause__, Exception) and is_passing(known.__cause__):
+                return await self.after(known.__cause__)
+            raise known from known.__cause__
+
+
+def _lost(problem: Any) -> Literal["functions", "library", "scripts", "namespace"] | None:
+    """What must be brought back, or done without (``functions``), for a call to succeed."""
+    if isinstance(problem, redis.exceptions.NoScriptError):
+        return "scripts"
+    if not isinstance(problem, redis.exceptions.ResponseError):
+        return None
+    if is_missing_function(problem):
+        return "library"
+    if refuses_functions(problem):
+        return "functions"
+    parsed: JQError = from_redis(problem)
+    is_absent = isinstance(parsed, Version) and "not set up" in parsed.message
+    return "namespace" if is_absent else None

@@ -13,13 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import redis.exceptions
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
 
-from jqmaster.bundle.build import Bundle, Library, Script, version_of
+from jqmaster.bundle.build import Library, Script, version_of
 from jqmaster.engine.replies import text
-from jqmaster.errors import Version, from_redis
+from jqmaster.errors import Version
 from jqmaster.manifest.manifest import written
 
 log = logging.getLogger(__name__)
@@ -107,11 +106,6 @@ def packed(source: str) -> bytes:
     return gzip.compress(source.encode(), mtime=0)
 
 
-def unpacked(kept: bytes) -> str:
-    """What ``packed`` packed."""
-    return gzip.decompress(kept).decode()
-
-
 def listed(library: Library) -> str:
     """The field ``functions``: the library's operations."""
     return " ".join(sorted(library.functions))
@@ -146,31 +140,3 @@ async def check_kept(client: Redis, namespace: str, scripts: Mapping[str, Script
             f"version {version} of the scripts is not kept in namespace {namespace} any more, "
             f"{text(current or b'')} is current: use that version of the package"
         )
-
-
-async def fetch(client: Redis, namespace: str, version: str | None = None) -> Bundle:
-    """Read a namespace's scripts, and their library if it is there, out of its manifest: the current
-    version's, or those of ``version``.
-
-    For clients that must not bring scripts of their own. Raises LookupError, Unavailable.
-    """
-    manifest = f"{namespace}:manifest"
-    try:
-        wanted = version or text(await client.hget(manifest, "version") or b"")
-        fields = ("sources", f"{wanted}/scripts", f"{wanted}/library", f"{wanted}/functions")
-        key, said, library, functions = await client.hmget(manifest, *fields)
-        if not said:
-            raise LookupError(f"the manifest of namespace {namespace} has no scripts of version {version or 'any'}")
-        entries = [line.split(" ") for line in text(said).splitlines()]
-        names = [sha for _, sha, _ in entries] + ([text(library)] if library else [])
-        kept: dict[str, Any] = dict(zip(names, await client.hmget(text(key), names), strict=True))
-    except redis.exceptions.RedisError as problem:
-        raise from_redis(problem) from problem
-    absent = [name for name, source in kept.items() if source is None]
-    if absent:
-        raise LookupError(f"{text(key)} has no source of {', '.join(absent)}: load the scripts again")
-    scripts = Bundle((name, Script(name, unpacked(kept[sha]), sha, flags)) for name, sha, flags in entries)
-    if library:
-        name = text(library)
-        scripts.library = Library(name, unpacked(kept[name]), frozenset(text(functions or b"").split()))
-    return scripts

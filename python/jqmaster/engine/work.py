@@ -1,9 +1,9 @@
-"""The operations that take more than their script's arguments: enqueueing that waits for replicas, signs of life with
-notes, keys with their secrets."""
+"""All operations of docs/operations.md, whatever carries the calls: a method for each; those that take more than their
+script's arguments; and what is made of several calls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from jqmaster.engine import replies, secret
@@ -12,13 +12,15 @@ from jqmaster.engine.durable import Durable
 from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.options import Bounds
 from jqmaster.engine.replies import Beat, Document, Enqueued, Note
-from jqmaster.errors import NotDurable
+from jqmaster.errors import Conflict, JQError, NotDurable, NotFound, Unavailable
 
 Holding = tuple[str, str]  # job id, token
+_AT_ONCE = 1000  # at most: each call is bounded by what it costs
+_MOST_PROBLEM = 300
 
 
-class WorkCalls(CallsByName):
-    """For who enqueues, works, and looks after a namespace."""
+class Operations(CallsByName):
+    """What an engine, a cluster and a server have."""
 
     async def enqueue(
         self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None, durable: Durable | None = None
@@ -76,3 +78,36 @@ class WorkCalls(CallsByName):
             found += problems
             if cursor == "0":
                 return found
+
+    # -- bulks: something is done to all jobs that fit a description, however many, in steps
+
+    async def carry_on(
+        self, bulk: Document, holder: str, said: Callable[[Document], object] | None = None
+    ) -> Document | None:
+        """Straight on Redis: go on with a bulk until it is over; its document then. None when another has it.
+
+        What is done is told step by step (``said``). Raises Unavailable; another goes on then."""
+        try:
+            now = await self.bulk(id=bulk["id"], holder=holder)
+            while not now.get("ended_ms"):
+                step = await self._step(now)
+                now = await self.bulk(id=now["id"], holder=holder, **step)
+                if said is not None:
+                    said(now)
+        except (Conflict, NotFound):
+            return None
+        return now
+
+    async def _step(self, bulk: Document) -> dict[str, Any]:
+        """What a step says of itself."""
+        options: dict[str, Any] = {
+            name: bulk[name] for name in ("force", "dependents", "queue", "actor") if name in bulk
+        }
+        where, cursor = bulk["where"], bulk["cursor"] or None
+        try:
+            cursor, changed = await self.call(bulk["what"], where=where, cursor=cursor, count=_AT_ONCE, **options)
+        except Unavailable:
+            raise
+        except JQError as error:
+            return {"ended": True, "problem": f"{error.code}: {error}"[:_MOST_PROBLEM]}
+        return {"cursor": cursor, "changed": changed, "ended": not cursor}

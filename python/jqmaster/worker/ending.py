@@ -14,7 +14,7 @@ import msgpack
 
 from jqmaster.engine.options import NewJob, Reference, Seconds
 from jqmaster.engine.replies import Job
-from jqmaster.errors import Invalid, JQError, NotFound
+from jqmaster.errors import JQError
 from jqmaster.worker.failure import Failure, JobFailed, clean, failure_of, seconds_of, text_of
 from jqmaster.worker.notes import notebook_of
 
@@ -166,19 +166,10 @@ class Release:
 Ending = Outcome | Release
 
 
-def put_off(release: Release, error: JQError) -> Release | None:
-    """What to say instead of `release`, which was refused with `error`: this job alone waits, for the longest of its
-    times. None when the refusal was about none of these."""
-    if not isinstance(error, Invalid | NotFound) or not (release.hold or _waits(release.delay) != release.delay):
-        return None
-    delay = max(map(_waits, (release.delay, *release.hold.values())))
-    reason = f"{release.message[:REASON_CHARACTERS]} (put off for {delay:g} s: {text_of(error)})".lstrip()
-    return Release(release.job, delay, message=clean(reason))
-
-
-def _waits(seconds: Any) -> float:
-    """For how long a job waits that was to be put off for `seconds`, whatever that is."""
-    return seconds if isinstance(seconds, float | int) and 0 <= seconds <= LONGEST_DELAY_S else PUT_OFF_S
+def put_off(release: Release, error: JQError) -> Release:
+    """What to say instead of `release`, which was refused with `error`: this job alone waits."""
+    reason = f"{release.message[:REASON_CHARACTERS]} (put off for {PUT_OFF_S:g} s: {text_of(error)})".lstrip()
+    return Release(release.job, PUT_OFF_S, message=clean(reason))
 
 
 async def returned(result: Any) -> Any:
@@ -267,7 +258,7 @@ def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bo
     with suppress(BaseException):  # of a handler of the program's, which is no reason to lose what became of the job
         _log(job, error, failure)
     told: dict[str, Any] = {"should_retry": failure.should_retry, "message": failure.message, "group": failure.group}
-    if failure.retry_in is not None and _waits(failure.retry_in) is failure.retry_in:
+    if isinstance(failure.retry_in, float | int) and 0 <= failure.retry_in <= LONGEST_DELAY_S:
         told["retry_in"] = failure.retry_in  # else the engine would refuse the outcome, and nobody hear of the failure
     return Outcome(job, _spec(job, "failure") | told, failure.error, raised=error)
 

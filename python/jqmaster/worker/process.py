@@ -37,7 +37,7 @@ OVER = "over"
 SIZE = struct.Struct("!I")  # before each message
 
 
-class Call(NamedTuple):
+class ProcessCall(NamedTuple):
     """An attempt: of which task (`module`: its name, or the file of the program itself), and the server that its object
     asks. `OVER` instead of a call says that the one that runs is given up."""
 
@@ -46,7 +46,7 @@ class Call(NamedTuple):
     target: Any
 
 
-class Reply(NamedTuple):
+class ProcessReply(NamedTuple):
     """How an attempt ended. `has_begun`: the surroundings of the program could be entered."""
 
     ending: Ending
@@ -63,7 +63,7 @@ def main_module() -> str:
 def serve(fd: int, worker: int, log_levels: Mapping[str, int]) -> None:
     """Answer each call on a socket of the process `worker` with notes and log records, each with the job it is of, and
     a reply."""
-    say = _Channel(fd, worker)
+    say = _WorkerPipe(fd, worker)
     for number in (signal.SIGINT, signal.SIGTERM):
         # They reach all processes of a terminal and of a service manager; the worker ends these after their jobs. A
         # handler, unlike ignoring, is not passed on to programs that a job starts.
@@ -82,11 +82,11 @@ def serve(fd: int, worker: int, log_levels: Mapping[str, int]) -> None:
         runner.run(surroundings.aclose())
 
 
-class _Channel:
+class _WorkerPipe:
     """To the worker. Sends from any thread."""
 
     def __init__(self, fd: int, worker: int) -> None:
-        self.calls: SimpleQueue[Call | None] = SimpleQueue()
+        self.calls: SimpleQueue[ProcessCall | None] = SimpleQueue()
         self.notebook: Notebook | None = None
         """Of the job that runs."""
         self._socket = socket.socket(fileno=fd)
@@ -103,7 +103,7 @@ class _Channel:
     def listen(self) -> None:
         """Hear the worker. When it is gone, its jobs will run elsewhere: what runs here ends, and what it started."""
         while (call := self._heard()) is not None:
-            if isinstance(call, Call):
+            if isinstance(call, ProcessCall):
                 self.calls.put(call)
             elif self.notebook is not None:
                 self.notebook.end("it is given up")
@@ -139,7 +139,7 @@ class _Channel:
 
 
 class _LogToWorker(logging.handlers.QueueHandler):
-    def __init__(self, say: _Channel) -> None:
+    def __init__(self, say: _WorkerPipe) -> None:
         super().__init__(None)  # type: ignore[arg-type]
         self._say = say
 
@@ -158,10 +158,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-class _Notebook(Notebook):
+class _PipeNotebook(Notebook):
     """Passes notes on; the worker's own notebook keeps them."""
 
-    def __init__(self, say: _Channel, job: Job) -> None:
+    def __init__(self, say: _WorkerPipe, job: Job) -> None:
         super().__init__(lambda: None)
         self._say = say
         self._held = job.held
@@ -171,10 +171,10 @@ class _Notebook(Notebook):
 
 
 async def _answer(
-    call: Call, say: _Channel, surroundings: AsyncExitStack, entered: list[Any], threads: Threads
-) -> Reply:
+    call: ProcessCall, say: _WorkerPipe, surroundings: AsyncExitStack, entered: list[Any], threads: Threads
+) -> ProcessReply:
     job, pid, has_begun, retries = call.job, os.getpid(), False, None
-    notebook = say.notebook = _Notebook(say, job)
+    notebook = say.notebook = _PipeNotebook(say, job)
     notebook.open(job)
     try:
         try:
@@ -193,7 +193,7 @@ async def _answer(
         ending = endings.raised(job, error, retries)
     finally:
         say.notebook = None
-    return Reply(ending._replace(raised=None) if isinstance(ending, Outcome) else ending, has_begun)
+    return ProcessReply(ending._replace(raised=None) if isinstance(ending, Outcome) else ending, has_begun)
 
 
 @functools.cache

@@ -22,7 +22,7 @@ from jqmaster.engine.replies import Job, Note
 from jqmaster.worker import process
 from jqmaster.worker.ending import Ending
 from jqmaster.worker.notes import notebook_of
-from jqmaster.worker.process import SIZE, Call, Reply
+from jqmaster.worker.process import SIZE, ProcessCall, ProcessReply
 
 END_S = 2.0
 GRACE_S = 1.0  # for a function to learn that its job is given up, and to end by itself
@@ -62,7 +62,7 @@ class ProcessPool:
         self._others.add(worker_process)
         try:
             module = process.main_module() if module == "__main__" else module
-            reply = await worker_process.call(Call(module, job, target))
+            reply = await worker_process.call(ProcessCall(module, job, target))
         except asyncio.CancelledError:
             worker_process.say(process.OVER)
             asyncio.get_running_loop().call_later(GRACE_S, self._kill, worker_process)
@@ -119,14 +119,14 @@ class _Process:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
 
-    async def call(self, call: Call) -> Reply:
+    async def call(self, call: ProcessCall) -> ProcessReply:
         """Run one job. Raises ProcessDied."""
         self.calls += 1
         if self._streams is None:
             self._streams = await asyncio.open_connection(sock=self._ours)
         self.say(call)
         try:
-            while not isinstance(item := pickle.loads(await self._heard()), Reply):
+            while not isinstance(item := pickle.loads(await self._heard()), ProcessReply):
                 self._has_begun = True
                 _pass_on(call.job, *item)
         except (EOFError, OSError):
@@ -159,6 +159,7 @@ class _Process:
 
     def kill(self) -> None:
         """End it at once, and all it has started; whoever waits for `call` hears that it died."""
+        self._process.kill()
         self._sweep()
         self._process.wait()
         if self._streams is None:

@@ -120,7 +120,7 @@ class Reports:
     async def _give_back(self, release: Release) -> Outcome | None:
         """Release until it is heard, if need be without what cannot be. What is refused all the same becomes a failure,
         which is left to report."""
-        failures = 0
+        failures, refusals = 0, 0
         while True:
             key = release.job.held
             try:
@@ -131,8 +131,8 @@ class Reports:
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
             except JQError as error:
-                milder = endings.put_off(release, error)
-                if milder is None:
+                if refusals:
                     return endings.failed(release.job, f"the release was refused: {error}", retry=False)
+                refusals += 1
                 log.warning("job %s is put off instead: %s", release.job.id, error)
-                release = milder
+                release = endings.put_off(release, error)

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -67,7 +67,6 @@ class WorkOptions:
     drain_timeout_s: float = STOP_TIMEOUT_S
     on_outcome: Callable[[Outcome, str], None] | None = None
     around: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext  # entered while the worker works
-    until: Callable[[], Awaitable[object]] | None = None  # a process ends when it returns, as on SIGTERM
 
     def __post_init__(self) -> None:
         if not 1 <= self.concurrency <= _MOST_JOBS:
@@ -96,7 +95,7 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
         stop = asyncio.Event()
         watch = Watchdog(runner.get_loop(), stop.set, options.drain_timeout_s)
         code = watch.run(_run(options, stop, watch))
-        if options.until is None and watch.worker is not None and watch.worker.outlived:
+        if watch.worker is not None and watch.worker.outlived:
             logging.shutdown()
             sys.stdout.flush()
             os._exit(code)
@@ -124,20 +123,12 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _run(options: WorkOptions, stop: asyncio.Event, watch: Watchdog) -> int:
-    watching = asyncio.create_task(_stop_after(options.until, stop)) if options.until is not None else None
     try:
         await work(options, stop, watch)
     except (JQError, OSError) as error:
         logs.say(log, str(error), is_error=True)
         return 1
-    finally:
-        await end([watching])
     return 0
-
-
-async def _stop_after(until: Callable[[], Awaitable[object]], stop: asyncio.Event) -> None:
-    await until()
-    stop.set()
 
 
 async def work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | None = None) -> None:

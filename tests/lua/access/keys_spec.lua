@@ -84,21 +84,9 @@ describe("keys", function()
     jq:refuses("FULL id: there are 1000 keys", "grant", spec_of("ffffffffffff"))
     grant(string.format("%012x", 1))
   end)
-  it("are refused with what is wrong, and the secret is never shown", function()
-    for _, case in ipairs({
-      { "INVALID id", { id = "0123456789AB" } }, { "INVALID id", { id = "short" } },
-      { "INVALID digest: expected the SHA-256", { digest = "jq_secret" } },
-      { "INVALID name", { name = "" } }, { "INVALID name", { name = ("x"):rep(101) } },
-      { "INVALID roles", { roles = {} } }, { "INVALID roles[0]: expected one of viewer", { roles = { "root" } } },
-      { "INVALID roles[1]: duplicate value \"admin\"", { roles = { "admin", "admin" } } },
-      { "INVALID queues[0]", { queues = { "" } } }, { "INVALID queues", { queues = {} } },
-      { "INVALID ttl", { ttl = 0 } }, { "INVALID rate", { rate = 0 } }, { "INVALID rate", { rate = 1e7 } },
-      { "INVALID actor", { actor = ("x"):rep(101) } }, { "INVALID actor", { actor = "a\nb" } },
-    }) do
-      jq:refuses(case[1], "grant", spec_of("0123456789ab", case[2]))
-    end
+  it("are refused without being shown", function()
     local ok, message = pcall(jq.call, jq, "grant", spec_of("0123456789ab", { digest = "jq_secret" }))
-    assert.is_falsy(ok and message or tostring(message):find("jq_secret", 1, true))
+    assert.is_falsy(ok or tostring(message):find("jq_secret", 1, true))
   end)
   it("stand in two places, which audit compares", function()
     grant("0123456789ab")

@@ -261,11 +261,4 @@ describe("alerts", function()
     local found, cursor = alerts({ queue = "b" })
     assert.are.same({ 1, "b", "" }, { #found, found[1].queue, cursor })
   end)
-  it("are refused for what is no queue or cursor", function()
-    jq:refuses("INVALID queue: expected text of 1 to 255 bytes, valid UTF-8, no control characters, no *, got 1",
-      "alerts", { queue = 1 })
-    jq:refuses("INVALID queue: expected either queue or cursor, got both", "alerts", { queue = "a", cursor = "qa" })
-    jq:refuses('INVALID cursor: expected a cursor as the last reply gave it, or empty text, got "x"', "alerts",
-      { cursor = "x" })
-  end)
 end)

@@ -37,49 +37,6 @@ describe("compiling a matcher #once", function()
     look(compile({ argument = raw("\203\127\240\0\0\0\0\0\0") }), 1)
   end)
 
-  it("refuses what is no map of conditions", function()
-    local map = "INVALID match: expected a map of at least one condition, got "
-    assert.are.equal("INVALID match: expected one MessagePack map, got no bytes", refused(""))
-    for _, broken in ipairs(atoms.broken) do
-      assert.are.equal("INVALID match: expected one ", refused(broken):sub(1, 28))
-    end
-    assert.are.equal(map .. "5", refused("\5"))
-    assert.are.equal(map .. "nil", refused("\192"))
-    assert.are.equal(map .. '"name"', refused(pack("name")))
-    assert.are.equal(map .. "a list of 1", refused("\145\128"))
-    assert.are.equal(map .. "an empty list", refused("\144"))
-    assert.are.equal(map .. "an empty map", refused("\128"))
-    assert.are.equal(map .. "binary data", refused("\196\1a"))
-    assert.are.equal(map .. "an ext value", refused("\212\1a"))
-    assert.are.equal(map .. "NaN", refused("\202\127\192\0\0"))
-    assert.are.equal("INVALID match.not: expected a map of at least one condition, got an empty map",
-      refused({ ["not"] = {} }))
-    assert.are.equal("INVALID match.any[1]: expected a map of at least one condition, got 5",
-      refused({ any = { { name = "a" }, 5 } }))
-    assert.are.equal("INVALID match.not.not: expected a map of at least one condition, got true",
-      refused({ ["not"] = { ["not"] = true } }))
-  end)
-
-  it("refuses paths that lead nowhere by themselves", function()
-    for path, expected in pairs({
-      ["argument."] = "a path without empty segments",
-      ["argument..a"] = "a path without empty segments",
-      ["argument.a."] = "a path without empty segments",
-      ["argument.a..b"] = "a path without empty segments",
-      ["argument.a\\b"] = "a path in which \\ stands only before a dot or another \\",
-      ["argument.a\\"] = "a path in which \\ stands only before a dot or another \\",
-      ["argument" .. (".a"):rep(33)] = "a path of at most 32 segments",
-    }) do
-      assert.are.equal("INVALID match." .. path .. ": expected " .. expected, refused({ [path] = 1 }))
-    end
-    assert.are.equal("INVALID match.argument." .. ("a"):rep(71) .. "...: expected a path of at most 1024 bytes",
-      refused({ ["argument." .. ("a"):rep(1016)] = 1 }))
-    assert.is_table(compile({ ["argument." .. ("a"):rep(1015)] = 1 }))
-    assert.is_table(compile({ ["argument" .. (".a"):rep(32)] = 1 }))
-    assert.are.equal("INVALID match.argument.?.: expected a path without empty segments",
-      refused({ ["argument.\n."] = 1 }))
-  end)
-
   describe("has limits:", function()
     local function conditions(count)
       local match = {}
@@ -141,24 +98,6 @@ describe("compiling a matcher #once", function()
         refused("\129\172argument.aaa\218\255\240" .. ("x"):rep(65520)))
       assert.is_truthy(refused(conditions(10000)):find("^INVALID match: expected at most 65536 bytes, got %d+$"))
     end)
-    it("whatever is nested below a condition", function()
-      local deep = ("\145"):rep(60000) .. "\192"
-      assert.are.equal("INVALID match.argument.a[0]: expected "
-        .. "a scalar: nil, a boolean, a number but NaN, text, binary data or ext, got a list of 1",
-        refused("\129\170argument.a" .. deep))
-      assert.are.equal("INVALID match: expected a map of at least one condition, got a list of 1", refused(deep))
-      assert.are.equal("INVALID match.not.not: expected a map of at least one condition, got a list of 1",
-        refused("\129\163not\129\163not" .. deep))
-    end)
-  end)
-
-  it("shows keys short and without what would break a reply", function()
-    local problem = refused({ ["argument.\r\n\0x"] = { lt = true } })
-    assert.is_nil(problem:find("[%z\1-\31]"))
-    assert.are.equal("INVALID match.argument.to?the?left.lt: expected a number or text, got true",
-      refused({ ["argument.to the:left"] = { lt = true } }))
-    assert.is_true(#refused({ ["argument." .. ("k"):rep(1000)] = { lt = true } }) < 200)
-    assert.is_true(#refused({ [("k"):rep(60000)] = 1 }) < 300)
   end)
 
   it("never fails otherwise, whatever the bytes", function()

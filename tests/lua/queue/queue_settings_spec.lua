@@ -70,13 +70,4 @@ describe("a queue's own settings", function()
     jq:settle()
     assert.are.equal("retrying", jq:status(mine.id))
   end)
-
-  it("cannot be unset under another name, or while they are set", function()
-    jq:refuses("INVALID unset[1]: expected one of retry_base, retry_cap, ", "queue",
-      { name = "a", unset = { "done_max", "colour" } })
-    jq:refuses("INVALID unset[0]: done_max is set in the same call", "queue",
-      { name = "a", set = { done_max = 1 }, unset = { "done_max" } })
-    jq:refuses("INVALID unset: expected a list of 0 to 100 texts, got \"done_max\"", "queue",
-      { name = "a", unset = "done_max" })
-  end)
 end)

@@ -51,12 +51,6 @@ describe("config", function()
     jq:succeed({ id = id, attempt = 1 })
     assert.are.equal("done", jq:status(id)) -- what every call must know of the settings is right again, too
   end)
-  it("refuses to unset what is no setting, or set in the same call", function()
-    jq:refuses("INVALID unset[1]", "config", { unset = { "stats", "colour" } })
-    jq:refuses("INVALID unset[0]: stats is set in the same call", "config", { set = { stats = true },
-      unset = { "stats" } })
-    jq:refuses("INVALID unset", "config", { unset = "stats" })
-  end)
   it("applies to jobs that wait already", function()
     local id = jq:enqueue("a")
     jq:set({ retry_base = 7, retry_jitter = 0 })

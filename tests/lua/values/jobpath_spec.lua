@@ -23,29 +23,6 @@ describe("a path #once", function()
     assert.are.same({ "customer", "id" }, parse("argument.customer.id", "by"))
     assert.are.same({ "a.b", "c\\d" }, parse("argument.a\\.b.c\\\\d", "by"))
   end)
-  it("is nothing else", function()
-    local expected = "INVALID by[1]: expected a path: name, queue, priority, argument or argument.<path>, got "
-    for _, case in ipairs({ { "tags", '"tags", did you mean argument.tags?' },
-      { "customer.id", '"customer.id", did you mean argument.customer.id?' }, { "a..b", '"a..b"' }, { "", '""' },
-      { "Argument.a", '"Argument.a", did you mean argument.a?' }, { "*", '"*"' },
-      { "args.a", '"args.a", did you mean argument.a?' },
-      { "argument,a", '"argument,a"' }, { 5, "5" }, { true, "true" }, { {}, "an empty list or map" } }) do
-      local compiled, problem = parse(case[1], "by[1]")
-      assert.is_nil(compiled)
-      assert.are.equal(expected .. case[2], problem)
-    end
-    assert.are.equal("INVALID by[1]: expected a path: name, queue, priority, argument or argument.<path>, got nothing",
-      select(2, parse(nil, "by[1]")))
-    local inside = "INVALID cost: expected a path into the argument: argument or argument.<path>, got "
-    for text, got in pairs({ name = '"name"', size = '"size", did you mean argument.size?' }) do
-      assert.are.equal(inside .. got, select(2, parse(text, "cost", true)))
-    end
-    assert.are.equal("argument", parse("argument", "cost", true))
-    assert.are.equal('INVALID cost: expected a path without empty segments, got "argument."',
-      select(2, parse("argument.", "cost")))
-    assert.are.equal("INVALID cost: expected a path of at most 1024 bytes, got \"argument." .. ("a"):rep(31)
-      .. "\" (1025 bytes)", select(2, parse("argument." .. ("a"):rep(1016), "cost")))
-  end)
 
   describe("leads to", function()
     it("every scalar, as the same text however it is encoded", function()

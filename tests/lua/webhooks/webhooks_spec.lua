@@ -244,16 +244,8 @@ describe("webhooks", function()
     end)
   end)
 
-  it("are refused where no URL can be", function()
-    for _, url in ipairs({ "", "ftp://h/", "http://", "http://h/#x", "http://u:p@h/", "http://h/ x", 5 }) do
-      assert.has_error(function()
-        jq:enqueue({ name = "a", notify = url })
-      end)
-    end
+  it("show no secret of a URL that is refused", function()
     jq:refuses('INVALID jobs[0].notify: expected an http or https URL of at most 2000 bytes, without user and #, got '
       .. '"http://***@h/?***"', "enqueue", { name = "a", notify = "http://u:p@h/?x=secret" }, msgpack.NIL)
-    jq:refuses("INVALID match: expected one MessagePack map, got no bytes", "subscribe", { id = "w", url = URL })
-    jq:refuses('INVALID on[0]: expected one of done, error, cancelled, skipped, got "failed"', "subscribe",
-      { id = "w", url = URL, on = { "failed" } }, msgpack.pack({ name = "a" }))
   end)
 end)

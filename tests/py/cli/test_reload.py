@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -43,7 +42,8 @@ def test_a_worker_starts_anew_when_a_file_changes(redis_url: str, namespace: str
     jq = JQ(redis_url, namespace=namespace)
     answer, slow = jq.task("answer"), jq.task("slow")
     with Process("jqmaster.cli", "work", "program:jq", "--reload", ready="is ready", folder=tmp_path) as worker:
-        assert answer.enqueue().result(timeout=60) == [1, worker.pid]
+        [one, first] = answer.enqueue().result(timeout=60)
+        assert one == 1
 
         running = slow.enqueue()
         until(lambda: running.status() == "running", worker)
@@ -52,15 +52,14 @@ def test_a_worker_starts_anew_when_a_file_changes(redis_url: str, namespace: str
         part.write_text("NUMBER = 22\n")
         until(lambda: worker.text.count("is ready") == 2, worker)
         assert running.result(timeout=60) == 1 and running.document()["attempt"] == 1, "it was waited for"
-        assert answer.enqueue().result(timeout=60) == [22, worker.pid]
+        [two, second] = answer.enqueue().result(timeout=60)
+        assert two == 22 and second != first
 
         part.write_text("NUMBER = = 333\n")
-        until(lambda: "waiting for a change" in worker.text, worker)
-        assert "SyntaxError" in worker.text
+        until(lambda: "SyntaxError" in worker.text, worker)
         part.write_text("NUMBER = 4444\n")
-        assert answer.enqueue().result(timeout=60) == [4444, worker.pid]
+        assert answer.enqueue().result(timeout=60)[0] == 4444
 
         assert worker.text.count("part.py has changed: the worker starts anew") == 3
-        assert len(os.listdir(f"/proc/{worker.pid}/fd")) < 30
         worker.signal(signal.SIGTERM)
         assert worker.ends() == 0

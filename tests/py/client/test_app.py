@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import datetime
 import time
-from typing import Any
 
 import pytest
 
-from app_support import jq, transport, working
-from jqmaster import JQ, JobCancelled, JobError, MessagePack, NoResult, current_job
-from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
+from app_support import jq, working
+from jqmaster import JQ, JobCancelled, NoResult
+from jqmaster.errors import Conflict, Invalid, Unavailable
 
 __all__ = ["jq"]
 
@@ -51,17 +50,6 @@ def test_an_argument_is_a_map_of_names(jq: JQ) -> None:
     assert (document["name"], document["queue"], document["keep_result"]) == ("mail", "mail", False)
 
 
-def test_other_shapes_of_argument_are_understood(jq: JQ) -> None:
-    @jq.job
-    def join(*words: str, by: str = "-") -> str:
-        return by.join(words)
-
-    arguments = [None, "a", ["a", "b"], {"*": ["a", "b"], "by": "+"}, {"by": "+"}]
-    handles = [jq.enqueue("join", argument, keep_result=True) for argument in arguments]
-    with working(jq):
-        assert jq.gather(handles, timeout=60) == ["", "a", "a-b", "a+b", ""]
-
-
 def test_options_go_with_the_job(jq: JQ) -> None:
     @jq.job(queue="mail", priority=1, max_retry=3, timeout=60, tags=["x"])
     def mail(to: str) -> str:
@@ -79,56 +67,6 @@ def test_options_go_with_the_job(jq: JQ) -> None:
         mail.options(run_at=datetime.datetime(2030, 1, 1)).enqueue("c")
     with pytest.raises(Invalid, match="queue: expected"):
         mail.options(queue="*").enqueue("c")
-
-
-def test_headers_go_with_the_job(jq: JQ) -> None:
-    @jq.job
-    def tenant() -> str:
-        return current_job.get().headers.get("tenant", "nobody")
-
-    with_headers = tenant.options(headers={"tenant": "acme"})
-    handles = jq.enqueue_many([with_headers.job(), tenant.job()])
-    jq.burst()
-    assert jq.gather(handles, timeout=60) == ["acme", "nobody"]
-    with jq.immediate():
-        assert with_headers.enqueue().result() == "acme"
-
-
-def test_unique_jobs(jq: JQ) -> None:
-    @jq.job(unique=True)
-    def by_arguments(a: int, b: int) -> None: ...
-
-    @jq.job(unique=lambda a, b: f"only-{a}")
-    def by_key(a: int, b: int) -> None: ...
-
-    first, same, other = (
-        by_arguments.enqueue(1, 2),
-        by_arguments.enqueue(a=1, b=2),
-        by_arguments.enqueue(1, 3),
-    )
-    assert (first.created, same.created, same, other.created) == (True, False, first, True)
-    assert by_key.enqueue(1, 2) == by_key.enqueue(1, 3)
-    assert by_key.options(unique="k").enqueue(1, 2) != by_key.enqueue(1, 2)
-    assert by_key.options(unique=None).enqueue(1, 2).created
-    assert jq.enqueue("bare", 1, unique=True) == jq.enqueue("bare", 1, unique=True)
-    assert jq.enqueue("bare", 2, unique=lambda number: f"n-{number}").document()["unique"] == "n-2"
-    assert jq.enqueue("bare", 1, unique=False).created
-
-
-def test_a_failure_says_what_went_wrong(jq: JQ) -> None:
-    @jq.job(max_retry=0)
-    def fail(what: str) -> int:
-        raise ValueError(what)
-
-    with working(jq):
-        handle = fail.enqueue("no")
-        assert handle.join(60) == "error"
-        with pytest.raises(JobError, match=rf"job {handle.id} failed: ValueError: no") as caught:
-            handle.result()
-    assert (caught.value.reason, caught.value.error["type"]) == ("other", "ValueError")
-    frames = [line for line in caught.value.error["traceback"].splitlines() if "File" in line]
-    assert len(frames) == 1 and __file__ in frames[0]
-    assert [event["event"] for event in handle.history()] == ["enqueued", "started", "failed"]
 
 
 def test_a_cancelled_job_has_no_result(jq: JQ) -> None:
@@ -157,14 +95,6 @@ def test_waiting_ends_when_the_time_is_up(jq: JQ) -> None:
         handle.join(timeout=0)
     with pytest.raises(TimeoutError):
         jq.gather([handle, handle], timeout=0.05)
-
-
-def test_what_is_unknown(jq: JQ) -> None:
-    unknown = jq.handle("0687f92dba3c00")
-    for call in (unknown.result, unknown.status, unknown.cancel, unknown.explain, unknown.history):
-        with pytest.raises(NotFound):
-            call()
-    assert jq.operations.get([unknown.id]) == [None]
 
 
 def test_functions_without_a_result_keep_none(jq: JQ) -> None:
@@ -196,59 +126,6 @@ def test_a_result_that_is_gone_is_told_from_none_and_from_nil(jq: JQ) -> None:
         assert (caught.value.job_id, caught.value.reason) == (handle.id, "expired")
         [error] = jq.gather([handle], timeout=60, return_errors=True)
         assert isinstance(error, NoResult) and error.reason == "expired"
-
-
-def test_a_job_gets_the_results_of_those_it_depends_on(jq: JQ) -> None:
-    @jq.job
-    def part(number: int) -> int:
-        return number
-
-    @jq.job(keep_result=False)
-    def dropped() -> int:
-        return 1
-
-    @jq.job(max_retry=0)
-    def total() -> list[int]:
-        return jq.dependency_results()
-
-    @jq.job(max_retry=0)
-    async def atotal() -> list[int]:
-        return await jq.adependency_results()
-
-    with pytest.raises(LookupError):
-        jq.dependency_results()
-    parts = [part.job(number) for number in (3, 1, 2)]
-    for task in (total, atotal):
-        *_, handle = jq.enqueue_many([*parts, task.options(depends=parts[::-1]).job()])
-        alone = task.enqueue()
-        lacking = dropped.enqueue()
-        failing = task.options(depends=[lacking]).enqueue()
-        with working(jq):
-            assert jq.gather([handle, alone], timeout=60) == [[2, 1, 3], []]
-            with pytest.raises(JobError, match=f"NoResult: job {lacking.id} is done, and has no result"):
-                failing.result(timeout=60)
-
-
-def test_many_at_once(jq: JQ) -> None:
-    @jq.job
-    def add(a: int, b: int = 0) -> int:
-        return a + b
-
-    @jq.job(max_retry=0)
-    def fail() -> int:
-        raise ValueError("no")
-
-    with working(jq, concurrency=32):
-        assert jq.gather(add.map([(1, 2), (3, 4), 5]), timeout=60) == [3, 7, 5]
-        total = add.map(range(1500))
-        assert len(set(total)) == 1500
-        assert sum(jq.gather(total, timeout=60)) == sum(range(1500))
-        handles = jq.enqueue_many([add.job(1, 2), fail.job(), add.options(priority=-1).job(2)])
-        three, failed, two = jq.gather(handles, timeout=60, return_errors=True)
-        assert (three, type(failed), two) == (3, JobError, 2)
-        with pytest.raises(JobError):
-            jq.gather(handles)
-    assert jq.gather([]) == []
 
 
 def test_calls_may_depend_on_calls(jq: JQ) -> None:
@@ -285,27 +162,6 @@ def test_repeating_a_request_enqueues_nothing_twice(jq: JQ) -> None:
     assert len(set(jq.enqueue_many(many, request="r3") + jq.enqueue_many(many, request="r3"))) == 1500
 
 
-def test_dates_and_other_types(redis_url: str, namespace: str) -> None:
-    def default(value: Any) -> Any:
-        if isinstance(value, complex):
-            return [value.real, value.imag]
-        raise TypeError(f"cannot pack {value!r}")
-
-    with transport("redis", redis_url, namespace, serializer=MessagePack(default=default)) as jq:
-
-        @jq.job
-        def later(moment: datetime.datetime, number: Any) -> list[Any]:
-            return [moment + datetime.timedelta(days=1), number]
-
-        moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-        handle = later.enqueue(moment, 1 + 2j)
-        with working(jq):
-            assert handle.result(timeout=60) == [moment + datetime.timedelta(days=1), [1.0, 2.0]]
-        assert handle.document()["argument"]["moment"] == moment
-        with pytest.raises(TypeError):
-            later.enqueue(moment, object())
-
-
 def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
     mail = jq.task("mail")
     minute = datetime.timedelta(minutes=1)
@@ -323,10 +179,6 @@ def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
         jq.constrain("one", "mail", concurrency=1)  # type: ignore[arg-type]
 
 
-def test_a_password_is_not_shown() -> None:
-    assert repr(JQ("redis://user:secret@host:1/0")) == "<JQ redis://user:***@host:1/0 {jq}>"
-
-
 def test_names_are_taken_once() -> None:
     jq = JQ()
 
@@ -335,17 +187,6 @@ def test_names_are_taken_once() -> None:
 
     with pytest.raises(ValueError, match="there is a job 'add' already"):
         jq.job(lambda: None, name="add")  # type: ignore[call-overload]
-
-
-@pytest.mark.parametrize("options", [{"timeout": "10s"}, {"delay": True}, {"retry_base": [1]}])
-def test_what_is_no_duration_is_refused_where_it_is_said(options: Any) -> None:
-    [name] = options
-    jq = JQ()
-    for says in (jq.job(**options), lambda it: jq.job(it).options(**options), lambda _: JQ(**options)):
-        with pytest.raises(TypeError, match=f"{name}: expected seconds or a timedelta"):
-            says(lambda: None)
-    with pytest.raises(TypeError, match=f"{name}: expected seconds"):
-        jq.new_job("a", **options)
 
 
 def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:

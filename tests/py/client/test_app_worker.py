@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
-import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,16 +11,9 @@ import pytest
 from app_support import jq, working
 from jqmaster import (
     JQ,
-    FollowUp,
     JobError,
     JobFailed,
-    JobFilter,
-    JobReleased,
-    JsonLines,
-    Move,
-    checkpoint,
     current_job,
-    progress,
 )
 from topologies import until
 
@@ -45,18 +36,6 @@ def test_a_burst_runs_until_nothing_is_left(jq: JQ) -> None:
     assert waits.status() == "scheduled"
     assert jq.burst(delayed=True) == 1
     assert jq.burst() == 0
-
-
-def test_a_burst_sees_what_the_last_job_frees_while_it_looks(jq: JQ) -> None:
-    @jq.job
-    def step(number: int) -> None: ...
-
-    calls = [step.job(0)]
-    for number in range(1, 60):
-        calls.append(step.options(depends=calls[-1:]).job(number))
-    handles = jq.enqueue_many(calls)
-    assert jq.burst() == 60
-    assert handles[-1].status() == "done"
 
 
 def test_a_burst_does_not_wait_for_retries(jq: JQ) -> None:
@@ -113,18 +92,6 @@ def test_exceptions_decide_about_retries(jq: JQ, error: type[Exception], attempt
         handle.result(timeout=60)
 
 
-def test_a_job_says_itself_whether_to_try_again(jq: JQ) -> None:
-    @jq.job(max_retry=5)
-    def fail() -> None:
-        raise JobFailed("closed", retry=False, error={"code": 7})
-
-    handle = fail.enqueue()
-    jq.burst(raises=False)
-    with pytest.raises(JobError) as caught:
-        handle.result(timeout=60)
-    assert (caught.value.message, caught.value.error) == ("closed", {"code": 7})
-
-
 @pytest.mark.parametrize(
     ("given", "least", "most"), [(500, 500, 560), (datetime.timedelta(hours=1), 3600, 3660), (-3, 50, 160)]
 )
@@ -153,17 +120,6 @@ def test_an_argument_that_does_not_fit_is_not_tried_again(jq: JQ) -> None:
     assert (document["attempt"], document["message"]) == (
         1, "the argument does not fit add(a: 'int') -> 'int': missing a required argument: 'a'",
     )  # fmt: skip
-
-
-def test_a_result_that_cannot_be_packed(jq: JQ) -> None:
-    @jq.job
-    def odd() -> object:
-        return object()
-
-    handle = odd.enqueue()
-    jq.burst(raises=False)
-    assert "the result of odd cannot be packed" in handle.document()["message"]
-    assert handle.document()["attempt"] == 1
 
 
 def test_middleware_goes_around_every_job(jq: JQ) -> None:
@@ -212,97 +168,4 @@ def test_a_lifespan(jq: JQ) -> None:
     assert seen == ["open", "close"]
 
 
-def test_follow_ups_moves_and_releases(jq: JQ) -> None:
-    ran: list[str] = []
-
-    @jq.job
-    def second(text: str) -> str:
-        ran.append(text)
-        return text
-
-    @jq.job
-    def first() -> Any:
-        return FollowUp("ok", [second.job("x"), second.options(priority=-1).job("y")])
-
-    @jq.job
-    def dated() -> Any:
-        now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-        one = second.job("one")
-        return FollowUp(now, [one, second.options(depends=[one], priority=-1).job("two")])
-
-    @jq.job
-    async def moves() -> Any:
-        return Move("second", {"text": "moved"})
-
-    @jq.job
-    def put_off() -> None:
-        if current_job.get().attempt == 1:
-            raise JobReleased("not now")
-
-    handle = first.enqueue()
-    jq.burst(concurrency=1)
-    assert handle.result(timeout=60) == "ok"
-    assert ran == ["y", "x"]
-    handle = dated.enqueue()
-    jq.burst(concurrency=1)
-    assert handle.result(timeout=60).year == 2026
-    assert ran[2:] == ["one", "two"]
-    moved = moves.enqueue()
-    released = put_off.enqueue()
-    jq.burst()
-    assert moved.result(timeout=60) == "moved"
-    assert (released.document()["attempt"], released.document()["retry_count"]) == (2, 0)
-
-
-def test_progress_and_checkpoints(jq: JQ) -> None:
-    @jq.job(retry_base=3600)
-    def import_rows(start: int) -> int:
-        if start == 0:
-            progress(50, "half")
-            checkpoint({"start": 10})
-            raise ConnectionError("away")
-        return start
-
-    handle = import_rows.enqueue(0)
-    jq.burst()
-    assert handle.result(timeout=60) == 10
-    document = handle.document()
-    assert (document["progress"], document["progress_message"]) == (50, "half")
-
-
 # -- logs -----------------------------------------------------------------------------------------
-
-
-def test_log_lines_tell_the_job(jq: JQ) -> None:
-    lines: list[str] = []
-
-    class Keep(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.append(self.format(record))
-
-    handler = Keep()
-    handler.addFilter(JobFilter())
-    handler.setFormatter(JsonLines())
-    log = logging.getLogger("test.app.worker")
-    log.addHandler(handler)
-
-    @jq.job
-    def work() -> None:
-        log.warning("at it", extra={"step": 1})
-
-    @jq.job
-    async def work_too() -> None:
-        log.warning("at it", extra={"step": 2})
-
-    try:
-        handles = [work.enqueue(), work_too.enqueue()]
-        jq.burst()
-        log.warning("outside")
-    finally:
-        log.removeHandler(handler)
-    found = [json.loads(line) for line in lines]
-    assert {(one["job_id"], one["job_attempt"], one["step"]) for one in found[:2]} == {
-        (handles[0].id, 1, 1),
-        (handles[1].id, 1, 2),
-    }
-    assert "job_id" not in found[2] and found[2]["message"] == "outside"

@@ -57,15 +57,6 @@ def test_a_worker_by_an_object_of_a_master_takes_no_namespace(tmp_path: Path) ->
         assert "namespace {mail} is for a Redis: a master has its own" in worker.text
 
 
-def test_processes_of_a_program_that_is_its_own_worker(redis_url: str, namespace: str, tmp_path: Path) -> None:
-    program = PROGRAM.replace("JQ()", f"JQ({redis_url!r}, namespace={namespace!r})")
-    (tmp_path / "program.py").write_text(program.replace("@jq.job", "@jq.job(process=True)"))
-    with Process("program", ready="is ready", folder=tmp_path) as worker:
-        assert JQ(redis_url, namespace=namespace).task("add").enqueue(40, 2).result(timeout=60) == 42
-        worker.signal()
-        assert worker.ends() == 0
-
-
 def test_an_object_without_jobs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("from jqmaster import JQ\njq = JQ()\n")
     with Process("jqmaster.cli", "work", "empty:jq", folder=tmp_path) as worker:

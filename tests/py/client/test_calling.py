@@ -12,22 +12,6 @@ from jqmaster import JQ, checkpoint
 from jqmaster.client.calling import MessagePack, Signature
 
 
-@pytest.mark.parametrize("fits", [True, False])
-def test_what_fits_a_signature(fits: bool) -> None:
-    def function(a: int, /, b: int = 0, *rest: int, c: int, **more: int) -> None: ...
-
-    signature = Signature(function)
-    if fits:
-        value = signature.encode((1, 2, 3), {"c": 4, "d": 5})
-        assert value == {"*": [1, 2, 3], "c": 4, "d": 5}
-        assert signature.decode(value) == ((1, 2, 3), {"c": 4, "d": 5})
-    else:
-        for bad in (None, [1], {"a": 1, "c": 2}, {"*": 1}, {1: 2}):
-            with pytest.raises(TypeError):
-                args, kwargs = signature.decode(bad)
-                function(*args, **kwargs)  # Python 3.13.0 finds out here that `a` by its name is none
-
-
 def plain(a: Any, b: Any = 1, *, c: Any = 2) -> Any:
     return (a, b, c)
 
@@ -66,16 +50,6 @@ def test_what_was_called_is_what_is_called(function: Any, args: list[Any], kwarg
     packed = serializer.dumps(signature.encode(tuple(args), kwargs))
     args_, kwargs_ = signature.decode(serializer.loads(packed))
     assert function(*args_, **kwargs_) == expected
-
-
-@given(value=VALUES | st.dictionaries(st.sampled_from(["a", "b", "*", "x"]), VALUES, max_size=2))
-def test_whatever_comes_is_a_call_or_refused(value: Any) -> None:
-    signature = Signature(plain)
-    try:
-        args, kwargs = signature.decode(value)
-    except TypeError:
-        return
-    plain(*args, **kwargs)
 
 
 def test_a_map_with_tuples_as_keys_can_be_read() -> None:

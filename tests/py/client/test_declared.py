@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -50,37 +49,12 @@ def test_a_worker_brings_limits(jq: JQ) -> None:
     assert trail(jq) == [("constrain", "mail"), ("constrain", "all-mails"), ("schedule", "mail")]
 
 
-def test_a_limit_holds_for_the_first_job(jq: JQ) -> None:
-    running, most = 0, 0
-
-    @jq.limit(by="argument.customer", concurrency=1)
-    @jq.job
-    async def mail(customer: str) -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.05)
-        running -= 1
-
-    mail.map(["acme"] * 5)
-    assert jq.burst() == 5
-    assert most == 1
-
-
 def test_what_is_unchanged_is_not_written_again(jq: JQ) -> None:
     program(jq)
     jq.burst()
     before = trail(jq)
     again(jq).burst()
     assert trail(jq) == before
-
-
-def test_many_workers_that_start_at_once_write_once(jq: JQ) -> None:
-    async def start() -> None:
-        await asyncio.gather(*(again(jq).aburst() for _ in range(8)))
-
-    asyncio.run(start())
-    assert sorted(trail(jq)) == [("constrain", "all-mails"), ("constrain", "mail"), ("schedule", "mail")]
 
 
 def test_what_an_operator_changed_stays(jq: JQ) -> None:
@@ -93,26 +67,6 @@ def test_what_an_operator_changed_stays(jq: JQ) -> None:
     assert (limit["concurrency"], "by" in limit) == (50, False)
     [schedule] = jq.operations.schedules(["mail"]).documents
     assert (schedule["every"], schedule["paused"]) == (60, True)
-
-
-def test_another_declaration_is_brought(jq: JQ) -> None:
-    program(jq)
-    jq.burst()
-    jq.constrain("mail", {"name": "mail"}, concurrency=50)
-    jq.repeat("mail", jq.tasks["mail"].job("acme"), every=60, paused=True)
-    again(jq, concurrency=2, every=7200).burst()
-    [limit] = [one for one in jq.each("constraints") if one["id"] == "mail"]
-    assert (limit["concurrency"], limit["by"]) == (2, "argument.customer")
-    [schedule] = jq.operations.schedules(["mail"]).documents
-    assert (schedule["every"], schedule["paused"]) == (7200, True), "who pauses one does not find it running again"
-
-
-def test_a_limit_that_was_deleted_comes_again(jq: JQ) -> None:
-    program(jq)
-    jq.burst()
-    jq.operations.unconstrain("mail")
-    again(jq).burst()
-    assert [one["id"] for one in jq.each("constraints")] == ["all-mails", "mail"]
 
 
 def test_what_cannot_be_brought_keeps_nothing_else_away(jq: JQ) -> None:
@@ -152,19 +106,6 @@ def test_they_come_later_where_the_server_is_away() -> None:
         jq.close()
 
 
-def test_where_jobs_run_at_once_limits_are_left_out() -> None:
-    jq = JQ("redis://127.0.0.1:9")
-
-    @jq.limit(rate={"limit": 1, "period": 3600})
-    @jq.job
-    def mail() -> int:
-        return 1
-
-    with jq.immediate():
-        assert [mail.enqueue().result(), mail.enqueue().result()] == [1, 1]
-        assert jq.burst() == 0
-
-
 WRONG: list[tuple[str, Callable[[JQ, Any], object], type[Exception]]] = [
     ("did you mean argument.customer?", lambda jq, f: jq.limit(f, by="argument.custmer", concurrency=1), ValueError),
     ("did you mean argument.customer?", lambda jq, f: jq.limit(f, by="customer", concurrency=1), ValueError),
@@ -197,38 +138,6 @@ def test_what_cannot_be_raises_where_it_stands(said: str, declares: Callable[[JQ
     with pytest.raises(kind) as caught:
         declares(jq, mail)
     assert said in str(caught.value)
-
-
-def test_paths_that_may_lead_somewhere_are_taken() -> None:
-    jq = JQ("redis://127.0.0.1:9")
-
-    @jq.job
-    def mail(customer: dict[str, Any], **more: Any) -> None: ...
-
-    @jq.job
-    def several(*customers: str, size: int) -> None: ...
-
-    jq.limit(mail, by=["argument.anything.at.all", "queue"], rate=RATE, cost="argument.size")
-    jq.limit(several, by=["argument.size", "argument", "argument.*", "priority"], concurrency=1)
-    jq.limit(jq.task("elsewhere"), by="argument.any", concurrency=1)
-
-    @jq.limit(by=["name", "argument.name"], concurrency=1)
-    @jq.job
-    def named(name: str, queue: str) -> None: ...
-
-    jq.limit(named, id="by queue", by="queue", order="strict", concurrency=1, expires_in=timedelta(days=1))
-    with pytest.raises(ValueError, match=r"argument\.customers"):
-        jq.limit(several, id="other", by="argument.customers", concurrency=1)
-
-
-def test_a_limit_that_is_set_while_the_program_runs_is_checked_too(jq: JQ) -> None:
-    @jq.job
-    def mail(customer: str) -> None: ...
-
-    with pytest.raises(ValueError, match=r"did you mean argument\.customer\?"):
-        jq.constrain("c", mail, by="argument.custmer", concurrency=1)
-    with pytest.raises(TypeError, match="did you mean concurrency"):
-        jq.constrain("c", mail, concurency=1)  # type: ignore[call-arg]
 
 
 # -- schedules ------------------------------------------------------------------------------------

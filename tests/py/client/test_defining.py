@@ -83,43 +83,6 @@ def test_what_is_called_as_a_function_is_a_job(redis_url: str, namespace: str) -
     assert jq.gather(handles, timeout=60) == ["A"] * len(handles)
 
 
-def test_parameters_may_have_any_name(redis_url: str, namespace: str) -> None:
-    jq = JQ(redis_url, namespace=namespace, max_retry=0)
-    names = [
-        "self",
-        "args",
-        "kwargs",
-        "job",
-        "function",
-        "timeout",
-        "priority",
-        "name",
-        "task",
-        "options",
-        "cls",
-        "value",
-    ]
-    given = {name: number for number, name in enumerate(names)}
-    made: dict[str, Any] = {}
-    exec(f"def odd({', '.join(names)}): return [{', '.join(names)}]", made)
-    exec(f"async def aodd(*, {', '.join(names)}): return [{', '.join(names)}]", made)
-    tasks = [jq.job(made["odd"]), jq.job(made["aodd"])]
-
-    @jq.job
-    def spread(*args: Any, **more: Any) -> Any:
-        return [list(args), more]
-
-    strange = {"": 1, "a b": 2, "*a": 3, "return": 4, "self": 5, "function": 6, "é": 7}
-    handles: list[Handle[Any]] = [task.enqueue(**given) for task in tasks]
-    handles += [task.options(unique=True).enqueue(**given) for task in tasks]
-    handles += [jq.enqueue_call(tasks[0].job(**given)), spread.enqueue(0, **strange)]
-    jq.burst()
-    assert jq.gather(handles, timeout=60) == [list(range(len(names)))] * 5 + [[[0], strange]]
-    assert tasks[0](**given) == list(range(len(names)))
-    with pytest.raises(TypeError, match=r"spread.*'\*' cannot be the name of an argument"):
-        spread.enqueue(**{"*": 1})
-
-
 WRONG: list[tuple[str, Any, type[Exception], str]] = [
     ("max_retry", -1, ValueError, "expected an integer from 0 to 2147483647, got -1"),
     ("max_retry", 1.5, TypeError, "expected an integer, got 1.5"),
@@ -164,23 +127,6 @@ def test_a_wrong_option_is_refused_where_it_stands(
     assert not jq.recurring
 
 
-def test_a_handle_is_no_list(redis_url: str, namespace: str) -> None:
-    jq = JQ(redis_url, namespace=namespace)
-    task = jq.job(say)
-    handle = task.enqueue("a")
-    for depends in (handle, task.job("b")):
-        with pytest.raises(TypeError, match="depends: expected a list, such as"):
-            task.options(depends=depends)  # type: ignore[arg-type]
-    for changes in ({"tags": "urgent"}, {"priority": "high"}, {"delay": "5"}, {"max_retry": -1}):
-        [name] = changes
-        with pytest.raises((TypeError, ValueError), match=f"{name}: expected"):
-            handle.change(**changes)  # type: ignore[arg-type]
-    assert handle.change(tags=("urgent",)) == "queued" and handle.document()["tags"] == ["urgent"]
-    for work in (jq.worker, jq.burst, jq.run):
-        with pytest.raises(TypeError, match=r"queues: expected a list, such as \['mail'\], got 'mail'"):
-            work("mail")
-
-
 @pytest.mark.parametrize("option", ["retry_on", "give_up_on", "process"])
 def test_rules_of_a_kind_are_checked(option: str) -> None:
     for value in ("ValueError", [ValueError], (ValueError, 5), ValueError("no")):
@@ -219,18 +165,3 @@ def test_a_schedule_that_cannot_be_is_refused_where_it_stands(when: Any, kind: t
     with pytest.raises(kind, match=f"^schedule mail: .*{message}"):
         jq.schedule(**given)(task)
     assert not jq.recurring
-
-
-def test_schedules_that_can_be(redis_url: str, namespace: str) -> None:
-    jq = JQ(redis_url, namespace=namespace)
-    start = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
-    good: list[Any] = [
-        {"every": datetime.timedelta(hours=1), "offset": 5, "start": start, "end": start, "limit": 1, "backlog": 7},
-        {"cron": "@daily", "timezone": "Europe/Berlin", "catch_up": "all"}, {"cron": "* * * * *", "utc_offset": -60},
-        {"cron": "* * * * *", "tz": "CET-1CEST,M3.5.0,M10.5.0/3", "timezone": "Somewhere/Else", "paused": True},
-        {"every": 0.1, "cron": None, "timezone": None, "options": {"tags": ["a"], "delay": 5}},
-    ]  # fmt: skip
-    for number, when in enumerate(good):
-        jq.schedule(id=f"s-{number}", args=("a",), **when)(jq.job(name=f"mail-{number}")(say))
-    jq.burst()
-    assert [one["id"] for one in jq.each("schedules")] == [f"s-{number}" for number in range(len(good))]

@@ -13,7 +13,6 @@ import pytest
 
 from app_support import jq, transport, working
 from jqmaster import JQ, Handle, JobStopped, State, checkpoint, current_job, progress
-from jqmaster.errors import NotFound
 from jqmaster.server.server import ServeOptions, Server
 from parts import eventually
 from servers import RedisServer
@@ -68,15 +67,6 @@ async def test_states_and_progress_come_until_the_end(kind: str, jq: JQ, gate: t
     assert sum(state.ended for state in got) == 1 and len(got) == len(set(got))
 
 
-@KINDS
-async def test_one_that_has_ended_tells_that_alone(kind: str, jq: JQ) -> None:
-    handle = await jq.aenqueue("nobody")
-    await handle.acancel()
-    assert await followed(handle, kind, []) == [State("cancelled", 0, None, None)]
-    with pytest.raises(NotFound):
-        await followed(jq.handle("0" * 14), kind, [])
-
-
 def test_one_handle_is_not_several(jq: JQ) -> None:
     handle: Any = jq.enqueue("nobody")
     with pytest.raises(TypeError, match="several handles"):
@@ -95,17 +85,6 @@ async def test_the_end_is_told_at_once(jq: JQ, monkeypatch: pytest.MonkeyPatch) 
                 await asyncio.sleep(0.3)  # it is listened to by now
                 asyncio.get_running_loop().call_later(0.3, asyncio.ensure_future, handle.acancel())
     assert state.status == "cancelled"
-
-
-def test_where_jobs_run_at_once_there_is_the_end() -> None:
-    jq = JQ()
-
-    @jq.job
-    def works() -> None:
-        progress(3, "all")
-
-    with jq.immediate():
-        assert list(works.enqueue()) == [State("done", 1, 3, "all")]
 
 
 @KINDS
@@ -163,41 +142,3 @@ def test_a_thread_learns_at_what_it_says_that_its_job_was_cancelled(says: str, j
         assert begun.wait(60) and handle.cancel()
         stopped = ended.get(timeout=60)
     assert isinstance(stopped, JobStopped) and str(stopped) == "CANCELLED"
-
-
-def test_a_function_can_ask_whether_it_should_end(jq: JQ) -> None:
-    said: list[Any] = []
-
-    @jq.job(max_runtime=1, max_retry=0)
-    def works() -> None:
-        said.append(current_job.get().cancelled)
-        while not current_job.get().cancelled:
-            time.sleep(0.02)
-        said.append(current_job.get().cancelled)
-
-    with working(jq):
-        assert works.enqueue().join(timeout=60) == "error"
-        until = time.monotonic() + 60
-        while len(said) < 2:
-            assert time.monotonic() < until
-            time.sleep(0.02)
-    assert said == [False, True]
-
-
-def test_what_a_cancelled_coroutine_says_while_it_ends_does_no_harm(jq: JQ, caplog: pytest.LogCaptureFixture) -> None:
-    begun, said = threading.Event(), queue.SimpleQueue[bool]()
-
-    @jq.job(timeout=1)
-    async def works() -> None:
-        begun.set()
-        try:
-            await asyncio.sleep(600)
-        finally:
-            progress(2)
-            said.put(current_job.get().cancelled)
-
-    with working(jq):
-        handle = works.enqueue()
-        assert begun.wait(60) and handle.cancel()
-        assert said.get(timeout=60) is True
-    assert not [one for one in caplog.records if one.exc_info]

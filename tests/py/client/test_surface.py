@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import secrets
-from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import timedelta
 
 import msgpack
 import pytest
@@ -45,7 +44,7 @@ def test_no_method_that_asks_is_without_its_twin() -> None:
         for kind, name, one in members
         if name != "aengine" and (inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one))
     ]
-    assert len(asking) > 25
+    assert len(asking) > 20
     assert [(kind, name) for kind, name in asking if name[:1] != "a" or not hasattr(kind, name[1:])] == []
 
 
@@ -58,11 +57,7 @@ async def test_changing_a_job(jq: JQ, call: Call, own: Engine) -> None:
     await own.pick("w", "b")
     with pytest.raises(Conflict, match="only the tags"):
         await call("change", of=job, priority=1)
-    with pytest.raises(Conflict):
-        await call("discard", of=job)
-    assert await call("kick", of=job, delay=100) == "scheduled"
-    with pytest.raises(Conflict):
-        await call("kick", of=job)
+    assert await call("call", "kick", [job.id], delay=100) == ["scheduled"]
     with pytest.raises(Invalid, match="queue"):
         await call("change", of=job, queue="*")
 
@@ -79,7 +74,7 @@ async def test_what_failed_is_retried_or_removed(jq: JQ, call: Call, own: Engine
     await call("retry", of=jobs[1], queue="b")
     assert await call("retry_where", queue="a", group="G", to="c") == 3
     assert [(await call("document", of=job))["queue"] for job in jobs] == ["a", "b", "c", "c", "c"]
-    assert await call("discard", of=jobs[0]) == "queued"
+    assert await call("call", "discard", [jobs[0].id]) == ["queued"]
     assert await call("discard_where", queue="c", status=["queued", "error"]) == 3
     assert [job["id"] for job in await call("jobs")] == [jobs[1].id]
 
@@ -95,23 +90,6 @@ async def test_cancelling_jobs(jq: JQ, call: Call, own: Engine) -> None:
     assert await call("cancel", of=jobs[1]) is False
     await put(jq, 3)
     assert await call("cancel_where", name="a", force=True, status="queued") == 4
-
-
-async def test_history_and_tracking(jq: JQ, call: Call, own: Engine) -> None:
-    [job] = await put(jq)
-    assert await call("track", of=job) == "queued"
-    assert (await call("document", of=job))["track"] is True
-    await call("track", of=job, on=False)
-    assert "track" not in await call("document", of=job)
-    await run(own, "a")
-    assert [event["event"] for event in await call("history", of=job)] == ["enqueued", "started", "done"]
-    for unknown in (UNKNOWN, "nonsense"):
-        for method in ("document", "status", "explain", "history", "join"):
-            with pytest.raises(NotFound):
-                await call(method, of=jq.handle(unknown))
-    for method in ("track", "retry", "discard", "kick"):
-        with pytest.raises(NotFound):
-            await call(method, of=jq.handle(UNKNOWN))
 
 
 async def test_operations_by_their_names(jq: JQ, call: Call) -> None:
@@ -133,14 +111,6 @@ async def test_operations_by_their_names(jq: JQ, call: Call) -> None:
         jq.hamster  # type: ignore[attr-defined]  # noqa: B018
 
 
-async def test_a_schedule(jq: JQ, call: Call) -> None:
-    made = await call("repeat", "s", jq.new_job("a", {"k": 1}), cron="@daily", utc_offset=60)
-    assert (made["id"], made["argument"], made["cron"]) == ("s", {"k": 1}, "@daily")
-    assert await call("each", "schedules") == [made]
-    with pytest.raises(Invalid, match="cron"):
-        await call("repeat", "s", jq.new_job("a"), cron="x")
-
-
 async def test_a_copy(jq: JQ, call: Call, own: Engine) -> None:
     jobs = await put(jq, 300)
     records = await call("each", "export")
@@ -150,33 +120,6 @@ async def test_a_copy(jq: JQ, call: Call, own: Engine) -> None:
     assert last is not None and last["argument"] == msgpack.packb(299)
     with pytest.raises(Conflict):
         await call("import_records", records[:1], own.namespace)
-
-
-async def test_dependencies(jq: JQ, call: Call) -> None:
-    call_ = jq.new_job("a")
-    first, second = await jq.aenqueue_many([call_, jq.new_job("a", depends=[call_])])
-    assert (await call("document", of=second))["waits_for"] == [first.id]
-    [other] = await put(jq)
-    assert await call("depend", of=second, add=[other], remove=[first.id], if_failed="run") == "blocked"
-    assert (await call("document", of=second))["waits_for"] == [other.id]
-    with pytest.raises(Conflict):
-        await call("depend", of=other, add=[second])
-
-
-async def test_a_schedule_in_a_time_zone(jq: JQ, call: Call) -> None:
-    rule = "CET-1CEST,M3.5.0,M10.5.0/3"
-    march_s = 1_900_000_000  # the 17th, 2030
-    made = await call("repeat", "s", jq.new_job("a"), cron="30 2 * 3,10 sun", timezone="Europe/Berlin", start=march_s)
-    assert (made["timezone"], made["tz"]) == ("Europe/Berlin", rule)
-    berlin = ZoneInfo("Europe/Berlin")
-    [shown] = (await call("call", "schedules", ["s"], next=6)).documents
-    clocks = [datetime.fromtimestamp(at / 1000, berlin).strftime("%m-%d %H:%M%z") for at in shown["next"]]
-    assert clocks[:3] == ["03-24 02:30+0100", "03-31 03:00+0200", "10-06 02:30+0200"]
-    assert clocks[5] == "10-27 02:30+0200"  # the first time of two
-    for zone, problem in (("Europe/Nowhere", "Europe/Nowhere"), ("Africa/Casablanca", "same rule every year")):
-        with pytest.raises(Invalid, match=problem) as refused:
-            await call("repeat", "s", jq.new_job("a"), cron="@daily", timezone=zone)
-        assert refused.value.path == "timezone"
 
 
 @pytest.mark.parametrize(

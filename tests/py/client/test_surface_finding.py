@@ -4,14 +4,13 @@ coroutines."""
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Invalid
-from surface_support import Call, call, jq, own, put, run, server
+from surface_support import Call, call, jq, own, put, server
 
 __all__ = ["call", "jq", "own", "server"]
 
@@ -34,51 +33,6 @@ async def test_finding_jobs(jq: JQ, call: Call) -> None:
             await call(method, queu="a")
 
 
-async def test_finding_jobs_by_who_ran_them_for_how_long_and_what_is_in_them(jq: JQ, call: Call, own: Engine) -> None:
-    first, second, third = [
-        (await jq.aenqueue_many([jq.new_job("a", {"customer": {"id": n}, "note": f"for acme {n}"})]))[0]
-        for n in range(3)
-    ]
-    ran = await run(own, "a")
-    assert ran == first.id
-
-    async def ids(**where: Any) -> list[str]:
-        return [job["id"] for job in await call("jobs", **where)]
-
-    assert await ids(match={"argument.customer.id": {"ge": 1}}) == [second.id, third.id]
-    assert await ids(argument="acme 2", match={"queue": "a*"}) == [third.id]
-    assert await ids(worker="w") == [first.id]
-    assert await ids(slower_ms=60_000) == []
-    await own.pick("w", "a")
-    assert await ids(recent=True) == [second.id, first.id, third.id]
-    page = await own.jobs({"match": {"argument.customer.id": 2}}, looked=True)
-    assert (page.looked, [one["id"] for one in page.documents]) == (3, [third.id])
-    with pytest.raises(Invalid) as refused:
-        await call("jobs", match={"customer": 1})
-    assert "customer" in str(refused.value)
-
-
-async def test_searching(jq: JQ, own: Engine) -> None:
-    search = (await jq.aengine()).search
-    await jq.aenqueue_many([jq.new_job("mail.send", {"customer": "acme"}, tags=["email"])])
-    await jq.aconstrain("per-mail", {"name": "mail.*"}, concurrency=1)
-    await jq.arepeat("mails", jq.new_job("mail.send"), every=3600)
-    worker = await own.register("mailer-1", ["mail.send"])
-    await own.register("mailer-2", ["mail.send"], announce=True)
-    found = await search("MAIL")
-    assert (found["queues"], found["tags"]) == (["mail.send"], ["email"])
-    assert (found["constraints"], found["schedules"]) == (["per-mail"], ["mails"])
-    assert found["workers"] == [{"id": "mailer-2", "name": "mailer-2"}, {"id": worker, "name": "mailer-1"}]
-    assert (found["groups"], found["more"]) == ([], [])
-    await put(jq, 3)
-    await jq.aenqueue_many([jq.new_job("ab")])
-    cut = await search("a", count=1)
-    assert cut["queues"] == ["a"] and "queues" in cut["more"]
-    for text in ("", "x" * 256):
-        with pytest.raises(Invalid):
-            await search(text)
-
-
 async def test_a_list_that_is_left_early_is_closed(jq: JQ) -> None:
     await put(jq, 3)
     found = jq.jobs()
@@ -92,3 +46,14 @@ async def test_more_than_a_page(jq: JQ, call: Call) -> None:
     assert [job["argument"] for job in await call("jobs", tag="t")] == list(range(2100))
     assert await call("cancel_where", queue="a") == 2100
     assert {job["status"] for job in await call("jobs", brief=True)} == {"cancelled"}
+
+
+async def test_usage_of_more_than_a_page(call: Call, own: Engine) -> None:
+    await call("constrain", "c", {"name": "mail"}, by="argument", concurrency=1)
+    # One of the values is text that is not UTF-8, which shows as what stands for such.
+    await own.enqueue([({"name": "mail"}, b"\xcd" + number.to_bytes(2, "big")) for number in range(1000)])
+    await own.enqueue([({"name": "mail"}, b"\xa1\xff")])
+    while (await own.pick("w", "mail", 1000)).next_ms == 0:
+        pass
+    keys = await call("each", "usage", "c")
+    assert {key["by"] for key in keys} == {*range(1000), "\ufffd"} and len(keys) == 1001

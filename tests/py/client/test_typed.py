@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import functools
-import logging
 import sqlite3
 import threading
 import typing
@@ -194,36 +193,6 @@ def test_dependency_results_are_of_their_types(jq: JQ) -> None:
     assert seen[0] == ORDER and isinstance(seen[1], JobError)
     with pytest.raises(JobError, match=f"ValueError: the result of job {two[1].id}: "):
         wrong.result(timeout=60)
-
-
-def test_methods_and_wrappers_have_types_too(jq: JQ) -> None:
-    class Shop:
-        def sell(self, order: Order) -> Order:
-            return order
-
-        def __call__(self, order: Order) -> Order:
-            return order
-
-    def logged(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            logging.getLogger(__name__).debug("called")
-            return function(*args, **kwargs)
-
-        return wrapper
-
-    @logged
-    def waits(order: Order) -> Order:
-        return order
-
-    def two(first: int, order: Order = ORDER) -> Order:
-        return order
-
-    functions: list[Any] = [Shop().sell, Shop(), functools.partial(two, 1), waits]
-    tasks = [jq.job(name=str(number))(function) for number, function in enumerate(functions)]
-    handles = [task.enqueue(order=ORDER) for task in tasks]
-    jq.burst()
-    assert jq.gather(handles, timeout=60) == [ORDER] * 4
 
 
 def test_what_does_not_fit_names_its_parameter(jq: JQ) -> None:

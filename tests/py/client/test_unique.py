@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import os
 import subprocess
 import sys
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jqmaster import JQ, MessagePack
-from typed_values import ACME, DAY, HOOK, ID, ORDER, Box, Customer, Item, Kind, Order, Point, Record, Size
 
 PROGRAM = """
 import sys
@@ -70,28 +67,6 @@ def test_equal_arguments_are_one_key_however_they_are_given(jq: JQ) -> None:
         )
     complexes = other.job(unique=True, name="complex")(anything)
     assert complexes.enqueue(1 + 2j) == complexes.enqueue(1 + 2j) != complexes.enqueue(1 + 3j)
-
-
-def test_values_of_all_types_have_keys(jq: JQ) -> None:
-    @jq.job(unique=True)
-    def takes(
-        order: Order | None = None, box: Box[dt.date] | None = None, kind: Kind = Kind.A, more: Any = None
-    ) -> None: ...
-
-    same = [
-        {"order": ORDER}, {"order": Order(ID, Decimal("9.90"), DAY, {Size.LARGE})}, {"order": ORDER, "kind": Kind.A},
-        {"order": ORDER, "kind": "a"},
-    ]  # fmt: skip
-    assert len({takes.enqueue(**given) for given in same}) == 1  # type: ignore[arg-type]
-    noon = dt.datetime(2030, 1, 2, 12, tzinfo=dt.UTC)
-    values: list[Any] = [
-        ACME, HOOK, Point(1, DAY), Record(ID), Item("x", Kind.OTHER), ID, DAY, noon, noon.replace(tzinfo=None),
-        Decimal("1.5"), frozenset({1}), [1], Customer(name="b", since=DAY), dt.timedelta(1),
-    ]  # fmt: skip
-    assert len({takes.enqueue(more=value) for value in values}) == len(values)
-    assert not any(takes.enqueue(more=value).created for value in values)
-    berlin = noon.astimezone(dt.timezone(dt.timedelta(hours=2)))
-    assert not takes.enqueue(more=berlin).created
 
 
 def test_bare_calls_have_keys(redis_url: str, namespace: str) -> None:

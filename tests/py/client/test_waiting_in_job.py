@@ -6,9 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-import process_jobs
 from app_support import jq, working
 from jqmaster import JQ, Handle, JobError
 from parts import LONG_S
@@ -69,14 +66,6 @@ def test_a_job_that_would_wait_for_another_fails_with_advice(jq: JQ) -> None:
     assert [name for name, error in zip(names, results, strict=True) if not _fails_for(error)] == []
 
 
-def test_in_a_process_too(redis_url: str, namespace: str) -> None:
-    with process_jobs.jobs.using(redis_url, namespace):
-        handle = process_jobs.waits_for_another.enqueue(redis_url, namespace)
-        with working(process_jobs.jobs, concurrency=2), pytest.raises(JobError) as caught:
-            handle.result(timeout=LONG_S)
-    assert _fails_for(caught.value)
-
-
 def test_a_job_that_asks_for_it_waits(jq: JQ) -> None:
     @jq.job
     def other() -> int:
@@ -102,51 +91,3 @@ def test_a_job_that_asks_for_it_waits(jq: JQ) -> None:
     with working(jq):
         assert plain.enqueue().result(timeout=LONG_S) == [1, "done", "done", 1, 1]
         assert awaited.enqueue().result(timeout=LONG_S) == [1, "done"]
-
-
-def test_how_a_job_ended_may_be_read(jq: JQ) -> None:
-    @jq.job
-    def other() -> int:
-        return 1
-
-    @jq.job(max_retry=0)
-    def reads(job_id: str) -> list[Any]:
-        handle = jq.handle(job_id)
-        return [handle.join(), [state.status for state in handle], handle.result(), *jq.gather([handle])]
-
-    handle = other.enqueue()
-    jq.burst()
-    assert handle.join(timeout=LONG_S) == "done"
-    read = reads.enqueue(handle.id)
-    jq.burst()
-    assert read.result(timeout=LONG_S) == ["done", ["done"], 1, 1]
-
-
-def test_a_look_without_waiting_is_a_timeout(jq: JQ) -> None:
-    @jq.job(max_retry=0)
-    def looks() -> str:
-        with pytest.raises(TimeoutError):
-            jq.enqueue("other").result(timeout=0)
-        return "looked"
-
-    handle = looks.enqueue()
-    jq.burst()
-    assert handle.result(timeout=LONG_S) == "looked"
-
-
-def test_where_jobs_run_at_once_nothing_waits(jq: JQ) -> None:
-    @jq.job
-    def other() -> int:
-        return 1
-
-    @jq.job
-    def plain() -> list[int]:
-        return [other.enqueue().result(), *jq.gather(other.map([(), ()]))]
-
-    @jq.job
-    async def awaited() -> int:
-        return await (await other.aenqueue())
-
-    with jq.immediate():
-        assert plain.enqueue().result() == [1, 1, 1]
-        assert awaited.enqueue().result() == 1

@@ -16,7 +16,7 @@ import pytest
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
 from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.engine.calls import connect
+from jqmaster.engine.engine import connect
 from jqmaster.server.server import ServeOptions, Server, StartError
 from processes import MasterProcess, Process
 from servers import RedisServer

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jqmaster.connection.url import RedisUrl, parse
-from jqmaster.engine.engine import connect
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.errors import Unavailable
 
 
 @pytest.mark.parametrize(
@@ -63,3 +64,10 @@ def test_a_wrong_url_is_refused(url: str, says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
         connect(url)
     assert "secret" not in str(caught.value)
+
+
+def test_a_client_of_a_cluster_serves_one_namespace() -> None:
+    redis = connect("redis+cluster://a,b")
+    Engine(redis, "{near}")
+    with pytest.raises(Unavailable, match="is in another slot"):
+        Engine(redis, "{far}")

@@ -11,10 +11,8 @@ from redis.asyncio import Redis
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
-from parts import commands, enqueue, eventually
+from parts import LONG_S, commands, enqueue, eventually
 from servers import RedisServer
-
-SOON_S = 60.0
 
 
 @pytest.fixture
@@ -56,18 +54,18 @@ async def test_the_end_is_told_to_all_who_wait(engine: Engine, ended: Ended) -> 
     job = await enqueue(engine)
     waits = [await waiting(ended, job) for _ in range(5)]
     await finish(engine)
-    assert await asyncio.wait_for(asyncio.gather(*waits), SOON_S) == ["done"] * 5
+    assert await asyncio.wait_for(asyncio.gather(*waits), LONG_S) == ["done"] * 5
 
 
 async def test_what_has_ended_is_told_at_once(engine: Engine, ended: Ended) -> None:
     job = await enqueue(engine)
     await finish(engine)
-    assert await asyncio.wait_for(ended.wait(job.encode(), 30), SOON_S) == "done"
+    assert await asyncio.wait_for(ended.wait(job.encode(), 30), LONG_S) == "done"
 
 
 async def test_when_the_time_is_up_the_state_is_told(engine: Engine, ended: Ended) -> None:
     job = await enqueue(engine)
-    assert await asyncio.wait_for(ended.wait(job.encode(), 0.05), SOON_S) == "queued"
+    assert await asyncio.wait_for(ended.wait(job.encode(), 0.05), LONG_S) == "queued"
     assert await ended.wait(job.encode(), 0) == "queued"
 
 
@@ -78,7 +76,7 @@ async def test_an_unknown_job_is_none(ended: Ended) -> None:
 async def test_draining_answers_at_once(engine: Engine, ended: Ended) -> None:
     wait = await waiting(ended, await enqueue(engine))
     ended.drain()
-    assert await asyncio.wait_for(wait, SOON_S) == "queued"
+    assert await asyncio.wait_for(wait, LONG_S) == "queued"
 
 
 async def test_those_who_leave_leave_nothing(engine: Engine, ended: Ended) -> None:
@@ -100,7 +98,7 @@ async def test_an_end_while_redis_was_away_is_found() -> None:
             await asyncio.to_thread(server.kill)
             await asyncio.to_thread(server.start)
             await finish(engine)  # perhaps before the subscription is back
-            assert await asyncio.wait_for(wait, SOON_S) == "done"
+            assert await asyncio.wait_for(wait, LONG_S) == "done"
             await ended.stop()
 
 
@@ -108,7 +106,7 @@ async def test_who_heard_nothing_looks_at_the_end_of_his_time(engine: Engine, en
     wait = await waiting(ended, await enqueue(engine), timeout_s=0.7)
     ended._tasks["listen"].cancel()
     await finish(engine)
-    assert await asyncio.wait_for(wait, SOON_S) == "done"
+    assert await asyncio.wait_for(wait, LONG_S) == "done"
 
 
 async def test_waiting_makes_no_calls_and_stopping_is_quick_while_redis_is_away() -> None:
@@ -122,6 +120,6 @@ async def test_waiting_makes_no_calls_and_stopping_is_quick_while_redis_is_away(
             await asyncio.sleep(1)
             assert await commands(redis) - before <= 1
             await asyncio.to_thread(server.kill)
-            await asyncio.wait_for(ended.stop(), SOON_S)
-            await asyncio.wait({wait}, timeout=SOON_S)
+            await asyncio.wait_for(ended.stop(), LONG_S)
+            await asyncio.wait({wait}, timeout=LONG_S)
             assert wait.done()

@@ -123,20 +123,8 @@ def test_a_namespace_that_is_not_set_up(data, namespace):
     data.check_unchanged()
 
 
-BAD_NAMESPACES = [
-    "",
-    "jq",
-    "{}",
-    "{a b}",
-    "{a}b",
-    "a{b}",
-    "{a{b}",
-    "{a}}",
-    "{" + "x" * 65 + "}",
-    "{é}",
-    "{a\n}",
-    "{a\x7f}",
-]
+BAD_NAMESPACES = ["", "jq", "{}", "{a b}", "{a}b", "a{b}", "{a{b}", "{a}}", "{a", "a}", "{" + "x" * 65 + "}", "{é}",
+                  "{a\n}", "{a\x7f}"]  # fmt: skip
 
 
 @pytest.mark.parametrize("namespace", BAD_NAMESPACES)
@@ -154,11 +142,7 @@ def test_data_of_another_schema(data, meta):
     kept = send("GET", KEYS[1])
     schema = int.from_bytes(kept[:2], "big")
     assert data.driver.call("setup") == schema
-    send(
-        "SET",
-        KEYS[1],
-        {"newer": (schema + 1).to_bytes(2, "big") + kept[2:], "cut": kept[:5], "empty": b""}[meta],
-    )
+    send("SET", KEYS[1], {"newer": (schema + 1).to_bytes(2, "big") + kept[2:], "cut": kept[:5], "empty": b""}[meta])
     data.remember()
     stored = schema + 1 if meta == "newer" else "unknown"
     known = f"these scripts use {schema}: use scripts of that version"

@@ -13,12 +13,12 @@ from typing import get_args
 import pytest
 from redis.asyncio import Redis
 
+from fetching import fetch
 from jqmaster import JQ
 from jqmaster.bundle.build import Bundle, Library, version_of
 from jqmaster.bundle.built import builtin
-from jqmaster.cli import place
-from jqmaster.engine.engine import Engine, connect, pack
-from jqmaster.engine.manifest import fetch
+from jqmaster.cli import reach
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import FORMS, load
 from jqmaster.errors import Forbidden, NoFunctions, Version
 from jqmaster.server.server import ServeOptions, Server
@@ -27,8 +27,6 @@ from servers import RedisServer
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 NIL = b"\xc0"
-JOB = ("enqueue", [pack({"name": "a"}), NIL])
-PICK = ("pick", [pack({"worker": "w", "queues": "a", "count": 100})])
 OPERATIONS = builtin().library.functions  # type: ignore[union-attr]
 
 
@@ -81,9 +79,6 @@ class TestWhatIsCalled:
             assert await calls(client) == {"fcall": 3}
             await engine.config()
             assert await calls(client) == {"evalsha": 1}
-            replies = await engine.pipeline([JOB, ("config", [pack({})]), PICK])
-            assert [len(replies[0]), len(replies[2])] == [2, 3]
-            assert await calls(client) == {"fcall": 2, "evalsha": 1}
             assert await engine.form_in_use() == "functions"
 
     async def test_form_scripts_loads_no_library_and_calls_no_function(self, fresh_server: RedisServer) -> None:
@@ -99,7 +94,7 @@ class TestWhatIsCalled:
             assert "fcall" not in await calls(client) and not await libraries(client)
 
     def test_the_command_line_knows_all_forms(self) -> None:
-        assert get_args(place.Form) == FORMS
+        assert get_args(reach.Form) == FORMS
 
     def test_a_form_that_is_none(self, redis: Redis) -> None:
         with pytest.raises(ValueError, match="expected one of auto, functions, scripts, got 'lua'"):
@@ -118,9 +113,6 @@ class TestWhatIsLost:
                 await client.execute_command(*flush.split())
                 await life(engine)
                 await engine.config()
-                await client.execute_command(*flush.split())
-                replies = await engine.pipeline([JOB, ("config", [pack({})]), JOB])
-                assert [len(reply) for reply in (replies[0], replies[2])] == [2, 2]
             assert await libraries(client) == {(await manifest_of(client))["library"]}
 
 
@@ -192,7 +184,6 @@ class TestWithoutFunctions:
             engine = Engine(client)
             await life(engine)
             assert await Engine(client).form_in_use() == "scripts"
-            await engine.pipeline([JOB, PICK])
             await client.flushall()
             await life(Engine(client))
 

@@ -20,20 +20,18 @@ def server() -> Iterator[RedisServer]:
 @pytest.mark.parametrize("form", ["functions", "scripts"])
 def test_scripts(server: RedisServer, form: str) -> None:
     fuzzer = ScriptFuzzer(server, form, "test")
-    for number in range(2):
-        fuzzer.round(number)
+    fuzzer.round(0)
     report = fuzzer.report
-    assert report.inputs == 4000 and 1000 < report.refused < 3500
+    assert report.inputs == 2000 and 500 < report.refused < 1750
     assert {"INVALID", "NOTFOUND", "CONFLICT"} <= set(report.by)
 
 
 def test_a_master(server: RedisServer) -> None:
     with fuzzed_master(server) as master:
         fuzzer = HttpFuzzer(server, master, "test")
-        for number in range(2):
-            fuzzer.round(number)
+        fuzzer.round(0)
         fuzzer.close()
-    assert fuzzer.report.inputs == 1000 and fuzzer.report.by["200"] > 200 and fuzzer.report.by["400"] > 100
+    assert fuzzer.report.inputs == 500 and fuzzer.report.by["200"] > 100 and fuzzer.report.by["400"] > 50
 
 
 WRONG = {

@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import msgpack
 import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -94,10 +93,7 @@ class TestErrors:
             await client.config_set("maxmemory", 1)
             with pytest.raises(Unavailable, match="OOM"):
                 await engine.enqueue([({"name": "a"}, NIL)])
-            [refused, picked] = await engine.pipeline(
-                [("enqueue", [pack({"name": "a"}), NIL]), ("pick", [pack({"worker": "w", "queues": "*"})])]
-            )
-            assert isinstance(refused, Unavailable) and len(picked) == 3
+            assert len((await engine.pick("w", "*")).jobs) == 1
             assert (await engine.get([enqueued.id]))[0] is not None
 
     async def test_a_server_that_is_not_there(self, tmp_path: Path) -> None:
@@ -105,8 +101,6 @@ class TestErrors:
             engine = Engine(client)
             with pytest.raises(Unavailable):
                 await engine.config()
-            with pytest.raises(Unavailable):
-                await engine.pipeline([("config", [pack({})])])
 
     async def test_a_call_whose_reply_was_lost_is_not_made_again(
         self, engine: Engine, redis_server: RedisServer
@@ -129,22 +123,6 @@ class TestErrors:
 
 
 class TestHealing:
-    async def test_scripts_lost_for_a_pipeline(self, fresh_server: RedisServer) -> None:
-        """Only what failed is sent again, in its order; what ran does not run twice."""
-        async with connect(fresh_server.url) as client:
-            engine = Engine(client, form="scripts")
-            await engine.setup()
-            await client.script_flush()
-            await client.script_load(builtin()["enqueue"].source)
-            enqueues = [("enqueue", [pack({"name": "a", "priority": n}), NIL]) for n in range(3)]
-            bad = ("enqueue", [pack({"nome": "a"}), NIL])
-            pick = ("pick", [pack({"worker": "w", "queues": "a", "count": 10})])
-            replies = await engine.pipeline([*enqueues, bad, pick, ("queues", [pack({})])])
-            assert isinstance(replies[3], Invalid) and replies[3].path == "jobs[0].nome"
-            picked = [msgpack.unpackb(document)["id"].encode() for document in replies[4][1::2]]
-            assert picked == [reply[0] for reply in replies[:3]]
-            assert msgpack.unpackb(replies[5][1])["running"] == 3
-
     async def test_a_restart(self, fresh_server: RedisServer) -> None:
         fresh_server.kill()
         fresh_server.arguments = ("--appendonly", "yes", "--appendfsync", "always")
@@ -165,8 +143,6 @@ class TestHealing:
                 await engine.enqueue([({"name": "a"}, NIL)])
                 assert await client.hget("{jq}:manifest", "enqueue") == builtin()["enqueue"].sha.encode()
                 await client.flushall()
-            replies = await engine.pipeline([("enqueue", [pack({"name": "a"}), NIL])] * 3)
-            assert [len(reply) for reply in replies] == [2, 2, 2]
 
     async def test_setting_up_again_does_not_displace_the_current_version(self, redis: Redis, engine: Engine) -> None:
         scripts = dict(builtin()) | {"extra": make_script("extra", "#!lua\nreturn 1", "read")}
@@ -181,5 +157,3 @@ class TestHealing:
         engine = Engine(redis, namespace, scripts=dict(builtin()) | {"setup": wrong})
         with pytest.raises(Unavailable, match="NOSCRIPT"):
             await engine.setup()
-        [reply] = await engine.pipeline([("setup", [])])
-        assert isinstance(reply, Unavailable)

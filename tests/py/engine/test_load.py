@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import gzip
 import logging
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.bundle.build import Bundle, Library, dump, make_script, version_of
+from fetching import fetch
+from jqmaster.bundle.build import dump, make_script, version_of
 from jqmaster.bundle.built import builtin, read_built
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import check_server, load
 from jqmaster.errors import UnsuitableServer, Version
 from servers import RedisServer
@@ -153,85 +149,6 @@ class TestBuiltFiles:
             file.write(" ")
         with pytest.raises(ValueError, match=r"pick\.lua is not what its manifest says"):
             _ = read_built(tmp_path)["pick"].source
-
-
-@pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of scripts that ``make dist`` makes."""
-    out = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--out", str(out)]
-    subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"})
-    return next(out.iterdir())
-
-
-def load_sh(dist: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    given = {f"JQ_{name.upper()}": value for name, value in variables.items()}
-    command = ["sh", str(dist / "load.sh"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **given})
-
-
-class TestLoaderWithoutPython:
-    async def test_it_does_what_the_python_loader_does(
-        self, dist: Path, redis: Redis, redis_server: RedisServer, fresh_server: RedisServer, namespace: str
-    ) -> None:
-        for _ in range(2):  # safe to repeat
-            done = load_sh(dist, "-s", str(fresh_server.socket), "--", namespace, keep="4")
-            assert done.returncode == 0, done.stderr
-        assert done.stdout == f"{namespace}: version {version_of(builtin())} of the scripts is loaded and current\n"
-        await load(redis, namespace, keep=4)
-        async with connect(fresh_server.url) as client:
-            for script in builtin().values():
-                packed = await client.hget("jq:scripts", script.sha)
-                assert gzip.decompress(packed).decode() == script.source
-            assert await manifest_of(client, namespace) == await manifest_of(redis, namespace)
-            engine = Engine(client, namespace, scripts=await fetch(client, namespace))
-            [(job_id, created)] = await engine.enqueue([({"name": "a"}, NIL)])
-            assert created
-            assert [job.id for job in (await engine.pick("w", "*")).jobs] == [job_id]
-
-    async def test_it_deletes_libraries_older_than_the_one_before(self, dist: Path, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            for name in ("jq_a", "jq_b"):
-                scripts = Bundle(builtin())
-                own = builtin().library
-                assert own
-                scripts.library = Library(name, own.source.replace(own.name, name), own.functions)
-                await load(client, "{jq}", scripts)
-            for _ in range(2):
-                done = load_sh(dist, "-s", str(fresh_server.socket))
-                assert done.returncode == 0, done.stderr
-                manifest = await manifest_of(client, "{jq}")
-                assert len([field for field in manifest if field.endswith("/library")]) == 2
-                assert await client.hmget(manifest["sources"], "jq_a") == [None]
-                assert await client.hexists(manifest["sources"], "jq_b")
-                listed = await client.execute_command("FUNCTION", "LIST")
-                assert {found[1].decode() for found in listed} == {"jq_b", own.name}
-
-    def test_a_server_without_functions_gets_the_scripts(self, dist: Path) -> None:
-        with RedisServer("--rename-command", "FUNCTION", "") as server, server.client() as client:
-            done = load_sh(dist, "-s", str(server.socket))
-            assert done.returncode == 0 and "this Redis has no functions" in done.stderr
-            assert client.hmget("{jq}:manifest", "library", "functions") == [None, None]
-
-    def test_it_refuses_a_bad_namespace(self, dist: Path, redis_server: RedisServer) -> None:
-        done = load_sh(dist, "-s", str(redis_server.socket), "--", "{jé}")
-        assert done.returncode == 1 and "not loaded: namespace" in done.stderr
-
-    def test_it_refuses_a_server_that_evicts(self, dist: Path) -> None:
-        with RedisServer("--maxmemory-policy", "allkeys-lru") as server:
-            done = load_sh(dist, "-s", str(server.socket))
-            assert done.returncode == 1 and "maxmemory-policy is allkeys-lru" in done.stderr
-            with server.client() as client:
-                assert client.dbsize() == 0
-
-    def test_it_refuses_a_changed_file(self, dist: Path, fresh_server: RedisServer, tmp_path: Path) -> None:
-        shutil.copytree(dist, tmp_path / "copy")
-        with (tmp_path / "copy" / "pick.lua").open("a") as file:
-            file.write("-- changed\n")
-        done = load_sh(tmp_path / "copy", "-s", str(fresh_server.socket))
-        assert done.returncode == 1 and "pick.lua has sha" in done.stderr
-        with fresh_server.client() as client:
-            assert client.dbsize() == 0
 
 
 async def test_a_key_named_as_the_namespace_is_refused(redis: Redis, namespace: str) -> None:

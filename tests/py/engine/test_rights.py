@@ -176,52 +176,29 @@ def test_what_is_granted_is_enough(form: str) -> None:
         driver.close()
 
 
-@pytest.mark.parametrize("form", ["auto", "scripts"])
-def test_processes_under_their_users(form: str, tmp_path: Path) -> None:
-    """A master that loads and sets up, a worker, a program that enqueues, one that looks, and doctors."""
+def test_processes_under_their_users(tmp_path: Path) -> None:
+    """A master that loads and sets up, a worker, a program that enqueues, and one that looks."""
     (tmp_path / "functions.py").write_text("FUNCTIONS = {'echo': lambda value: value}\n")
     with RedisServer() as server, server.client() as admin:
         for role in ROLES:
             grant(admin, role)
-        where = ["--redis", url_of(server, "admin"), "--form", form]
+        works = ("work", "functions:FUNCTIONS", "--redis", url_of(server, "worker"), "--register")
         with (
-            MasterProcess(*where) as master,
-            Process(
-                "jqmaster.cli", "work", "functions:FUNCTIONS", "--redis", url_of(server, "worker"), "--register",
-                "--form", form, folder=tmp_path,
-            ) as worker,
-        ):  # fmt: skip
-            jq = JQ(url_of(server, "pusher"), form=form)
+            MasterProcess("--redis", url_of(server, "admin")) as master,
+            Process("jqmaster.cli", *works, folder=tmp_path) as worker,
+        ):
+            jq = JQ(url_of(server, "pusher"))
             handles = [jq.enqueue("echo", number, keep_result=True) for number in range(20)]
             assert [handle.result(timeout=60) for handle in handles] == list(range(20))
             with pytest.raises(Forbidden, match="NOPERM"):
                 jq.operations.retry([handles[0].id])
             jq.close()
-            viewer = JQ(url_of(server, "viewer"), form=form)
+            viewer = JQ(url_of(server, "viewer"))
             assert [one["name"] for one in viewer.each("queues")] == ["echo"]
-            with pytest.raises(Forbidden, match="NOPERM"):
-                viewer.enqueue("echo", 1)
             viewer.close()
-            for role in ROLES:
-                with Process("jqmaster.cli", "doctor", "--redis", url_of(server, role), "--form", form) as doctor:
-                    if "queues" not in MAY[role]:
-                        assert doctor.ends() == 1 and "NOPERM" in doctor.text, doctor.text
-                        assert "Traceback" not in doctor.text
-                        continue
-                    assert doctor.ends() == 0, doctor.text
-                    assert "all well" in doctor.text and "NOPERM" not in doctor.text
-                    # None of a viewer's scripts is a function.
-                    called = "functions" if form == "auto" and role != "viewer" else "scripts"
-                    assert f"operations are called as {called}" in doctor.text, doctor.text
-            with Process("jqmaster.cli", "load", "--redis", url_of(server, "admin"), "--form", form) as loading:
-                assert loading.ends() == 0, loading.text
             for process in (worker, master):
                 process.signal()
                 assert process.ends() == 0
                 assert "NOPERM" not in process.text and "Traceback" not in process.text, process.text
-        log = admin.acl_log(128)
-        denied = {(one["username"].removeprefix("jq-"), one["object"]) for one in log}
-        # What doctor asks beside, and does without; how it is found out whether there are functions.
-        beside = {(role, what) for role in ROLES for what in ("info", "config|get", "slowlog|get", "fcall", ":meta")}
-        assert denied - beside == {(role, "evalsha") for role in ("viewer", "pusher", "worker")}
-        assert bool(admin.function_list()) == (form == "auto")
+        denied = {(one["username"], one["object"]) for one in admin.acl_log(128)}
+        assert denied == {("jq-pusher", "evalsha")}

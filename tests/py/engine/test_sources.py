@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from fetching import fetch
 from jqmaster import cli
 from jqmaster.bundle.build import Bundle, make_script, version_of
 from jqmaster.bundle.built import builtin
 from jqmaster.engine import manifest
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import Form, load
 from jqmaster.errors import Version
 from servers import RedisServer

@@ -14,11 +14,11 @@ from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting, channel_of
-from parts import asleep, commands, enqueue, eventually, status
+from parts import LONG_S, asleep, commands, enqueue, eventually, status
 from servers import RedisServer
 
-LONG_S = 55.0
-SOON_S = 45.0  # far below the window of 60 s after which a sleeper looks by itself
+POLL_S = 55.0
+SOON_S = 0.75 * LONG_S  # far below the window of 60 s after which a sleeper looks by itself
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def ids(reply: list[object]) -> list[str]:
     return [job.id for job in replies.picked(reply).jobs]
 
 
-def poll(waiting: Waiting, worker: str = "w", queues: object = "mail", timeout_s: float = LONG_S, **more: object):
+def poll(waiting: Waiting, worker: str = "w", queues: object = "mail", timeout_s: float = POLL_S, **more: object):
     return asyncio.create_task(waiting.pick({"worker": worker, "queues": queues, **more}, timeout_s))
 
 
@@ -80,7 +80,7 @@ async def test_a_delayed_job_that_comes_while_polls_sleep_is_on_time(engine: Eng
 
 
 async def test_sleepers_stay_known_after_a_due_moment_has_passed(engine: Engine, waiting: Waiting) -> None:
-    polls = [poll(waiting, f"w{number}", timeout_s=LONG_S) for number in range(4)]
+    polls = [poll(waiting, f"w{number}", timeout_s=POLL_S) for number in range(4)]
     await enqueue(engine, delay=0.1)
     await asyncio.wait(polls, timeout=SOON_S, return_when=asyncio.FIRST_COMPLETED)
     await asyncio.sleep(2.0)  # the engine's notes of those who still sleep would have run out by now
@@ -94,9 +94,9 @@ async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(
     engine: Engine, redis: Redis, with_marker: bool
 ) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
-    first = asyncio.create_task(channel.sleep(LONG_S))
+    first = asyncio.create_task(channel.sleep(POLL_S))
     await eventually(lambda: channel.sleepers == 1)
-    second = asyncio.create_task(channel.sleep(LONG_S))
+    second = asyncio.create_task(channel.sleep(POLL_S))
     await eventually(lambda: channel.sleepers == 2)
     if with_marker:
         channel._give((b"1", 0.0))
@@ -109,7 +109,7 @@ async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(
 
 async def test_the_last_sleeper_cancelled_while_it_wakes_puts_the_marker_back(engine: Engine, redis: Redis) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
-    only = asyncio.create_task(channel.sleep(LONG_S))
+    only = asyncio.create_task(channel.sleep(POLL_S))
     await eventually(lambda: channel.sleepers == 1)
     channel._give((b"1", 0.0))
     only.cancel()
@@ -152,7 +152,7 @@ async def test_draining_answers_open_polls_at_once(engine: Engine, waiting: Wait
     await asleep(engine)
     waiting.drain()
     assert await asyncio.wait_for(asyncio.gather(*polls), SOON_S) == [[60_000]] * 3
-    assert await waiting.pick({"worker": "w", "queues": "mail"}, LONG_S) == [-1]
+    assert await waiting.pick({"worker": "w", "queues": "mail"}, POLL_S) == [-1]
 
 
 async def test_polls_with_one_wish_share_one_connection_and_the_last_closes_it(
@@ -187,7 +187,7 @@ async def test_no_wake_is_lost_whoever_leaves_when(engine: Engine, redis: Redis,
         while True:
             reply = await dice.choice(masters).pick(
                 {"worker": f"p{number}", "queues": "mail", "count": dice.randint(1, 3)},
-                dice.choice((0.01, LONG_S)),
+                dice.choice((0.01, POLL_S)),
             )
             picked.update(ids(reply))
 
@@ -260,7 +260,7 @@ async def test_stopping_is_quick_while_redis_is_away() -> None:
 
 async def test_a_marker_nobody_here_can_answer_goes_back(engine: Engine, redis: Redis) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
-    sleeping = asyncio.create_task(channel.sleep(LONG_S))
+    sleeping = asyncio.create_task(channel.sleep(POLL_S))
     await asleep(engine)
     channel.wake_one()  # the sleeper leaves, its connection is still blocked
     await sleeping

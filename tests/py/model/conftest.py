@@ -1,4 +1,4 @@
-"""An engine and a model beside it, for the tests of a file."""
+"""An engine and a model beside it, in an empty namespace for each test, which they agree about in the end."""
 
 import pytest
 
@@ -7,8 +7,15 @@ from servers import RedisServer
 
 
 @pytest.fixture(scope="module")
-def driver():
+def shared():
     with RedisServer() as server:
         driver = Driver(server.socket)
         yield driver
         driver.close()
+
+
+@pytest.fixture
+def driver(shared):
+    shared.fresh()
+    yield shared
+    shared.run(["settle", {}, 0])

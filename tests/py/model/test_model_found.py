@@ -2,31 +2,7 @@
 
 import pytest
 
-from driving.driver import Driver
-from servers import RedisServer
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with RedisServer() as server:
-        driver = Driver(server.socket)
-        yield driver
-        driver.close()
-
-
-@pytest.fixture
-def driver(shared):
-    shared.fresh()
-    yield shared
-    shared.run(["settle", {}, 0])
-
-
-def run(driver, script, label=0, **fields):
-    return driver.run([script, fields, label])
-
-
-def enqueue(driver, label, *specs):
-    run(driver, "enqueue", label, options=None, jobs=[[{"name": "a"} | spec, b"\xc0"] for spec in specs])
+from driving.playing import bring, run
 
 
 def pick(driver, **fields):
@@ -35,7 +11,7 @@ def pick(driver, **fields):
 
 def failed_and_running(driver):
     """`job:first.0` failed for good, `job:first.1` runs."""
-    enqueue(driver, "first", {}, {})
+    bring(driver, "first", {}, {})
     pick(driver, count=2)
     failure = {"id": "job:first.0", "token": 1, "type": "failure", "should_retry": False}
     run(driver, "finish", worker="w", outcomes=[[failure, b"\xc0"]])
@@ -44,7 +20,7 @@ def failed_and_running(driver):
 def finish_with(driver, *specs):
     """`job:first.1` is done, jobs follow it, and a pick sweeps in the same call."""
     success = {"id": "job:first.1", "token": 1, "type": "success"}
-    follow = [[{"name": "a"} | spec, b"\xc0"] for spec in specs]
+    follow = [[{"name": "many"} | spec, b"\xc0"] for spec in specs]
     outcomes = [[success, b"\xc0", follow]]
     return run(driver, "finish", "next", worker="w", outcomes=outcomes, pick={"queues": "*"})
 
@@ -62,6 +38,17 @@ def test_a_dependency_that_failed_fails_a_job_in_the_sweep_so_the_next_of_its_ke
     run(driver, "check")
 
 
+def test_what_is_needed_as_another_failed_is_told_so_by_the_sweep_of_its_own_call(driver):
+    [lost, *_] = bring(driver, "first", {}, {})
+    run(driver, "cancel", ids=[lost])
+    pick(driver)
+    only = {"name": "many", "depends": ["job:first.1", lost], "if_failed": "only"}
+    success = {"id": "job:first.1", "token": 1, "type": "success", "resume": {"depends": [1]}}
+    follow = [[only, b"\xc0"], [{"name": "many"}, b"\xc0"]]
+    run(driver, "finish", "next", worker="w", outcomes=[[success, b"\xc0", follow]], pick={"queues": "*"})
+    run(driver, "check")
+
+
 def test_a_job_that_comes_and_goes_in_one_call_while_the_clock_is_back(driver):
     failed_and_running(driver)
     run(driver, "config", set={"error_max": 0})
@@ -75,16 +62,16 @@ def test_a_server_that_takes_over_leaves_ids_out_from_its_own_clock_on_which_may
         run(driver, "clock", delta_ms=300_000)
         run(driver, "take_over")
         run(driver, "clock", delta_ms=-40000)
-        enqueue(driver, f"after-{number}", {})
+        bring(driver, f"after-{number}", {})
 
 
 def test_who_was_woken_goes_on_with_another_request(driver):
     wait = {"on": "all", "ms": 60000}
-    enqueue(driver, "first", {})
+    bring(driver, "first", {})
     pick(driver, request="r")
     run(driver, "cancel", ids=["job:first.0"], force=True)
     run(driver, "pick", worker="other", queues="*", wait=wait)
-    enqueue(driver, "second", {})
+    bring(driver, "second", {})
     run(driver, "wake", on="all", pick={"worker": "other", "queues": "*", "wait": wait, "request": "r"})
     assert [job.status for job in driver.model.jobs.values()] == ["cancelled", "running"]
 
@@ -94,8 +81,8 @@ def test_who_was_woken_goes_on_with_another_request(driver):
 def test_a_smooth_rate_that_was_over_when_its_key_was_put_on_hold_and_the_clock_went_back(driver, ends, seconds):
     """The engine has forgotten the last start by then, unless a job still runs under the key."""
     rate = {"limit": 1, "period": 0.5, "smooth": True}
-    run(driver, "constrain", id="k", match={"name": "a"}, rate=rate)
-    enqueue(driver, "first", {}, {})
+    run(driver, "constrain", id="k", match={"name": "many"}, rate=rate)
+    bring(driver, "first", {}, {})
     pick(driver)
     run(driver, "clock", delta_ms=1000)
     success = [{"id": "job:first.0", "token": 1, "type": "success"}, b"\xc0"]
@@ -113,7 +100,7 @@ def test_a_smooth_rate_that_was_over_when_its_key_was_put_on_hold_and_the_clock_
 
 
 def test_a_hold_that_was_over_when_the_clock_went_back_may_be_forgotten_beside_a_smooth_rate(driver):
-    enqueue(driver, "jobs", {}, {"delay": 600}, {"priority": -5})
+    bring(driver, "jobs", {}, {"delay": 600}, {"priority": -5})
     pick(driver)
     rate = {"limit": 5, "period": 0.5, "smooth": True}
     run(driver, "constrain", id="c", rate=rate, match={"name": {"ne": "b"}})

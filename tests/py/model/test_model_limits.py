@@ -14,7 +14,6 @@ class TestLanes:
 
     @pytest.mark.parametrize(("all", "own"), [("a", "b"), ("b", "a")])
     def test_room_that_one_cannot_use_is_passed_on(self, driver, all, own):
-        driver.fresh()
         constrain(driver, all, concurrency=1)
         constrain(driver, own, by="argument.c", concurrency=1)
         first = push(driver, [{"c": "first"}])
@@ -27,7 +26,6 @@ class TestLanes:
         assert pick_all(driver)[0] == [LANES - 1]
 
     def test_a_better_job_brings_those_behind_it_up(self, driver):
-        driver.fresh()
         constrain(driver, "a", concurrency=1)
         constrain(driver, "b", by="argument.c", concurrency=1)
         first = push(driver, [{"c": "first"}])
@@ -45,7 +43,6 @@ class TestLanes:
         assert pick_all(driver)[0] == [0]
 
     def test_a_better_job_under_an_open_key_runs_at_once(self, driver):
-        driver.fresh()
         constrain(driver, by="argument.c", concurrency=1)
         push(driver, values(LANES))
         assert len(pick_all(driver)[0]) == LANES
@@ -60,7 +57,6 @@ class TestLanes:
         {"rate": {"limit": 1, "period": 5}}, None,
     ], ids=str)  # fmt: skip
     def test_a_change_applies_to_all_that_wait_and_run(self, driver, change):
-        driver.fresh()
         constrain(driver, by="argument.c", concurrency=1)
         push(driver, values(LANES, d=0))
         assert len(pick_all(driver)[0]) == LANES
@@ -81,7 +77,6 @@ class TestLanes:
         driver.run(["check", {}, 0])
 
     def test_room_of_a_rate_comes_back_for_all_at_once(self, driver):
-        driver.fresh()
         constrain(driver, by="argument.c", rate={"limit": 1, "period": 10})
         push(driver, values(LANES) * 3)
         assert len(pick_all(driver)[0]) == LANES
@@ -113,7 +108,6 @@ WAYS_OUT = {
 
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_room_comes_back_on_every_way_out(driver, way):
-    driver.fresh()
     constrain(driver, by="argument.c", concurrency=1)
     driver.run(["register", {"name": "w", "queues": "*"}, "w"])
     jobs = push(driver, values(LANES), timeout=20 if way == "lapse" else 1000)
@@ -125,7 +119,6 @@ def test_room_comes_back_on_every_way_out(driver, way):
 
 
 def test_constraints_come_and_go_while_many_jobs_wait_and_run(driver):
-    driver.fresh()
     jobs = push(driver, [{"c": n % 50} for n in range(2200)])
     pick(driver, count=700)
     constrain(driver, by="argument.c", concurrency=20)  # 14 of each run
@@ -147,7 +140,6 @@ def test_constraints_come_and_go_while_many_jobs_wait_and_run(driver):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("limit", "period"), [(1, 0.05), (3, 1), (10, 20)], ids=str)
 def test_no_window_holds_more_than_the_limit_and_who_waits_uses_it_all(driver, limit, period, seed):
-    driver.fresh()
     rng = random.Random(seed)
     constrain(driver, by="argument.c", rate={"limit": limit, "period": period})
     names = push(driver, [{"c": rng.randint(1, 3)} for _ in range(200)], retry_base=0)
@@ -172,7 +164,6 @@ def test_no_window_holds_more_than_the_limit_and_who_waits_uses_it_all(driver, l
 
 
 def test_small_costs_do_not_keep_a_large_one_out(driver):
-    driver.fresh()
     constrain(driver, rate={"limit": 10, "period": 10}, cost="argument.cost")
     push(driver, [{"c": n, "cost": 1} for n in range(7)])
     pick_all(driver)
@@ -185,7 +176,6 @@ def test_small_costs_do_not_keep_a_large_one_out(driver):
 
 
 def test_in_strict_order_a_failing_job_holds_back_its_successors(driver):
-    driver.fresh()
     constrain(driver, by="argument.c", concurrency=1, order="strict")
     jobs = push(driver, [{"c": 1, "n": 1}, {"c": 1, "n": 2}, {"c": 2}], retry_jitter=0)
     assert pick_all(driver)[0] == [1, 2]
@@ -200,7 +190,6 @@ def test_in_strict_order_a_failing_job_holds_back_its_successors(driver):
 
 class TestFairQueues:
     def fair(self, driver, *levels):
-        driver.fresh()
         driver.run(["queue", {"name": "many", "fair": list(levels)}, 0])
 
     def test_a_flood_delays_nobody_else(self, driver):
@@ -239,7 +228,6 @@ class TestFairQueues:
 
 
 def test_who_was_woken_goes_on_until_all_that_waits_is_sorted(driver):
-    driver.fresh()
     push(driver, [{"c": n} for n in range(50)])
     wait = {"on": "push", "ms": 60000}
     for master in ("m1", "m2"):
@@ -251,7 +239,6 @@ def test_who_was_woken_goes_on_until_all_that_waits_is_sorted(driver):
 
 
 def test_who_is_asked_to_go_on_is_counted_on_and_who_is_to_be_quiet_is_not(driver):
-    driver.fresh()
     driver.run(["register", {"name": "w", "queues": "many"}, "registered"])
     for worker, ms in (("other", 60000), ("worker:registered", 1000)):
         driver.run(["pick", {"worker": worker, "queues": "many", "wait": {"on": "all", "ms": ms}}, 0])
@@ -262,7 +249,6 @@ def test_who_is_asked_to_go_on_is_counted_on_and_who_is_to_be_quiet_is_not(drive
 
 
 def test_a_job_under_a_key_that_has_opened_is_for_who_is_about_to_be_up(driver):
-    driver.fresh()
     constrain(driver, rate={"limit": 1, "period": 1})
     wait = {"on": "all", "ms": 60000}
     driver.run(["pick", {"worker": "other", "queues": "many", "wait": wait}, 0])
@@ -276,7 +262,6 @@ def test_a_job_under_a_key_that_has_opened_is_for_who_is_about_to_be_up(driver):
 
 
 def test_a_call_looks_at_so_many_conditions_for_the_jobs_that_it_brings_changes_or_retries(driver):
-    driver.fresh()
     argument = {f"f{number}": number for number in range(90)}
     for number in range(100):
         constrain(driver, str(number), {f"argument.f{field}": field for field in range(90)}, concurrency=1000)
@@ -295,7 +280,6 @@ def test_a_call_looks_at_so_many_conditions_for_the_jobs_that_it_brings_changes_
 
 
 def test_there_are_at_most_a_thousand_constraints(driver):
-    driver.fresh()
     for number in range(1001):
         constrain(driver, str(number), {"name": f"name-{number}"}, concurrency=1)
     assert len(driver.model.limits.constraints) == 1000

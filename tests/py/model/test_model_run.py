@@ -30,24 +30,6 @@ def shrunk(driver, operations):
     return shrink(driver, operations, replay(driver, operations))
 
 
-def wrong_priority_else_wrong_timeout(docs, _):
-    for doc in docs:
-        field = "priority" if doc["priority"] > 0 else "timeout"
-        doc[field] += 1
-    return docs
-
-
-def test_it_keeps_to_the_field_that_differed(driver):
-    driver.faults = {"get": wrong_priority_else_wrong_timeout}
-    specs = [{"name": "a", "queue": "b", "tags": ["x"], "priority": 5, "timeout": 3}, {"name": "b"}]
-    enqueue = ["enqueue", {"options": None, "jobs": [[spec, b"\xc0"] for spec in specs]}, "l"]
-    cancel, get = ["cancel", {"ids": ["job:l.1"]}, 0], ["get", {"ids": ["job:l.0"]}, 0]
-    jobs = [[{"name": "a", "priority": 5}, b"\xc0"]]
-    assert shrunk(driver, [cancel, enqueue, cancel, get]) == [
-        ["enqueue", {"options": None, "jobs": jobs}, "l"], get
-    ]  # fmt: skip
-
-
 def refuse_tags(reply, fields):
     return ErrorReply("INVALID", "job.tags", "no tags, please") if "tags" in fields["job"] else reply
 

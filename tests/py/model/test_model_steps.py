@@ -7,36 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from driving.driver import Driver
+from driving.playing import MANY, bring, run
 from model.cron import ZONES
-from servers import RedisServer
-
-MANY = 250  # more than a sweep does in one call
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with RedisServer() as server:
-        driver = Driver(server.socket)
-        yield driver
-        driver.close()
-
-
-@pytest.fixture
-def driver(shared):
-    shared.fresh()
-    yield shared
-    shared.run(["settle", {}, 0])
-
-
-def enqueue(driver, label, *specs):
-    jobs = [[{"name": "many"} | spec, b"\xc0"] for spec in specs]
-    driver.run(["enqueue", {"options": None, "jobs": jobs}, label])
-    return [f"job:{label}.{number}" for number in range(len(specs))]
-
-
-def run(driver, script, **fields):
-    return driver.run([script, fields, 0])
 
 
 def sweep(driver):
@@ -66,16 +38,16 @@ class TestDependencies:
     @pytest.mark.parametrize("if_failed", ["wait", "fail", "run"])
     @pytest.mark.parametrize("way", ["success", "failure"])
     def test_many_depend_on_one(self, driver, way, if_failed):
-        (first,) = enqueue(driver, "first", {})
-        enqueue(driver, "all", *[{"depends": [first], "if_failed": if_failed}] * MANY)
+        (first,) = bring(driver, "first", {})
+        bring(driver, "all", *[{"depends": [first], "if_failed": if_failed}] * MANY)
         finish(driver, first, type=way, **({"should_retry": False} if way == "failure" else {}))
         assert sweep(driver) > 2
         if way == "failure" and if_failed != "run":
             assert states(driver) == {"error", "blocked" if if_failed == "wait" else "error"}
 
     def test_one_depends_on_many(self, driver):
-        jobs = enqueue(driver, "all", *[{}] * 100)
-        enqueue(driver, "last", {"depends": jobs})
+        jobs = bring(driver, "all", *[{}] * 100)
+        bring(driver, "last", {"depends": jobs})
         finish(driver, *jobs)
         sweep(driver)
         assert len(run(driver, "pick", worker="w", queues="*", count=9)) == 2
@@ -83,14 +55,14 @@ class TestDependencies:
     @pytest.mark.parametrize("if_failed", ["fail", "run"])
     def test_a_chain_goes_on(self, driver, if_failed):
         chain = [{"depends": [number - 1], "if_failed": if_failed} for number in range(1, 200)]
-        jobs = enqueue(driver, "chain", {}, *chain)
+        jobs = bring(driver, "chain", {}, *chain)
         run(driver, "cancel", ids=jobs[:1])
         sweep(driver)
         assert ("error" in states(driver)) == (if_failed == "fail")
 
     def test_all_that_follow_are_cancelled(self, driver):
         tree = [{"depends": [number // 2]} for number in range(MANY)]
-        jobs = enqueue(driver, "tree", {}, *tree)
+        jobs = bring(driver, "tree", {}, *tree)
         run(driver, "cancel", ids=jobs[:1], dependents="cancel")
         sweep(driver)
         assert states(driver) == {"cancelled"}
@@ -100,7 +72,7 @@ class TestFinding:
     @pytest.mark.parametrize("count", [None, 7])
     def test_all_jobs_that_fit_are_retried_and_discarded(self, driver, count):
         page = {} if count is None else {"count": count}
-        jobs = enqueue(driver, "all", *[{"tags": ["odd" if number % 2 else "even"]} for number in range(MANY)])
+        jobs = bring(driver, "all", *[{"tags": ["odd" if number % 2 else "even"]} for number in range(MANY)])
         finish(driver, *jobs, type="failure", should_retry=False, group="g", message="no such host")
         run(driver, "jobs", where={"group": "g"}, **page)
         run(driver, "failures", **page)
@@ -112,7 +84,7 @@ class TestFinding:
         assert states(driver) == {"cancelled"} and len(driver.model.jobs) == MANY // 2
 
     def test_a_history_tells_of_the_last_twenty_attempts(self, driver):
-        (job,) = enqueue(driver, "job", {})
+        (job,) = bring(driver, "job", {})
         for attempt in range(1, 30):
             run(driver, "pick", worker="w", queues="*")
             run(driver, "history", id=job)
@@ -123,16 +95,7 @@ class TestFinding:
 
 class TestSchedules:
     def test_all_moments_that_were_missed_in_steps(self, driver):
-        run(
-            driver,
-            "schedule",
-            id="s",
-            every=1,
-            catch_up="all",
-            backlog=MANY,
-            job={"name": "a"},
-            argument=b"\xc0",
-        )
+        run(driver, "schedule", id="s", every=1, catch_up="all", backlog=MANY, job={"name": "a"}, argument=b"\xc0")
         run(driver, "clock", delta_ms=(MANY + 50) * 1000)
         assert sweep(driver) > 2
         assert len(driver.model.jobs) == MANY
@@ -177,16 +140,11 @@ class TestStatistics:
     def test_percentiles_and_deviation_of_many(self, driver):
         rng = random.Random(7)
         for number in range(100):
-            (job,) = enqueue(driver, f"job{number}", {})
+            (job,) = bring(driver, f"job{number}", {})
             run(driver, "clock", delta_ms=int(rng.expovariate(1 / 1000)))
             run(driver, "pick", worker="w", queues="*")
             run(driver, "clock", delta_ms=int(rng.paretovariate(1.2)))
-            run(
-                driver,
-                "finish",
-                worker="w",
-                outcomes=[[{"id": job, "token": 1, "type": "success"}, b"\xc0"]],
-            )
+            run(driver, "finish", worker="w", outcomes=[[{"id": job, "token": 1, "type": "success"}, b"\xc0"]])
         for by in ("minute", "hour", "day"):
             run(driver, "stats", by=by)
             run(driver, "stats", by=by, series=True)

@@ -8,7 +8,6 @@ from driving.playing import advance, blocked, finish, pick, push
 @pytest.mark.parametrize("settings", [{}, {"events_max": 100}, {"events_max": 100, "error_max": 0}], ids=str)
 @pytest.mark.parametrize("delay", [0, 5])
 def test_what_is_free_and_expires_in_the_same_sweep(driver, settings, delay):
-    driver.fresh()
     driver.run(["config", {"set": settings}, 0])
     first = push(driver, [None])
     pick(driver)
@@ -24,7 +23,6 @@ KEPT = [{}, {"cancelled_max": 0}, {"error_max": 0}, {"cancelled_max": 0, "error_
 
 @pytest.mark.parametrize("settings", KEPT, ids=str)
 def test_what_is_to_be_cancelled_and_fails_in_the_same_sweep(driver, settings):
-    driver.fresh()
     driver.run(["config", {"set": settings}, 0])
     late = push(driver, [None], expires_in=1)
     advance(driver, 1)
@@ -38,7 +36,6 @@ def test_what_is_to_be_cancelled_and_fails_in_the_same_sweep(driver, settings):
 
 
 def test_what_expires_behind_one_that_came_too_late_to_be_cancelled(driver):
-    driver.fresh()
     driver.run(["config", {"set": {"cancelled_max": 1, "error_max": 0}}, 0])
     first = push(driver, [None])
     driver.run(["cancel", {"ids": first, "dependents": "cancel"}, 0])
@@ -51,7 +48,6 @@ def test_what_expires_behind_one_that_came_too_late_to_be_cancelled(driver):
 
 
 def test_what_is_taken_out_of_a_cancelled_tree_and_fails_in_the_same_sweep(driver):
-    driver.fresh()
     lost, first = push(driver, [None]), push(driver, [None], queue="other")
     pick(driver, queues="many")
     finish(driver, lost, type="failure", should_retry=False)
@@ -66,7 +62,6 @@ def test_what_is_taken_out_of_a_cancelled_tree_and_fails_in_the_same_sweep(drive
 
 
 def test_what_is_cancelled_with_a_tree_stays_so_when_nothing_is_taken_out(driver):
-    driver.fresh()
     driver.run(["config", {"set": {"cancelled_ttl": 0, "error_max": 0}}, 0])
     first = push(driver, [None])
     last = blocked(driver, *first, if_failed="fail")
@@ -78,7 +73,6 @@ def test_what_is_cancelled_with_a_tree_stays_so_when_nothing_is_taken_out(driver
 
 
 def test_what_may_be_cancelled_and_fails_with_another_in_the_same_sweep(driver):
-    driver.fresh()
     lost, first = push(driver, [None]), push(driver, [None])
     pick(driver)
     last = blocked(driver, *first)

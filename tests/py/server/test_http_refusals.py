@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from bad_data import BY_SCRIPT, data  # noqa: F401
 from bad_fields import OF
-from bad_inputs import EXAMPLES
+from bad_inputs import example
 from bad_values import DONE, HOLD, RUNNING, WAITING, Raw
 from driving.driver import NAMESPACE
 from http_support import Api, Pokes
@@ -83,8 +83,9 @@ def translated():
 @pytest.mark.parametrize(("operation", "route"), list(translated()))
 async def test_each_argument_of_a_request_is_refused_by_its_name(data, api, operation, route):
     known = operation.argument(route.place.partition("[")[0].partition(".")[0]) if route.place else None
-    example = EXAMPLES.get(known.type.removeprefix("list<").removesuffix(">"), "a") if known else ""
-    path = route.path.replace("{" + route.place + "}", example)
+    named = example(known.of) if known else ""
+    named = named[0] if isinstance(named, list) else named
+    path = route.path.replace("{" + route.place + "}", named if isinstance(named, str) else "a")
     is_query = not route.has_body
     names = {route.parameter, "id", "ids", *route.arguments}
     for name in route.arguments:

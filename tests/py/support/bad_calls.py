@@ -105,7 +105,8 @@ def of_calls(scripts):
     yield from of_finding(invalid, refused)
     yield from of_copying(invalid, Case)
     yield from of_access(invalid, refused)
-    for secret in ("", 5, "whsec_", "A" * 38, "whsec_" + "A" * 33, "whsec_" + "A" * 88):
+    for secret in ("", 5, "whsec_", "A" * 38, "whsec_" + "A" * 28, "whsec_" + "A" * 33, "whsec_" + "A" * 88,
+                   "whsec_" + "_" * 32, "whsec_" + "A" * 33 + "===", "whsec_" + "A" * 31 + "=A=="):  # fmt: skip
         spec = {"name": "w", "queues": "a", "secrets": ["whsec_" + "A" * 32, secret]}
         yield invalid("register", f"second secret {show(secret)}", "secrets[1]", encode(spec))
     for other in ("", 5, "\0", "w"):
@@ -193,8 +194,7 @@ def of_calls(scripts):
     yield invalid("queues", "names and count", "count", encode({"names": ["a"], "count": 1}))
     yield invalid("setup", "an argument", "arguments", encode({}))
 
-    unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, HOLD]]}, "unregister": {},
-               "refuse": {"jobs": [[RUNNING, HOLD]], "why": "unknown"},
-               "worker": {"request": "stop"}}  # fmt: skip
+    unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, HOLD]]},
+               "refuse": {"jobs": [[RUNNING, HOLD]], "why": "unknown"}}  # fmt: skip
     for script, spec in unknown.items():
         yield refused(script, "unknown worker", "NOTFOUND", "worker", {"worker": NO_WORKER, **spec})

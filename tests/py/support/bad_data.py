@@ -125,10 +125,10 @@ class Data:
         raise AssertionError(f"accepted: {reply!r}"[:1000])
 
 
-@pytest.fixture(scope="module", params=["functions", "scripts"])
-def data(request):
+@pytest.fixture(scope="module")
+def data():
     with debug_server() as server:
-        data = Data(server, request.param)
+        data = Data(server)
         yield data
         data.driver.close()
 

@@ -15,6 +15,7 @@ from bad_values import (
     NAN,
     NOT_TEXT,
     QUEUES,
+    RUNNING,
     TIMES,
     TOKENS,
     WAITING,
@@ -50,6 +51,9 @@ TYPES = {
 ARGUMENTS = {
     ("hold", "seconds"): HOLD_SECONDS, ("queue", "fair"): FAIR, ("queue", "set"): MAPS[:3],
     ("queue", "max_waiting"): [-1, 1.5, "1", True, NAN, INFINITE, []],
+    ("forget", "name"): STARRED, ("audit", "cursor"): [*CURSOR, "", "x", "-1"],
+    ("export", "cursor"): [*CURSOR, "x", "00", "c0"], ("trail", "cursor"): [*CURSOR, "x", RUNNING.upper()],
+    ("marks", "cursor"): [*CURSOR, "x", "0" * 13],
     ("release", "jobs"): [*LISTS, []], ("heartbeat", "jobs"): LISTS,
     ("pick", "without"): [*LISTS, [], [f"n{n}" for n in range(101)]],
     ("depend", "add"): [*LISTS, [WAITING] * 101], ("depend", "remove"): [*LISTS, [WAITING] * 101],
@@ -73,7 +77,7 @@ def of_argument(script, argument):
     if argument.type in ("integer", "number", "seconds", "moment") and argument.most is not None:
         return sized(argument.type, argument.least, argument.most)
     if type_.kind == "list":
-        return [*LISTS, [WAITING] * (int(argument.most or 0) + 1)]
+        return [*LISTS, *([[]] if argument.least else []), [WAITING] * (int(argument.most or 0) + 1)]
     if argument.type == "message":
         return NOT_TEXT
     if argument.type in ("text", "url"):

@@ -48,5 +48,4 @@ def of_finding(invalid, refused):
     yield invalid("failures", "an end before the begin", "to_ms", encode({"steps": 1, "from_ms": 2, "to_ms": 2}))
     yield invalid("tags", "top and cursor", "top", encode({"top": 1, "cursor": ""}), says="both")
     yield invalid("tags", "top and count", "top", encode({"top": 1, "count": 1}), says="both")
-    yield refused("forget", "unknown", "NOTFOUND", "name", {"name": "nobody knows it"})
     yield refused("forget", "one that has jobs", "CONFLICT", "name", {"name": "a"})

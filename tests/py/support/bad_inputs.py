@@ -9,12 +9,12 @@ from bad_calls import of_calls
 from bad_constraints import PATHS
 from bad_fields import (
     CHANGES,
-    CURSOR,
     FAILURE,
     JOB,
     LISTS,
     MAPS,
     MOVE,
+    OF,
     OF_QUEUES,
     OUTCOME,
     PAGE,
@@ -125,23 +125,15 @@ TARGETS = [
            ["what", "where"]),
     Target("bulk retry", "bulk", {"what": "retry", "where": {}}, of("bulk", queue=STARRED)),
     Target("bulk cancel", "bulk", {"what": "cancel", "where": {}}, of("bulk", "force", dependents=words("leave"))),
-    Target("tick", "tick", {}, {"limit": integers(1, 1000)}),
     Target("queue", "queue", {"name": "a"}, of("queue", "paused", "max_waiting", "fair", "set", "known", name=STARRED,
            unset=[*LISTS, ["done_max"] * 101]), ["name"]),
     Target("own settings", "queue", {"done_max": 5}, OF_QUEUES, [], within("set", {"name": "a"}), "set", True),
     Target("level", "queue", {"by": "argument.a"}, {"by": [*PATHS, {"a": 1}, []],
            "weights": [5, True, "x", {str(number): 1 for number in range(1001)}]}, ["by"],
            lambda spec: [encode({"name": "a", "fair": [{"by": "name"}, Raw(spec)]})], "fair[1]", True),
-    Target("queues", "queues", {}, {"names": [*LISTS, [], ["a"] * 1001], "minutes": integers(1, 180),
-           "held": integers(1, 1000), **PAGE}),
-    Target("forget", "forget", {"name": "a"}, {"name": STARRED}, ["name"]),
     Target("register", "register", {"name": "w", "queues": "a"}, of("register", "name", "queues", "max_jobs", "host",
            "pid", "version", "announce", "knows", "refused", url=URLS,
            secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3], key=bad_access.KEY_IDS), ["name", "queues"]),
-    Target("unregister", "unregister", {"worker": WORKER}, of("unregister", "worker"), ["worker"]),
-    Target("workers", "workers", {}, of("workers", "others", ids=[*LISTS, [], ["a"] * 21], **PAGE)),
-    Target("worker", "worker", {"worker": WORKER, "request": "quiet"}, of("worker", "worker", request=words("quiet")),
-           ["worker", "request"]),
     Target("assign", "assign", {"master": "m"}, {"master": NAMES, "limit": integers(1, 1000), "request": TOKENS,
            "wait": [*PICK["wait"], [1]], "without": [*LISTS, ["w"] * 201]}, ["master"]),
     Target("refuse", "refuse", {"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"}, {"worker": NAMES,
@@ -153,13 +145,11 @@ TARGETS = [
            "rate", "cost", "order", "expires_in", "declared"), ["id"], one_constraint),
     Target("rate", "constrain", {"limit": 1, "period": 1}, RATE, ["limit", "period"],
            within("rate", {"id": "new"}, one_constraint), "rate", True),
-    Target("constraints", "constraints", {}, of("constraints", "busiest", ids=[*LISTS, [], ["a"] * 1001], **PAGE)),
     Target("hold", "hold", {"id": "keyed", "by": "x", "seconds": 1}, of("hold", "id", "seconds",
            by=[[], ["x", "x"], {"a": 1}]), ["id", "seconds"]),
     Target("webhook", "subscribe", {"id": "new", "url": "http://h/"}, of("subscribe", "id", url=WEBHOOK_URLS,
            on=[*LISTS, [], ["done"] * 5], secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3]),
            ["id", "url"], one_constraint),
-    Target("webhooks", "webhooks", {}, {"secrets": BOOLEANS}),
     Target("schedule", "schedule", EVERY, of("schedule", "id", "every", "start", "end", "limit", "catch_up", "backlog",
            "paused", "declared", "job", offset=numbers(0, 10)), ["id", "job"], one_job),
     Target("cron", "schedule", CRON, of("schedule", "utc_offset", cron=CRONS), [], one_job),
@@ -167,7 +157,6 @@ TARGETS = [
            one_job),
     Target("job", "schedule", {"name": "a"}, {k: v for k, v in JOB.items() if k not in ("run_at", "depends")},
            ["name"], within("job", EVERY, one_job), "job", True),
-    Target("schedules", "schedules", {}, of("schedules", "next", "runs", ids=[*LISTS, [], ["a"] * 1001], **PAGE)),
     Target("jobs", "jobs", {}, of("jobs", "newest", "recent", "brief", "argument_max", "looked", "count", where=WHERES,
            cursor=CURSORS)),
     Target("where", "jobs", {}, WHERE, [], within("where", {}), "where", True),
@@ -181,8 +170,6 @@ TARGETS = [
            ["from_ms", "to_ms"]),
     Target("stats", "stats", {"by": "hour", "series": True}, of("stats", "by", "queue", "name", "from_ms", "to_ms",
            series=BOOLEANS, brief=BOOLEANS, **PAGE), ["by"]),
-    Target("export", "export", {}, PAGE | {"cursor": [*CURSOR, "x", "00", "c0"]}),
-    Target("audit", "audit", {}, PAGE | {"cursor": [*CURSOR, "", "x", "-1"]}),
     *bad_access.targets(Target),
 ]  # fmt: skip
 NOT_PLAIN = {target.script for target in TARGETS}
@@ -202,7 +189,8 @@ def plain_targets():
         if one.positions == ("spec",) and name not in NOT_PLAIN and one.roles != (SERVER,):
             arguments = [argument for argument in one.arguments if argument.type != "actor"]
             base = {argument.name: example(argument.of) for argument in arguments if not argument.optional}
-            yield Target("spec", name, base, of(name, *(argument.name for argument in arguments)), list(base))
+            wrong = {argument.name: OF[name][argument.name] for argument in arguments}
+            yield Target("spec", name, base, {name: values for name, values in wrong.items() if values}, list(base))
 
 
 def of_what_is_not_there():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -18,7 +19,8 @@ from jqmaster.engine.engine import Engine
 from jqmaster.server.dispatch import Dispatch
 
 FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable")
-LONG_S = 60.0  # for what comes soon, unless the machine stands still meanwhile
+# For what comes soon, unless the machine stands still meanwhile. Who looks for faults is not so patient.
+LONG_S = float(os.environ.get("JQ_WAIT", "60"))
 _numbers = itertools.count()
 
 

@@ -176,13 +176,6 @@ def asks_dependencies() -> list[Any]:
     return list(jobs.dependency_results())
 
 
-@jobs.job(process=True, max_retry=0)
-def waits_for_another(url: str, namespace: str) -> int:
-    with jobs.using(url, namespace):
-        result: int = jobs.enqueue("other").result()
-        return result
-
-
 IS_HERE = "worker.process" in " ".join(sys.orig_argv)
 
 stuck = JQ()

@@ -28,7 +28,7 @@ class Process:
         handle, name = tempfile.mkstemp(prefix="jq-", suffix=".log")
         self._log = Path(name)
         self._text = ""
-        paths = [str(Path(jqmaster.__file__).parents[1]), str(TESTS)]
+        paths = [str(Path(jqmaster.__file__).parents[1]), str(TESTS), str(TESTS.with_name("worker"))]
         kept = {name: value for name, value in os.environ.items() if not name.startswith("JQ_")}
         self._process = subprocess.Popen(
             [sys.executable, "-m", *command], stdin=subprocess.DEVNULL, stdout=handle, stderr=handle,

@@ -3,8 +3,7 @@
 ``python tests/py/support/rolling.py [--seconds S] [--seed N] [--kinds push-thread,redis-process]``, or `make soak`,
 takes a Redis, a master and workers of its own. Workers take jobs straight from Redis, pull them from the master, or
 have them pushed; of each way one is told to stop every few seconds, and another takes its place. Functions are
-coroutines, threads and processes. In the end a table says what became of jobs and workers. Exit code 1 if anything is
-wrong.
+coroutines, threads and processes. Exit code 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from pathlib import Path
 
 from jqmaster.engine.engine import Engine, connect
 from processes import MasterProcess, Process
-from rolling_check import LATE_S, Fault, Journal, Sent, faults_of, table, told
+from rolling_check import LATE_S, Fault, Journal, Sent, faults_of, told
 from rolling_jobs import FORMS, JOURNAL, WORKER, jq
 from rolling_workers import Fleet, Worker, processes
 from servers import RedisServer
@@ -40,7 +39,6 @@ LENGTHS_S = (1, 5, 20)  # of jobs, at most; half are of the first kind
 LIMITED_S = 12  # and of those of which one runs at a time for each customer
 BURST = 12  # short jobs that come just before a worker is told to stop: some are on their way then
 EMPTY_S = 180.0  # for all jobs to end once nothing is restarted any more, and for all workers
-SHOWN = 10
 BURST_S = 0.05
 CUSTOMERS = 8
 CONCURRENCY = 3  # often all is taken: who reports an outcome asks for the next job then
@@ -197,44 +195,34 @@ class Soak:
                     one.events, one.forgotten = history["events"], history["forgotten"]
             problems = await engine.audit_all()
         faults = faults_of(self.jobs, self.workers, self.plan.grace_s)
-        return faults + [Fault("audit", "", problem) for problem in problems]
+        return faults + [Fault("audit", problem) for problem in problems]
 
 
 def soak(plan: Plan) -> tuple[str, list[Fault]]:
-    """The table, and what is wrong."""
+    """What happened, and what is wrong."""
     with ExitStack() as stack:
         site = Soak(plan, stack)
         site.restart()
         site.finish()
         faults = asyncio.run(site.judge())
-        return table(site.jobs, site.workers, faults), faults
+        calls, slowest_s = site.journal.runs, max(worker.stop_s for worker in site.workers)
+        cut = sum(run.how != "whole" for run in calls)
+        return (
+            f"{len(site.jobs)} jobs, {len(calls)} calls, of which {cut} were cut or failed; "
+            f"{len(site.workers)} workers, of which the slowest took {slowest_s:.1f} s to stop"
+        ), faults
 
 
-def options_of(arguments: Sequence[str] | None = None) -> tuple[Plan, int]:
-    """What to do, and how many jobs and workers to show that something is wrong with."""
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=Plan.seconds, help="of restarts (default: %(default)g)")
     parser.add_argument("--seed", type=int, default=Plan.seed, help="of jobs and restarts (default: %(default)s)")
     parser.add_argument("--kinds", default=",".join(KINDS), help="with commas between (default: %(default)s)")
-    parser.add_argument("--size", type=int, default=Plan.size, help="workers of each way (default: %(default)s)")
-    parser.add_argument("--every", type=float, default=Plan.every_s, help="seconds between two restarts of a way")
-    parser.add_argument("--grace", type=float, default=Plan.grace_s, help="--stop-timeout (default: %(default)g)")
-    parser.add_argument("--over", type=float, default=Plan.over_s, help="seconds beyond it (default: %(default)g)")
     parser.add_argument("--rate", type=float, default=Plan.rate, help="jobs a second (default: %(default)g)")
-    parser.add_argument("--show", type=int, default=SHOWN, help="so much of what is wrong (default: %(default)s)")
-    given = parser.parse_args(arguments)
-    kinds = given.kinds.split(",")
-    if unknown := set(kinds) - set(KINDS):
-        parser.error(f"no such kinds: {', '.join(sorted(unknown))}")
-    plan = Plan(given.seconds, given.seed, kinds, given.size, given.every, given.grace, given.over, given.rate)
-    return plan, given.show
-
-
-def main() -> int:
-    plan, most = options_of()
-    shown, faults = soak(plan)
+    given = parser.parse_args()
+    shown, faults = soak(Plan(given.seconds, given.seed, given.kinds.split(","), rate=given.rate))
     print(shown)
-    print(f"\n{told(faults, most)}\n\n{len(faults)} faults" if faults else "\nNothing is wrong.")
+    print(f"\n{told(faults)}\n\n{len(faults)} faults" if faults else "\nNothing is wrong.")
     return 1 if faults else 0
 
 

@@ -1,4 +1,4 @@
-"""What must hold of jobs and workers after rolling restarts (rolling.py), and the table of what did."""
+"""What must hold of jobs and workers after rolling restarts (rolling.py)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rolling_workers import Worker
 ENDS = ("done", "failed", "lapsed", "released", "moved", "blocked", "cancelled")
 LATE_S = 0.5  # before the end of a worker's grace
 MOST_LINES = 16  # of a job's history
+SHOWN = 10
 
 
 @dataclass(slots=True)
@@ -98,10 +99,9 @@ def _shown(event: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`kind`: a column of the table. `of`: the queue or way, which is a row. `story`: what to show besides."""
+    """`story`: what to show besides."""
 
     kind: str
-    of: str
     said: str
     story: str = ""
 
@@ -180,64 +180,17 @@ def faults_of(jobs: Sequence[Sent], workers: Sequence[Worker], grace_s: float) -
         for one in jobs
         if one.follows and followers[one.number] != 1
     ]
-    faults = [Fault(kind, one.queue, f"job {one.number} ({one.queue}) {said}", one.story) for one, kind, said in found]
+    faults = [Fault(kind, f"job {one.number} ({one.queue}) {said}", one.story) for one, kind, said in found]
     return faults + [
-        Fault(kind, worker.way, f"worker {worker.name} {said}", f"\n    it said last: {worker.said!r}")
+        Fault(kind, f"worker {worker.name} {said}", f"\n    it said last: {worker.said!r}")
         for worker in workers
         for kind, said in of_worker(worker, grace_s)
     ]
 
 
-def told(faults: Sequence[Fault], most: int) -> str:
-    """So many jobs and workers with all that is wrong with each, first some of each kind."""
-    turns: Counter[str] = Counter()
-    about: dict[str, list[Fault]] = defaultdict(list)
-    turn_of: dict[str, int] = {}
+def told(faults: Sequence[Fault]) -> str:
+    """Some jobs and workers with all that is wrong with each."""
+    about: dict[str, list[str]] = defaultdict(list)
     for fault in faults:
-        story = fault.story or fault.said
-        about[story].append(fault)
-        turns[fault.kind] += 1
-        turn_of.setdefault(story, turns[fault.kind])
-    shown = sorted(about, key=lambda story: turn_of[story])[:most]
-    return "\n\n".join(
-        "\n".join(f"{one.kind}: {one.said}" for one in about[story]) + about[story][0].story for story in shown
-    )
-
-
-def table(jobs: Sequence[Sent], workers: Sequence[Worker], faults: Sequence[Fault]) -> str:
-    """By queue what became of the jobs, by way what became of the workers."""
-    wrong = Counter((fault.kind, fault.of) for fault in faults)
-    return f"{_of_jobs(jobs, wrong)}\n\n{_of_workers(workers, wrong)}"
-
-
-def _of_jobs(jobs: Sequence[Sent], wrong: Counter[tuple[str, str]]) -> str:
-    kinds = ("doubled", "overlap", "limit", "spent", "open", "end")
-    rows: list[tuple[str, ...]] = [("queue", "jobs", "begun", "whole", "cut", "died", "late", "released", *kinds)]
-    for queue in sorted({one.queue for one in jobs}):
-        own = [one for one in jobs if one.queue == queue]
-        how = Counter(run.how for one in own for run in one.runs)
-        released = sum(one.count("released") for one in own)
-        late = sum(run.how == "whole" and run.is_late for one in own for run in one.runs)
-        counts = (len(own), how.total(), how["whole"], how["cut"], how[""], late, released)
-        rows.append((queue, *map(str, counts), *(str(wrong[kind, queue]) for kind in kinds)))
-    return _columns(rows)
-
-
-def _of_workers(workers: Sequence[Worker], wrong: Counter[tuple[str, str]]) -> str:
-    kinds = ("stayed", "code", "orphans")
-    rows: list[tuple[str, ...]] = [("workers", "started", "stopped", *kinds, "slowest stop, s")]
-    for way in sorted({one.way for one in workers}):
-        own = [one for one in workers if one.way == way]
-        counts = len(own), sum(one.told is not None for one in own)
-        worst = f"{max(one.stop_s for one in own):.1f}"
-        rows.append((way, *map(str, counts), *(str(wrong[kind, way]) for kind in kinds), worst))
-    return _columns(rows)
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for first, *others in rows:
-        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]))
-    return "\n".join(lines)
+        about[fault.story].append(f"{fault.kind}: {fault.said}")
+    return "\n\n".join("\n".join(said) + story for story, said in list(about.items())[:SHOWN])

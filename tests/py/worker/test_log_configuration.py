@@ -99,15 +99,6 @@ def test_as_json_every_line_is_an_object(
     assert ("spoken" in messages) == bool(configures), "the level is the program's"
 
 
-def test_as_text_again_where_the_program_says_json(tmp_path: Path, redis_url: str, namespace: str) -> None:
-    configures = "from jqmaster import JsonLines\n" + OWN_HANDLER.replace(
-        'logging.Formatter("MINE %(message)s")', "JsonLines()"
-    )
-    assert json.loads(work(tmp_path, redis_url, namespace, configures)[0])["message"] == "worker w is ready"
-    said = work(tmp_path, redis_url, namespace, configures, "--log-format", "text")
-    assert said[0] == "worker w is ready"
-
-
 def test_a_master_that_logs_json_says_all_of_it_as_json(redis_url: str, namespace: str) -> None:
     command = [sys.executable, "-m", "jqmaster.cli", "serve", "--redis", redis_url, "--namespace", namespace]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

@@ -104,14 +104,6 @@ async def test_another_address_is_registered_than_it_listens_at(engine: Engine, 
     await asyncio.wait_for(task, 60)
 
 
-async def test_what_is_no_job_is_refused_by_name(pushed: Pushed) -> None:
-    for body, status in ((b"\xc1", 400), (msgpack.packb({"id": "1"}), 400), (bytes(65 << 20), 413)):
-        assert await pushed.post({**MSGPACK, **signed(body)}, body) == status
-    unknown = job().replace(b"\xa4note\xa5queue", b"\xa4else\xa5queue")
-    assert await pushed.post({**MSGPACK, **signed(unknown)}, unknown) == 404
-    assert pushed.ran == []
-
-
 def test_no_address_is_registered_that_is_none(redis_url: str) -> None:
     with pytest.raises(ValueError, match="--advertise"):
         WorkOptions(functions={"note": print}, redis_url=redis_url, push=True, host="0.0.0.0")

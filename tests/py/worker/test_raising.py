@@ -6,18 +6,13 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-import msgpack
 import pytest
 
 import raising_jobs
 from jqmaster import JQ, JobError
-from jqmaster.engine.engine import Engine
-from jqmaster.server.server import Server
 from jqmaster.testing import working
-from parts import enqueue, until
-from raising_jobs import coroutine, jobs, neighbour, process, raise_it, thread
+from raising_jobs import coroutine, jobs, neighbour, process, thread
 from surface_support import own, server
-from test_worker import working as working_in
 
 __all__ = ["own", "server"]
 
@@ -120,23 +115,6 @@ def test_the_rules_of_retry_know_every_exception(jq: JQ, kind: str) -> None:
     handles = {how: raising_jobs.ruled[kind].enqueue(how) for how in hows}
     jq.burst(raises=False)
     assert {how: handle.document()["attempt"] for how, handle in handles.items()} == hows
-
-
-@pytest.mark.parametrize("way", ["redis", "http", "push"])
-async def test_bare_functions_likewise(way: str, server: Server, own: Engine) -> None:
-    functions: dict[str, Any] = {"coroutine": raising_jobs.in_coroutine, "thread": raise_it, "next": lambda _: 1}
-    async with working_in(way, server, functions):
-        ids = {
-            (name, how): await enqueue(own, name, how, max_retry=0)
-            for name in ("coroutine", "thread")
-            for how in RAISED
-        }
-        for (name, how), job_id in ids.items():
-            message, group, shown = RAISED[how]
-            document = await until(own, job_id, "error")
-            assert document["message"].startswith(message) and document["group"] == group, (name, how)
-            assert shown in msgpack.unpackb(document["error"])["traceback"], (name, how)
-        await until(own, await enqueue(own, "next"), "done")
 
 
 def test_a_log_handler_that_fails_loses_no_ending(jq: JQ) -> None:

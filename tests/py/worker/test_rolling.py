@@ -2,7 +2,7 @@
 
 import pytest
 
-from rolling import SHOWN, Plan, soak
+from rolling import Plan, soak
 from rolling_check import Run, Sent, of_job, of_limit, told
 
 
@@ -11,7 +11,7 @@ from rolling_check import Run, Sent, of_job, of_limit, told
 def test_nothing_is_lost_doubled_or_spent_by_restarts() -> None:
     shown, faults = soak(Plan(seconds=45, over_s=8))  # as the machine may be busy
     print(shown)
-    assert not faults, told(faults, SHOWN)
+    assert not faults, told(faults)
 
 
 def run(attempt: int, begun: float, seen: float, how: str = "whole", *, is_late: bool = False) -> Run:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import enum
-import fractions
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -33,14 +30,6 @@ SAID = {
     "zero division": float("nan"), "infinite": float("inf"), "text": "50%", "bytes": b"5", "true": True, "none": None,
     "list": [1], "complex": 1j, "huge": 10**400, "beyond": 1e301,
 }  # fmt: skip
-GOOD = {
-    "decimal": Decimal("0.5"),
-    "fraction": fractions.Fraction(1, 2),
-    "object": Odd(),
-    "large": 2**70,
-    "minus": -1,
-    "minus zero": -0.0,
-}
 
 
 @pytest.mark.parametrize("way", ["redis", "http", "push"])
@@ -62,29 +51,6 @@ async def test_what_cannot_be_said_is_refused_where_it_is_said(way: str, server:
         assert "message: expected text, got int" in (await until(own, job, "error"))["message"]
         job = await enqueue(own, "keeps", max_retry=0)
         assert (await until(own, job, "error"))["message"].startswith("TypeError")
-
-
-@pytest.mark.parametrize("what", GOOD)
-async def test_any_finite_number_can_be_said(what: str, server: Server, own: Engine) -> None:
-    async def says(_argument: None) -> None:
-        progress(GOOD[what], "half of \udce9")
-
-    async with working("redis", server, {"says": says}):
-        document = await until(own, await enqueue(own, "says"), "done")
-        assert document["progress"] == float(GOOD[what]) and document["progress_message"] == "half of ?"
-
-
-async def test_an_integer_of_a_class_of_its_own_is_said_as_a_plain_one(server: Server, own: Engine) -> None:
-    kinds = []
-
-    async def says(_argument: None) -> None:
-        progress(enum.IntEnum("Step", "FIRST").FIRST)  # type: ignore[attr-defined, misc]
-        if (notebook := notebook_of()) is not None and (note := notebook.take()) is not None:
-            kinds.append(type(note.progress))
-
-    async with working("redis", server, {"says": says}):
-        await until(own, await enqueue(own, "says"), "done")
-    assert kinds == [int]
 
 
 @pytest.mark.parametrize("way", ["redis", "http", "push"])

@@ -83,17 +83,6 @@ def test_what_a_job_started_goes_with_its_process(jq: JQ, how: str, tmp_path: Pa
         _are_gone(pids)
 
 
-@pytest.mark.parametrize("how", ["ends", "ends with a thread"])
-def test_what_a_job_left_behind_goes_when_its_process_does(jq: JQ, how: str, tmp_path: Path) -> None:
-    with working(jq, process_jobs=1):
-        handle = leaves.enqueue(how, str(tmp_path / "pids"))
-        assert handle.result(timeout=LONG_S) == _started(tmp_path / "pids")[0]
-        _are_gone(_started(tmp_path / "pids"))
-    with working(jq):
-        leaves.enqueue(how, str(tmp_path / "later")).result(timeout=LONG_S)
-    _are_gone(_started(tmp_path / "later"))
-
-
 def test_all_goes_with_a_worker_that_is_killed(jq: JQ, worker: Process, tmp_path: Path) -> None:
     leaves.enqueue("runs", str(tmp_path / "pids"))
     pids = _started(tmp_path / "pids")

@@ -255,13 +255,6 @@ def test_what_a_job_leaves_behind_does_not_end_its_worker(what: str, program: JQ
         assert one.ends(20) == 0
 
 
-def test_threads_that_a_job_leaves_do_not_keep_the_process(program: JQ, tmp_path: Path) -> None:
-    with worker(tmp_path) as one:
-        enqueued(program, "leaves_a_thread", 60.0).result(timeout=SOON_S)
-        one.signal()
-        assert one.ends(20) == 0
-
-
 @pytest.mark.parametrize(
     ("how", "said"), [("os", "15"), ("multiprocessing", "-15"), ("pool", "[1, 1]"), ("subprocess", "-15")]
 )

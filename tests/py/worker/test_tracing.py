@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +15,7 @@ from http_support import Api, api, master  # noqa: F401
 from jqmaster import JQ
 from jqmaster.engine import tracing
 from jqmaster.engine.engine import Engine
-from jqmaster.worker.ending import FollowUp, JobReleased
+from jqmaster.worker.ending import JobReleased
 from jqmaster.worker.failure import JobFailed
 from jqmaster.worker.notes import current_job
 
@@ -65,40 +64,6 @@ async def test_the_context_of_a_request_goes_to_the_worker(api: Api) -> None:
     document = (await api.get(f"/job/{answer.value['job_id']}")).value
     assert document["headers"] == {"traceparent": PARENT, "tracestate": "a=1,b=2"}
     assert await headers_of(api) == document["headers"]
-
-
-async def test_a_jobs_own_context_comes_first(api: Api) -> None:
-    own = {"traceparent": PARENT.replace("01", "00")}
-    await api.post("/job", {"name": "mail", "headers": own}, traceparent=PARENT, tracestate="a=1")
-    assert await headers_of(api) == own
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        "", "x", PARENT[:-1], PARENT + "0", PARENT.upper(), "ff" + PARENT[2:],
-        PARENT.replace(TRACE, "0" * 32), PARENT + "-more", "00-" + TRACE + "-" + "0" * 16 + "-01",
-    ],
-)  # fmt: skip
-async def test_a_broken_context_is_ignored(api: Api, broken: str) -> None:
-    await api.post("/job", {"name": "mail"}, traceparent=broken, tracestate="a=1")
-    assert await headers_of(api) is None
-
-
-async def test_a_job_whose_headers_are_full_goes_without(api: Api) -> None:
-    full = {f"k{number}": "v" for number in range(16)}
-    long = {"k": "v" * 1000}
-    for own in (full, long):
-        await api.post("/job", {"name": "mail", "headers": own}, traceparent=PARENT)
-        assert await headers_of(api) == own
-
-
-async def test_a_request_repeated_in_another_span_is_the_same(api: Api) -> None:
-    async def ask(parent: str) -> Any:
-        body = {"name": "mail", "argument": 1}
-        return (await api.post("/job", body, idempotency_key="k", traceparent=parent)).value["job_id"]
-
-    assert await ask(PARENT) == await ask(PARENT.replace("00f067aa0ba902b7", "00f067aa0ba902b8"))
 
 
 # -- the library ----------------------------------------------------------------------------------
@@ -164,59 +129,6 @@ async def test_each_attempt_has_a_span_that_tells_how_it_ended(jq: JQ, spans: In
     assert [span.attributes["jq.outcome"] for span in attempts] == ["failure", "released", "success"]
     assert [span.status.is_ok for span in attempts] == [False, True, True]
     assert len({span.context.trace_id for span in attempts}) == 1
-
-
-async def test_jobs_that_follow_are_of_the_trace(jq: JQ, spans: InMemorySpanExporter) -> None:
-    @jq.job
-    def second() -> None: ...
-
-    @jq.job
-    def first() -> Any:
-        return FollowUp(None, [second.job()])
-
-    with trace.get_tracer("test").start_as_current_span("outer"):
-        first.enqueue()
-    await jq.aburst()
-    then, before = by_name(spans, "process second"), by_name(spans, "process first")
-    assert then.parent.span_id == before.context.span_id
-
-
-async def test_without_a_span_jobs_have_no_headers(jq: JQ, engine: Engine) -> None:
-    handle = await jq.task("mail").aenqueue()
-    [document] = await engine.get([handle.id])
-    assert document is not None
-    assert "headers" not in document
-
-
-async def test_a_job_without_headers_begins_a_trace(jq: JQ, spans: InMemorySpanExporter) -> None:
-    @jq.job
-    def mail() -> None: ...
-
-    mail.enqueue()
-    await jq.aburst()
-    span = by_name(spans, "process mail")
-    assert span.parent is None
-    assert not span.links
-
-
-async def test_jobs_side_by_side_keep_their_traces_apart(jq: JQ, spans: InMemorySpanExporter) -> None:
-    both = asyncio.Event()
-    seen: dict[str, str] = {}
-
-    @jq.job
-    async def mail(name: str) -> None:
-        seen[name] = shown(trace.get_current_span().get_span_context())[:35]
-        if len(seen) == 2:
-            both.set()
-        await both.wait()
-
-    expected = {}
-    for name in ("a", "b"):
-        with trace.get_tracer("test").start_as_current_span("outer") as span:
-            expected[name] = shown(span.get_span_context())[:35]
-            mail.enqueue(name)
-    await jq.aburst(concurrency=2)
-    assert seen == expected
 
 
 async def test_without_the_library_nothing_is_traced(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:

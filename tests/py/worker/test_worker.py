@@ -92,50 +92,6 @@ FUNCTIONS: dict[str, Function] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_outcomes_of_every_kind(way: str, server: Server, own: Engine) -> None:
-    async with working(way, server, FUNCTIONS):
-        good = await enqueue(own, "double", 21, keep_result=True)
-        thread = await enqueue(own, "threaded", 1, keep_result=True)
-        bad = await enqueue(own, "boom", retry_base=0.01, max_retry=1)
-        worst = await enqueue(own, "hopeless", 5)
-        odd = await enqueue(own, "unpackable")
-        assert msgpack.unpackb((await until(own, good, "done"))["result"]) == 42
-        assert msgpack.unpackb((await until(own, thread, "done"))["result"]) == [1, False, "threaded"]
-        document = await until(own, bad, "error")
-        assert document["retry_count"] == 2 and document["message"] == "ValueError: no such thing"
-        error = msgpack.unpackb(document["error"])
-        assert error["type"] == "ValueError" and error["traceback"].count("File ") == 1
-        document = await until(own, worst, "error")
-        assert (document["retry_count"], document["message"]) == (1, "never")
-        assert msgpack.unpackb(document["error"]) == {"why": 5}
-        assert "cannot be packed" in (await until(own, odd, "error"))["message"]
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_hundreds_of_jobs_with_few_slots(way: str, server: Server, own: Engine) -> None:
-    most = under_way = 0
-
-    async def count(argument: Any) -> None:
-        nonlocal most, under_way
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0.001)
-        under_way -= 1
-
-    async with working(way, server, {"count": count}, concurrency=5) as one:
-        await own.enqueue([({"name": "count"}, b"\xc0")] * 300)
-        await eventually(lambda: _all_done(own, "count", 300))
-        await eventually(lambda: len(one.outcomes) == 300)
-        assert {state for _, state in one.outcomes} == {"done"}
-    assert most == 5
-
-
-async def _all_done(engine: Engine, queue: str, count: int) -> bool:
-    [document] = (await engine.queues([queue])).documents or [{"done": 0}]
-    return bool(document["done"] == count)
-
-
 @pytest.mark.parametrize("way", ["redis", "http", "push"])
 async def test_a_heartbeat_keeps_a_long_job(way: str, server: Server, own: Engine) -> None:
     async def long(argument: Any) -> None:
@@ -173,34 +129,6 @@ async def test_only_jobs_that_still_run_are_renewed(
     await running
     await source.stop()
     assert renewed and all(renewed)
-
-
-async def test_what_is_refused_again_and_again_is_said_with_pauses(
-    own: Engine, redis_url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    meta, stop, asked = f"{own.namespace}:meta", asyncio.Event(), [0]
-    schema = await own.redis.getrange(meta, 0, 1)
-
-    class Source(RedisSource):
-        async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
-            asked[0] += 1
-            return await super().finish(outcomes, want, request)
-
-    async def outdate(argument: Any) -> None:
-        await own.redis.setrange(meta, 0, b"\x00\x63")  # no call can be carried out any more
-
-    worker = Worker({"outdate": outdate}, source := Source(redis_url, own.namespace, ["outdate"]))
-    running = asyncio.create_task(worker.run(stop))
-    job = await enqueue(own, "outdate", max_retry=0)
-    await eventually(lambda: asked[0] > 1)
-    await asyncio.sleep(1)
-    assert asked[0] < 20
-    await own.redis.setrange(meta, 0, schema)
-    assert (await until(own, job, "error"))["message"].startswith("the outcome was refused")
-    assert sum("its outcome was refused" in record.message for record in caplog.records) == 1
-    stop.set()
-    await running
-    await source.stop()
 
 
 async def test_a_job_that_is_cancelled_as_it_comes_leaves_its_slot(own: Engine, redis_url: str) -> None:

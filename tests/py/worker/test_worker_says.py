@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import msgpack
 import pytest
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Note
 from jqmaster.server.server import Server
-from jqmaster.worker.ending import FollowUp, JobReleased, Move, ResumeAfter
+from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.failure import JobFailed
-from jqmaster.worker.notes import Notebook, checkpoint, current_job, progress
+from jqmaster.worker.notes import Notebook, checkpoint
 from parts import enqueue, eventually, status, until
 from surface_support import own, server
 from test_worker import WAYS, working
@@ -42,39 +41,6 @@ def test_what_could_not_be_told_counts_less_than_what_was_said_since() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_progress_is_seen_at_once(way: str, server: Server, own: Engine) -> None:
-    go_on = asyncio.Event()
-
-    async def count(argument: Any) -> None:
-        progress(0.25, "a quarter")
-        await go_on.wait()
-
-    async with working(way, server, {"count": count}):
-        job_id = await enqueue(own, "count", timeout=600)
-        document = await eventually(lambda: _with(own, job_id, "progress"))
-        assert (document["progress"], document["progress_message"]) == (0.25, "a quarter")
-        go_on.set()
-        await until(own, job_id, "done")
-
-
-async def _with(engine: Engine, job_id: str, field: str) -> dict[str, Any] | None:
-    document = await shown(engine, job_id)
-    return document if field in document else None
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_thread_says_what_it_said_last(way: str, server: Server, own: Engine) -> None:
-    def count(argument: int) -> None:
-        for number in range(argument):
-            progress(number, "x" * number)
-
-    async with working(way, server, {"count": count}):
-        job_id = await enqueue(own, "count", 2000)
-        document = await until(own, job_id, "done")
-        assert (document["progress"], document["progress_message"]) == (1999, "x" * 1024)
-
-
-@pytest.mark.parametrize("way", WAYS)
 async def test_the_next_attempt_goes_on_from_the_checkpoint(way: str, server: Server, own: Engine) -> None:
     seen: list[Any] = []
 
@@ -90,38 +56,6 @@ async def test_the_next_attempt_goes_on_from_the_checkpoint(way: str, server: Se
     assert seen == [{"done": number} for number in range(4)]
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_checkpoint_holds_for_jobs_given_back(way: str, server: Server, own: Engine) -> None:
-    seen: list[Any] = []
-
-    def count(argument: int) -> None:
-        seen.append(argument)
-        if argument == 0:
-            progress(1)
-            checkpoint(1)
-            raise JobReleased
-
-    async with working(way, server, {"count": count}):
-        await until(own, await enqueue(own, "count", 0), "done")
-    assert seen == [0, 1]
-
-
-def test_nothing_is_said_outside_of_a_job() -> None:
-    for say in (lambda: progress(1), lambda: checkpoint(1)):
-        with pytest.raises(LookupError):
-            say()
-
-
-@pytest.mark.parametrize("way", ["redis", "http", "push"])
-async def test_a_checkpoint_that_cannot_be_packed_is_a_failure(way: str, server: Server, own: Engine) -> None:
-    def count(argument: Any) -> None:
-        checkpoint(object())
-
-    async with working(way, server, {"count": count}):
-        document = await until(own, await enqueue(own, "count", max_retry=0), "error")
-        assert document["group"] == "TypeError"
-
-
 # What failures are listed by
 
 
@@ -133,81 +67,7 @@ class Refused(JobFailed):
     pass
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_failure_has_its_class_as_group(way: str, server: Server, own: Engine) -> None:
-    kinds = {
-        "builtin": (ValueError("x"), "ValueError"), "own": (Closed(), "test_worker_says.Closed"),
-        "said": (JobFailed("x"), "JobFailed"), "named": (JobFailed("x", group="shut"), "shut"),
-        "derived": (Refused("x"), "test_worker_says.Refused"),
-    }  # fmt: skip
-
-    def fail(argument: str) -> None:
-        raise kinds[argument][0]
-
-    async with working(way, server, {"fail": fail}):
-        for kind, (_, group) in kinds.items():
-            document = await until(own, await enqueue(own, "fail", kind, max_retry=0), "error")
-            assert document["group"] == group
-    groups = (await own.failures()).documents
-    assert {group["group"]: group["count"] for group in groups} == {group: 1 for _, group in kinds.values()}
-
-
 # What follows
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_job_moves_on(way: str, server: Server, own: Engine) -> None:
-    def first(argument: int) -> Move:
-        return Move("second", argument + 1)
-
-    async def second(argument: int) -> int:
-        return argument * 10
-
-    async with working(way, server, {"first": first, "second": second}):
-        job_id = await enqueue(own, "first", 1, keep_result=True)
-        document = await until(own, job_id, "done")
-        assert (document["name"], document["queue"], document["attempt"]) == ("second", "second", 2)
-        assert msgpack.unpackb(document["result"]) == 20
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_jobs_follow_a_result(way: str, server: Server, own: Engine) -> None:
-    got: list[Any] = []
-
-    def split(argument: int) -> FollowUp:
-        parts = [{"name": "part", "argument": number} for number in range(argument)]
-        return FollowUp("split", [*parts, {"name": "join", "depends": list(range(argument))}])
-
-    async def part(argument: int) -> None:
-        got.append(argument)
-
-    async def join(argument: Any) -> None:
-        assert len(current_job.get().depends) == 3
-        got.append("joined")
-
-    async with working(way, server, {"split": split, "part": part, "join": join}):
-        job_id = await enqueue(own, "split", 3, keep_result=True)
-        await eventually(lambda: "joined" in got)
-        assert sorted(got[:3]) == [0, 1, 2] and got[3:] == ["joined"]
-        assert msgpack.unpackb((await own.result(job_id))[1] or b"") == "split"
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_job_runs_again_when_others_have_ended(way: str, server: Server, own: Engine) -> None:
-    def whole(argument: dict[str, int]) -> int:
-        if not argument["done"]:
-            parts = [{"name": "part", "argument": number, "keep_result": True} for number in range(3)]
-            raise ResumeAfter(parts, checkpoint={"done": 1})
-        return len(current_job.get().depends) + argument["done"]
-
-    async def part(argument: int) -> int:
-        return argument
-
-    async with working(way, server, {"whole": whole, "part": part}):
-        document = await until(own, await enqueue(own, "whole", {"done": 0}, keep_result=True), "done")
-        assert (document["attempt"], document["retry_count"]) == (2, 0)
-        assert msgpack.unpackb(document["result"]) == 4
-        assert [(await own.get([id]))[0]["status"] for id in document["depends"]] == ["done"] * 3
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -281,15 +141,6 @@ async def test_a_worker_that_is_asked_to_stop_finishes_what_it_has(way: str, ser
         await asyncio.wait_for(worker.task, 60)
         assert await status(own, other) == "queued"
         assert await _workers(own) == []
-
-
-async def test_a_worker_hears_of_it_over_http(server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jqmaster.worker.beats.ALIVE_EVERY_S", 0.05)
-    for way in ("http", "push"):
-        async with working(way, server, {"wait": print}, register=True) as worker:
-            [document] = await eventually(lambda: _workers(own))
-            await own.worker(document["id"], "stop")
-            await asyncio.wait_for(worker.task, 60)
 
 
 async def _workers(engine: Engine) -> list[dict[str, Any]]:

@@ -53,11 +53,13 @@ class Driver(Labels, Checks):
 
     def listen_anew(self):
         """To what is published from now on."""
-        self.listener.send("SUNSUBSCRIBE")
+        self.listened = set()  # channels of jobs and workers
         self.heard_ended, self.heard_events = [], []
-        self.listened = set()  # other channels
+        self.listener.say(("SUNSUBSCRIBE",))
         self.listen("ended")
         self.listen("events")
+        self.hear()
+        self.heard_ended, self.heard_events = [], []
 
     def fresh(self):
         self.redis.send("FLUSHALL")
@@ -68,15 +70,7 @@ class Driver(Labels, Checks):
         self.looked_at = {}  # id -> its document as it came, until something is called that may change it
         self.listen_anew()
         self.heard = []  # events of all, in order
-        self.model = Model(
-            self.look,
-            self.look_at_worker,
-            lambda id: self.pages("usage", id=id),
-            lambda id: self.call("schedules", ids=[id])[1],
-            self.ids_after,
-            self.look_at_events,
-            self.is_asleep,
-        )
+        self.model = Model(self)
         self.move_clock(START_MS)
         self.call("setup")
         self.names = dict(NEVER)  # label -> id
@@ -151,6 +145,12 @@ class Driver(Labels, Checks):
     def look_at_worker(self, id):
         return next((doc for doc in self.pages("workers") if doc["id"] == id), None)
 
+    def look_at_keys(self, id):
+        return self.pages("usage", id=id)
+
+    def look_at_schedule(self, id):
+        return self.call("schedules", ids=[id])[1]
+
     def look_at_events(self):
         self.hear()
         return self.heard_events
@@ -191,7 +191,7 @@ class Driver(Labels, Checks):
         elif self.model.is_listing(script) and not NAMED & set(fields):
             fields = self.resolve(fields)
             given = {name: value for name, value in fields.items() if name != "count"}
-            self.model.operation("list_" + script)(self.pages(script, **fields), **given)
+            self.model.operations["list_" + script](self.pages(script, **fields), **given)
         else:
             reply = self.compare(script, self.resolve(fields), label)
         self.model.after_operation()
@@ -228,7 +228,7 @@ class Driver(Labels, Checks):
             name, reply = "list_" + script, reply if isinstance(reply, ErrorReply) else reply[1:]
         try:
             told = {name: value for name, value in fields.items() if name != "actor" or script == "mark"}
-            self.model.operation(name)(reply, **told)
+            self.model.operations[name](reply, **told)
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
             expect(agreed, "expected a refusal", refused.args, reply)

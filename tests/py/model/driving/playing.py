@@ -6,10 +6,18 @@ from model.matcher import decode
 from model.matcher import pack as pack_argument
 
 
+def run(driver, script, label=0, **fields):
+    return driver.run([script, fields, label])
+
+
+def bring(driver, label, *specs):
+    """Enqueues these jobs; gives their names."""
+    run(driver, "enqueue", label, options=None, jobs=[[{"name": "many"} | spec, b"\xc0"] for spec in specs])
+    return [f"job:{label}.{number}" for number in range(len(specs))]
+
+
 def enqueue(driver, count, **spec):
-    jobs = [[{"name": "many"} | spec, b"\xc0"] for _ in range(count)]
-    driver.run(["enqueue", {"options": None, "jobs": jobs}, "many"])
-    return [f"job:many.{number}" for number in range(count)]
+    return bring(driver, "many", *[spec] * count)
 
 
 def pick(driver, count=1000, queues="*", worker="w"):

@@ -37,13 +37,11 @@ WEIGHTS = {
     "take_over": (0.1, 0.1, 0.1), "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
 }  # fmt: skip
 
-# What changes jobs that it names.
+# What is said of certain jobs may be said twice.
 REPEATABLE = {
-    script
-    for script, one in operations().items()
-    if one.flags != "read" and any(argument.name in ("ids", "jobs", "outcomes") for argument in one.arguments)
-} - {"enqueue", "watch"}
-MAKERS = {"worker": "worker_request"}  # scripts whose operations are made by a function of another name
+    script for script, one in operations().items()
+    if one.flags != "read" and {"ids", "jobs", "outcomes"} & {argument.name for argument in one.arguments}
+} - {"enqueue", "watch"}  # fmt: skip
 
 
 class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerator, PlainGenerator):
@@ -81,7 +79,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
             return [*self.rng.choice(self.sent)[:2], self.count]
         if script in ("repeat", "settle", "check"):
             return ["check" if script == "repeat" else script, {}, self.count]
-        operation = [script, getattr(self, MAKERS.get(script, script), lambda: self.plain(script))(), self.count]
+        operation = [script, getattr(self, script, lambda: self.plain(script))(), self.count]
         self.add_actor(operation)
         if script in REPEATABLE or self.token_of(operation):
             self.sent = [*self.sent[-7:], operation]
@@ -131,7 +129,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         """Of this attempt, or of another job: as the driver knows it."""
         return self.rng.choice((f"forged:{attempt}", f"bare:{attempt}", self.job("running", "done")[0]))
 
-    def worker(self):
+    def anyone(self):
         """The name of a worker, or a registered worker's label."""
         registered = list(self.driver.model.workers.registered)
         if registered and self.chance(0.4):
@@ -205,7 +203,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         outcomes = [[self.outcome(*pair), self.rng.choice(ARGUMENTS)] for pair in pairs]
         for pair in outcomes:
             self.add_to_outcome(pair)
-        fields = {"worker": self.worker(), "outcomes": outcomes}
+        fields = {"worker": self.anyone(), "outcomes": outcomes}
         if self.chance(0.4):
             fields["pick"] = self.pick_spec()
             if self.chance(0.1):
@@ -214,7 +212,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
 
     def heartbeat(self):
         jobs = self.attempts(4, "running") if self.chance(0.9) else []
-        fields = {"worker": self.worker() if self.chance(0.95) else "worker:unknown", "jobs": jobs}
+        fields = {"worker": self.anyone() if self.chance(0.95) else "worker:unknown", "jobs": jobs}
         if self.has("following", 0.5):
             self.add_notes(fields)
         if self.has("control", 0.6):
@@ -222,7 +220,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         return fields
 
     def release(self):
-        fields = {"worker": self.worker(), "jobs": self.attempts(4, "running")}
+        fields = {"worker": self.anyone(), "jobs": self.attempts(4, "running")}
         if self.chance(0.4):
             fields["delay"] = self.rng.choice((0, 0.5, 10))
         if self.driver.model.limits.constraints and self.chance(0.3):
@@ -239,18 +237,6 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
             fields["force"] = self.rng.choice((True, False))
         return self.cancel_more(fields)
 
-    def result(self):
-        return {"id": self.job("done")[0]}
-
-    def get(self):
-        return {"ids": [self.job("running", "done", "error")[0] for _ in range(self.rng.randint(1, 3))]}
-
-    def watch(self):
-        return {"ids": [self.job("queued", "running")[0] for _ in range(self.rng.randint(1, 3))]}
-
-    def tick(self):
-        return {"limit": self.rng.choice((1, 2, 5, 100, 1000))} if self.chance(0.6) else {}
-
     def queue(self):
         paused = [name for name, record in self.driver.model.queues.records.items() if record["paused"]]
         if paused and self.chance(0.4):
@@ -263,13 +249,6 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         if self.is_constrained and self.chance(0.5):
             fields = {"name": self.rng.choice(self.queues_used), "fair": self.levels()}
         return self.own_settings() if self.has("settings", 0.5) else fields
-
-    def queues(self):
-        more = {"minutes": self.rng.choice((1, 2, 15, 180))} if self.chance(0.5) else {}
-        more |= {"held": self.rng.choice((1, 5, 1000))} if self.chance(0.3) else {}
-        if self.chance(0.5):
-            return {"count": self.rng.choice((1, 2, 100)), **more}
-        return {"names": self.some([*QUEUES, "nowhere"], 3), **more}
 
     def register(self):
         fields = {"name": self.rng.choice(WORKERS), "queues": self.entries()}
@@ -290,9 +269,6 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         if self.has("access", 0.4):
             fields["key"] = self.api_key()
         return fields
-
-    def unregister(self):
-        return {"worker": self.rng.choice(WORKERS) if self.chance(0.2) else self.registered()}
 
     def workers(self):
         return {"count": self.rng.choice((1, 2, 100)), **({"others": True} if self.chance(0.4) else {})}

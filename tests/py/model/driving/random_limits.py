@@ -130,19 +130,6 @@ class ConstraintGenerator:
         known = list(self.driver.model.limits.constraints)
         return self.rng.choice(known) if known and self.chance(0.95) else "unknown"
 
-    def unconstrain(self):
-        return {"id": self.constraint_id()}
-
-    def constraints(self):
-        more = {"busiest": self.rng.choice((0, 1, 100))} if self.chance(0.6) else {}
-        if self.chance(0.5):
-            return {"ids": self.rng.sample([*IDS, "unknown"], self.rng.randint(1, 3)), **more}
-        return {"count": self.rng.choice((1, 2, 100)), **more}
-
-    def usage(self):
-        more = {"prefix": self.rng.choice(("x", "1", "a", "2"))} if self.chance(0.3) else {}
-        return {"id": self.constraint_id(), "count": self.rng.choice((1, 2, 100)), **more}
-
     def hold(self):
         fields = {"id": self.constraint_id(), "seconds": self.rng.choice((0, 0, 0.001, 0.2, 1, 5, 30))}
         constraint = self.driver.model.limits.constraints.get(fields["id"])
@@ -159,9 +146,6 @@ class ConstraintGenerator:
         if kind(value) == "number":
             return abs(value) < 2**63
         return kind(value) in ("text", "boolean", "nil")
-
-    def explain(self):
-        return {"id": self.job("queued", "scheduled", "retrying")[0]}
 
     def levels(self):
         if self.chance(0.3):

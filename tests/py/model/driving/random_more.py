@@ -213,13 +213,6 @@ class MoreGenerator:
             jobs.append([spec, self.rng.choice(self.arguments) if has_argument else b""])
         return {"jobs": jobs}
 
-    def free(self):
-        return {"unique": self.rng.choice(UNIQUE)}
-
-    def kick(self):
-        fields = {"delay": self.rng.choice((0, 0.5, 10))} if self.chance(0.4) else {}
-        return self.found_or_named("running") | fields
-
     def where(self):
         some = {
             "queue": self.rng.choice(self.queues_used), "name": self.rng.choice(self.names),
@@ -228,37 +221,11 @@ class MoreGenerator:
             "from_ms": self.driver.model.now - self.rng.choice((0, 1000, 60_000)),
             "to_ms": self.driver.model.now - self.rng.choice((0, 1000, 60_000)),
             "message": self.rng.choice(("host", "é", "no such host")),
-            "worker": self.worker(), "slower_ms": self.rng.choice((0, 50, 1000, 20_000)),
+            "worker": self.anyone(), "slower_ms": self.rng.choice((0, 50, 1000, 20_000)),
             "argument": self.rng.choice(("o", "text", "a")), "match": self.rng.choice(MATCHERS),
         }  # fmt: skip
         fields = self.rng.sample(list(some), self.rng.choice((0, 1, 1, 1, 2, 2, 3)))
         return {field: some[field] for field in fields}
-
-    def jobs(self):
-        fields = {"where": self.where()} if self.chance(0.8) else {}
-        if self.chance(0.6):
-            fields[self.rng.choice(("newest", "recent"))] = self.chance(0.8)
-        if self.chance(0.4):
-            fields["brief"] = self.chance(0.8)
-        if self.chance(0.5):
-            fields["count"] = self.rng.choice((1, 2, 7, 100))
-        return fields
-
-    def found_or_named(self, *states):
-        # What is ended page by page may be told of, and the notifications taken with a later page.
-        if self.chance(0.5) or "webhooks" in self.features:
-            return {"ids": self.distinct(3, *states)}
-        fields = {"where": self.where()}
-        if self.chance(0.5):
-            fields["count"] = self.rng.choice((1, 3, 100))
-        return fields
-
-    def retry(self):
-        fields = self.found_or_named("error", "cancelled", "skipped", "retrying")
-        return fields | ({"queue": self.rng.choice(self.queues_used)} if self.chance(0.3) else {})
-
-    def discard(self):
-        return self.found_or_named("error", "cancelled", "skipped", "done", "queued")
 
     def cancel_more(self, fields):
         if self.has("depends", 0.6):
@@ -278,32 +245,6 @@ class MoreGenerator:
             from_ms = now - self.rng.choice((10, 1000, 100_000))
             more |= {"steps": self.rng.choice((1, 3, 7)), "from_ms": from_ms, "to_ms": now + self.rng.choice((0, 1))}
         return more | ({"group": "g"} if self.chance(0.2) else {"count": self.rng.choice((1, 2, 100))})
-
-    def tags(self):
-        return {"top": self.rng.choice((1, 3, 100))} if self.chance(0.4) else {"count": self.rng.choice((1, 2, 100))}
-
-    def search(self):
-        fields = {"text": self.rng.choice(("a", "mail", "MAIL.J", "nowhere"))}
-        return {**fields, "count": self.rng.choice((1, 2, 20))} if self.chance(0.5) else fields
-
-    def forget(self):
-        known = list(self.driver.model.queues.records)
-        return {"name": self.rng.choice([*known, "nowhere"])}
-
-    def history(self):
-        return {"id": self.job("running", "done", "error", "retrying")[0]}
-
-    def track(self):
-        fields = {"ids": self.distinct(3, "queued", "running", "scheduled")}
-        if self.chance(0.4):
-            fields["on"] = self.chance(0.6)
-        return fields
-
-    def worker_request(self):
-        return {
-            "worker": self.registered(),
-            "request": self.rng.choice(("quiet", "stop", "resume", "resume")),
-        }
 
     def schedule(self):
         known = self.driver.model.schedules.defined
@@ -341,27 +282,6 @@ class MoreGenerator:
         elif self.chance(0.5):
             fields["timezone"], fields["tz"] = self.rng.choice(ZONES)
         return fields
-
-    def unschedule(self):
-        known = list(self.driver.model.schedules.defined)
-        return {"id": self.rng.choice(known) if known and self.chance(0.9) else "unknown"}
-
-    def schedules(self):
-        fields = {"next": self.rng.choice((0, 1, 5, 100))} if self.chance(0.6) else {}
-        fields |= {"runs": self.rng.choice((1, 20))} if self.chance(0.5) else {}
-        if self.chance(0.4):
-            return {**fields, "ids": self.rng.sample([*SCHEDULES, "unknown"], 2)}
-        return {**fields, "count": self.rng.choice((1, 2, 100))}
-
-    def stats(self):
-        fields = {"by": self.rng.choice(("minute", "hour", "day"))}
-        some = {
-            "queue": self.rng.choice(self.queues_used), "name": self.rng.choice(self.names),
-            "from_ms": self.driver.model.now - self.rng.choice((0, 100_000, 4_000_000)),
-            "to_ms": self.driver.model.now - self.rng.choice((-1, 60_000, 3_600_000)),
-            "series": self.chance(0.8), "brief": self.chance(0.5),
-        }  # fmt: skip
-        return fields | {field: value for field, value in some.items() if self.chance(0.25)}
 
     def own_settings(self):
         names = [

@@ -15,7 +15,7 @@ class PickGenerator:
     policies = ("wait", "fail", "run", "only", "only")  # of `if_failed`
 
     def pick(self):
-        return {"worker": self.worker(), **self.pick_spec()}
+        return {"worker": self.anyone(), **self.pick_spec()}
 
     def wake(self):
         """Somebody asleep takes the marker of his channel, if it is set, and picks."""

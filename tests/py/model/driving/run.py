@@ -63,34 +63,11 @@ def smaller(value):
                 yield [*value[:part], less, *value[part + 1 :]]
 
 
-def plain(value):
-    """A text as it is, less ids and numbers, since they change with what is left out; of others the type."""
-    if isinstance(value, ErrorReply):
-        return tuple(map(plain, value))
-    if isinstance(value, str):
-        return re.sub("[0-9a-f]{14}|[0-9]+", "", value)
-    return value if value is None or isinstance(value, bool) else type(value).__name__
-
-
-def differing(got, expected):
-    """In which fields two values differ, and how, as far as a smaller sequence does not change that."""
-    if isinstance(got, dict) and isinstance(expected, dict):
-        names = [name for name in got | expected if got.get(name) != expected.get(name)]
-        return {(name, *way) for name in names for way in differing(got.get(name), expected.get(name))}
-    if isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected):
-        pairs = [pair for pair in zip(got, expected, strict=True) if pair[0] != pair[1]]
-        return set().union(*(differing(*pair) for pair in pairs))
-    return {(plain(got), plain(expected))}
-
-
 def kind(error):
-    """What a disagreement is: where in the model it was found, what is said of it, the fields concerned."""
+    """What a disagreement is: what is said of it, but for ids and numbers, and where in the model."""
     places = [frame.name for frame in traceback.extract_tb(error.__traceback__)][1:]
-    details = getattr(error, "details", ())
-    said = plain(str(error).split("\n")[0])
-    if len(details) == 2 and said.endswith("got, expected"):
-        return type(error), list(dict.fromkeys(places)), said, differing(*details)
-    refusals = [plain(detail) for detail in details if isinstance(detail, ErrorReply)]
+    said = re.sub("[0-9a-f]{14}|[0-9]+", "", str(error).split("\n")[0])
+    refusals = [tuple(detail[:2]) for detail in getattr(error, "details", ()) if isinstance(detail, ErrorReply)]
     return type(error), list(dict.fromkeys(places)), said, refusals
 
 
@@ -106,7 +83,6 @@ def shrink(driver, operations, error):
 
     size = len(operations) // 2
     while size:
-        before = len(operations)
         first = 0
         while first < len(operations):
             candidate = operations[:first] + operations[first + size :]
@@ -114,21 +90,12 @@ def shrink(driver, operations, error):
                 operations = candidate
             else:
                 first += size
-        if len(operations) == before or size > 1:
-            size //= 2
-    return shrink_parts(operations, fails)
-
-
-def shrink_parts(operations, fails):
+        size //= 2
     for number, (script, fields, label) in enumerate(operations):
-        shrinks = True
-        while shrinks:
-            shrinks = False
-            for less in smaller(fields):
-                candidate = [*operations[:number], [script, less, label], *operations[number + 1 :]]
-                if fails(candidate):
-                    operations, fields, shrinks = candidate, less, True
-                    break
+        for less in smaller(fields):
+            candidate = [*operations[:number], [script, less, label], *operations[number + 1 :]]
+            if fails(candidate):
+                return shrink(driver, candidate, error)
     return operations
 
 

@@ -1,12 +1,19 @@
-"""The reference model: what docs/protocol.md says, in lists and loops. Each part owns what it knows; the model has the
-parts, the jobs, the settings and the clock.
+"""The reference model: what docs/protocol.md says, in lists and loops.
 
-Every operation gets the engine's reply, says whether a user who had read the protocol would accept it, and
-then does the same to its own jobs. Where the protocol leaves a choice to the engine (ids, jitter, the turn of
-`round_robin`, when an old record goes) the model checks that the choice is one of those allowed, and follows.
-A decision about what the page leaves open is written into the page, and then followed here.
+To read it, begin with `life` (a job and its states), then `arrival` (how jobs come), `work` (what workers ask) and
+`outcomes` (what follows). Each part is a room of the engine's contract and owns what it knows; the model puts them
+together, and has what all of them share: the jobs, the settings, the clock. `common` has the words in which engine
+and model are compared.
+
+An operation is a method of its name, of a listing `list_<name>`, in whichever part it belongs to. It gets the engine's
+reply and the call's arguments, says whether a user who had read the protocol would accept it (`Mismatch` where not,
+`Refused` where the call is to be refused), and then does the same to its own jobs. Where the protocol leaves a choice
+to the engine (ids, jitter, the turn of `round_robin`, when an old record goes) the model looks at the `engine`, checks
+that the choice is one of those allowed, and follows. A decision about what the page leaves open is written into the
+page, and then followed here.
 """
 
+from jqmaster.manifest.manifest import operations
 from model.access import Access
 from model.alerts import Alerts
 from model.arrival import Arrival
@@ -23,7 +30,6 @@ from model.marks import Marks
 from model.needs import Needs
 from model.order import Order
 from model.outcomes import Outcomes
-from model.part import Part
 from model.queues import Queues
 from model.schedules import Schedules
 from model.sleepers import Sleepers
@@ -36,62 +42,42 @@ from model.workers import Workers
 __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 
 
+PARTS = {
+    "life": Life, "clock": Clock, "arrival": Arrival, "links": Links, "needs": Needs, "outcomes": Outcomes,
+    "work": Work, "finding": Finding, "limits": Limits, "limit_documents": LimitDocuments,
+    "order": Order, "workers": Workers, "sleepers": Sleepers, "schedules": Schedules, "trace": Trace,
+    "statistics": Statistics, "access": Access, "marks": Marks, "queues": Queues, "webhooks": Webhooks,
+    "bounds": Bounds, "bulks": Bulks, "alerts": Alerts,
+}  # fmt: skip
+
+
 class Model:
-    def __init__(self, look, look_at_worker, look_at_keys, look_at_schedule, look_for_new, look_at_events, is_asleep):
-        """Three of them: id -> the engine's document, or None. look_at_keys: a constraint's id -> documents
-        of `usage`. look_for_new: an id -> those after it. look_at_events: what was published since the last
-        check. is_asleep: (who, channel). Used only where the engine has a choice."""
-        self.look = look
-        self.look_at_worker = look_at_worker
-        self.look_at_keys = look_at_keys
-        self.look_at_schedule = look_at_schedule
-        self.look_for_new = look_for_new
-        self.look_at_events = look_at_events
-        self.is_asleep = is_asleep
+    """`engine`: what may be looked at where the engine has a choice (`driving.driver`): `look(id)`, a job's document
+    or None, and so `look_at_worker`, `look_at_schedule`; `look_at_keys(id)`, documents of a constraint's keys;
+    `ids_after(id)`; `look_at_events()`, what was published since the last check; `is_asleep(who, channel)`."""
+
+    def __init__(self, engine):
+        self.engine = engine
         self.now = 0
+        self.latest = 0  # the latest moment ever
         self.jobs = {}
         self.settings = dict(DEFAULTS)
-        self.latest = 0  # the latest moment ever
-        self.life = Life(self)
-        self.clock = Clock(self)
-        self.queues = Queues(self)
-        self.arrival = Arrival(self)
-        self.links = Links(self)
-        self.needs = Needs(self)
-        self.outcomes = Outcomes(self)
-        self.work = Work(self)
-        self.finding = Finding(self)
-        self.limits = Limits(self)
-        self.limit_documents = LimitDocuments(self)
-        self.order = Order(self)
-        self.workers = Workers(self)
-        self.sleepers = Sleepers(self)
-        self.schedules = Schedules(self)
-        self.trace = Trace(self)
-        self.statistics = Statistics(self)
-        self.access = Access(self)
-        self.marks = Marks(self)
-        self.webhooks = Webhooks(self)
-        self.bounds = Bounds(self)
-        self.bulks = Bulks(self)
-        self.alerts = Alerts(self)
-        self.parts = [part for part in vars(self).values() if isinstance(part, Part)]
-
-    def operation(self, name):
-        """What checks this operation of the engine."""
-        for part in self.parts:
-            if name in part.operations:
-                return getattr(part, name)
-        raise LookupError(f"no part of the model has {name!r} in its `operations` (a listing's begins with list_)")
+        self.operations = {}
+        self.parts = {name: part(self) for name, part in PARTS.items()}
+        vars(self).update(self.parts)
+        for part in self.parts.values():
+            part.meet(self.parts, engine)
+            names = [name for name in dir(type(part)) if name.removeprefix("list_") in operations()]
+            self.operations |= {name: getattr(part, name) for name in names}
 
     def is_listing(self, script):
-        """Whether it answers in pages, of which the model is given all documents: then a part has `list_<script>`."""
-        return any("list_" + script in part.operations for part in self.parts)
+        """Whether it answers in pages, of which the model is given all documents."""
+        return f"list_{script}" in self.operations
 
     def transition(self, job, was, event=None):
         """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
-        parts = (self.trace, self.statistics, self.limits, self.workers, self.arrival, self.links)
-        for part in (*parts, self.queues, self.webhooks):
+        for part in (self.trace, self.statistics, self.limits, self.workers, self.arrival, self.links,
+                     self.queues, self.webhooks):  # fmt: skip
             part.transition(job, was, event)
 
     def after_operation(self):
@@ -112,7 +98,7 @@ class Model:
             self.sleepers.lose_track_of_sleepers()
             self.limit_documents.forget_keys(self.now - delta_ms)
             for job in list(self.jobs.values()):
-                doc = self.look(job.id)
+                doc = self.engine.look(job.id)
                 if job.may_be_gone and doc is None:
                     del self.jobs[job.id]
                 elif doc and self.life.has_result(job) and "result" not in doc:
@@ -123,7 +109,7 @@ class Model:
         beyond = self.life.beyond_limits()
         for job in list(self.jobs.values()):
             expect(not self.clock.is_due(job), "was due and not done", job, self.now)
-            doc = self.look(job.id)
+            doc = self.engine.look(job.id)
             if doc is None and job.may_be_gone:
                 del self.jobs[job.id]
             elif job not in beyond:

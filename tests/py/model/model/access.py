@@ -3,7 +3,7 @@
 import msgpack
 
 from jqmaster.manifest.manifest import operations
-from model.common import ENDED, Refused, accepted, ms, same
+from model.common import ENDED, Refused, accepted, ms, same, there
 from model.part import Part
 
 # Operations that may say who calls them, each with its arguments; bulks are noted by what they do.
@@ -30,8 +30,6 @@ def is_rounded(value):
 
 
 class Access(Part):
-    operations = ("grant", "revoke", "touch", "list_keys", "list_trail")
-
     def __init__(self, model):
         super().__init__(model)
         self.api_keys = {}  # id -> (digest, document)
@@ -43,7 +41,7 @@ class Access(Part):
             raise Refused("CONFLICT", "id")
         accepted(reply)
         if not known:
-            now = self.model.now
+            now = self.now
             document = {"id": id, "name": name, "roles": roles, "queues": queues, "rate": rate, "created_ms": now,
                         "expires_ms": None if ttl is None else now + ms(ttl)}  # fmt: skip
             known = self.api_keys[id] = digest, {k: v for k, v in document.items() if v is not None}
@@ -51,11 +49,10 @@ class Access(Part):
 
     def lasts(self, id):
         """Whether a key is there, and has not expired."""
-        return id in self.api_keys and self.model.now < self.api_keys[id][1].get("expires_ms", float("inf"))
+        return id in self.api_keys and self.now < self.api_keys[id][1].get("expires_ms", float("inf"))
 
     def revoke(self, reply, id):
-        if id not in self.api_keys:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.api_keys)
         accepted(reply)
         del self.api_keys[id]
 
@@ -64,7 +61,7 @@ class Access(Part):
         there = [id for id in ids if id in self.api_keys]
         same(reply, len(there), "touch")
         for id in there:
-            self.api_keys[id][1]["used_ms"] = self.model.now
+            self.api_keys[id][1]["used_ms"] = self.now
 
     def list_keys(self, reply, digests=False, count=None):
         accepted(reply)
@@ -88,7 +85,7 @@ class Access(Part):
             script == "queue" and fields.keys() <= {"name", "actor", "known"}
         )
         is_noted = script in NOTED and not is_look and not self.is_declared(script, fields)
-        if not is_noted or self.model.settings["trail_max"] == 0:
+        if not is_noted or self.settings["trail_max"] == 0:
             return None
         fields = {k: v for k, v in fields.items() if k not in HIDDEN}
         ids = {"queue": "name", "forget": "name", "worker": "worker", "config": "", "free": "unique", "mark": "text"}
@@ -99,7 +96,7 @@ class Access(Part):
 
     def is_declared(self, script, fields):
         """Whether a program declares what it declared before."""
-        known = {"constrain": self.model.limits.constraints, "schedule": self.model.schedules.defined}.get(script, {})
+        known = {"constrain": self.limits.constraints, "schedule": self.schedules.defined}.get(script, {})
         one = known.get(fields.get("id"))
         return one is not None and one.declared is not None and one.declared == fields.get("declared")
 
@@ -111,7 +108,7 @@ class Access(Part):
         if change["of_jobs"]:
             on = (fields.get("ids") or [None])[0] or told.get("where", {}).get("queue")
             count = self.changed_jobs(change["what"], reply, fields)
-        is_known = is_known or (change["what"] == "mark" and not self.model.marks.is_new)
+        is_known = is_known or (change["what"] == "mark" and not self.marks.is_new)
         if is_known or (count == 0 and "where" not in fields):
             return
         if change["what"] == "revoke":
@@ -123,7 +120,7 @@ class Access(Part):
             told["by"] = fields["by"]  # nil too
         if len(msgpack.packb(told)) > MOST_BYTES:
             told = None
-        entry = {"time_ms": self.model.now, "actor": change["actor"], "what": change["what"], "on": on,
+        entry = {"time_ms": self.now, "actor": change["actor"], "what": change["what"], "on": on,
                  "change": told or None, "count": count}  # fmt: skip
         self.trail.append({k: v for k, v in entry.items() if v is not None})
 
@@ -134,5 +131,5 @@ class Access(Part):
         return sum(answer not in NOT_CHANGED and (script != "cancel" or answer not in ENDED) for answer in reply)
 
     def trim(self):
-        most = self.model.settings["trail_max"]
+        most = self.settings["trail_max"]
         self.trail = self.trail[-most:] if most else []

@@ -8,20 +8,18 @@ WAITS = ("late", "stopped", "unserved", "unknown_job")
 
 
 class Alerts(Part):
-    operations = ("list_alerts",)
-
     def list_alerts(self, reply, queue=None):
         """Without queue: all the pages, one after the other."""
         accepted(reply)
         by_kind = {}
         for alert in reply:
             by_kind.setdefault(alert["kind"], []).append(alert)
-        known = {"queue": self.model.queues.records, "job": self.model.jobs,
-                 "constraint": self.model.limits.constraints}  # fmt: skip
+        known = {"queue": self.queues.records, "job": self.jobs,
+                 "constraint": self.limits.constraints}  # fmt: skip
         for field, things in known.items():
             about = {alert[field] for alert in reply if field in alert}
             expect(about <= set(things), "alerts of what is not there", field, about, list(things))
-        queues = [name for name in self.model.queues.records if queue in (None, name)]
+        queues = [name for name in self.queues.records if queue in (None, name)]
         for kind in ("paused", "full"):
             wanted = [name for name in queues if getattr(self, f"is_{kind}")(name)]
             same(sorted(alert["queue"] for alert in by_kind.get(kind, [])), sorted(wanted), f"alerts of kind {kind}")
@@ -34,29 +32,29 @@ class Alerts(Part):
         expect(not lacking, "no alert of a queue that nobody serves", lacking)
 
     def of_state(self, queue, *states):
-        return [job for job in self.model.jobs.values() if job.queue == queue and job.status in states]
+        return [job for job in self.jobs.values() if job.queue == queue and job.status in states]
 
     def is_paused(self, queue):
-        return self.model.queues.records[queue]["paused"] and bool(self.of_state(queue, "queued"))
+        return self.queues.records[queue]["paused"] and bool(self.of_state(queue, "queued"))
 
     def is_full(self, queue):
-        most = self.model.queues.records[queue]["max_waiting"]
+        most = self.queues.records[queue]["max_waiting"]
         return 0 < most <= len(self.of_state(queue, *WAITING))
 
     def is_late(self, queue):
-        queues = self.model.queues
+        queues = self.queues
         oldest_ms = queues.oldest_ready_ms(self.of_state(queue, "queued"))
         late_ms = queues.setting(queue, "late_after") * 1000
-        return oldest_ms is not None and not queues.records[queue]["paused"] and self.model.now - oldest_ms >= late_ms
+        return oldest_ms is not None and not queues.records[queue]["paused"] and self.now - oldest_ms >= late_ms
 
     def is_unserved(self, queue):
         """As far as that is sure: nobody waits for its jobs, and nothing ever ran there."""
         jobs = self.of_state(queue, "queued", "running")
         return (
             queue != "jq.webhooks"
-            and not self.model.workers.serving(queue)
-            and not self.model.sleepers.channels
+            and not self.workers.serving(queue)
+            and not self.sleepers.channels
             and all(job.status == "queued" and not job.attempt for job in jobs)
-            and not self.model.limits.constraints
+            and not self.limits.constraints
             and len(jobs) <= 50
         )

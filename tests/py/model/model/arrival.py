@@ -3,17 +3,7 @@
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from model.common import (
-    ENDED,
-    WAITING,
-    ErrorReply,
-    Refused,
-    accepted,
-    expect,
-    ms,
-    refuse,
-    same,
-)
+from model.common import ENDED, WAITING, ErrorReply, Refused, accepted, expect, ms, refuse, same
 from model.life import PASSED, Job
 from model.part import Part
 
@@ -35,8 +25,6 @@ class Key:
 
 
 class Arrival(Part):
-    operations = ("enqueue", "free")
-
     def __init__(self, model):
         super().__init__(model)
         self.latest_id_ms = 0  # that of the greatest id there may be
@@ -52,14 +40,14 @@ class Arrival(Part):
         number = int(id[:14], 16)
         if self.taken_over_ms is not None:  # found out no later than now
             self.least_id = max(self.least_id, self.taken_over_ms << 10) + (1 << 26)
-            self.latest_id_ms = max(self.latest_id_ms, self.model.now) + (2 << 16)
+            self.latest_id_ms = max(self.latest_id_ms, self.now) + (2 << 16)
             self.taken_over_ms = None
         expect(number >= self.least_id, "an id that was given before, or may have been", id)
         self.next_id = max(self.next_id, number + 1)
-        if self.model.now >= self.latest_id_ms:
-            return self.model.now
+        if self.now >= self.latest_id_ms:
+            return self.now
         created = number >> 10  # of a job that is gone by the end of the call nothing else tells
-        expect(self.model.now <= created <= self.latest_id_ms, "created_ms", created, self.model.now, self.latest_id_ms)
+        expect(self.now <= created <= self.latest_id_ms, "created_ms", created, self.now, self.latest_id_ms)
         return created
 
     def transition(self, job, was, event=None):
@@ -71,20 +59,20 @@ class Arrival(Part):
         elif job.unique_for is None:
             del self.keys[job.unique]
         else:
-            key.until_ms = self.model.now + ms(job.unique_for)
+            key.until_ms = self.now + ms(job.unique_for)
             key.has_record = not job.goes_at_once
 
     def owner(self, unique, answer=None):
         """The id of the job whose key it is. `answer` is what the engine says, where both may be."""
         key = self.keys.get(unique)
-        if not key or (key.until_ms is not None and key.until_ms <= self.model.now):
+        if not key or (key.until_ms is not None and key.until_ms <= self.now):
             return None
         was_over = key.until_ms is not None and key.until_ms <= self.model.latest
-        job = self.model.jobs.get(key.id)
+        job = self.jobs.get(key.id)
         if key.until_ms is not None and key.has_record:
             if not job:
                 return None
-            was_over = was_over or (job.may_be_gone and not self.model.look(key.id))
+            was_over = was_over or (job.may_be_gone and not self.engine.look(key.id))
         if was_over:
             return key.id if answer == key.id else None
         return key.id
@@ -93,20 +81,20 @@ class Arrival(Part):
         token = (options or {}).get("request")
         if token:
             asked = self.asked(jobs)
-            until_ms, (before, answer) = self.model.work.requests.get(("enqueue", token), (0, (None, None)))
-            if self.model.now < until_ms:
+            until_ms, (before, answer) = self.work.requests.get(("enqueue", token), (0, (None, None)))
+            if self.now < until_ms:
                 if before != asked:
                     raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
         come = list(self.to_come(reply, jobs))
-        unknown = self.model.links.unknown_dependencies(reply, jobs, "jobs[{}]")
+        unknown = self.links.unknown_dependencies(reply, jobs, "jobs[{}]")
         brought = [SimpleNamespace(name=spec["name"], queue=spec.get("queue", spec["name"])) for spec, _ in jobs]
-        too_much = [*self.model.bounds.over(reply, come), *self.model.bounds.matching(reply, brought, "jobs")]
+        too_much = [*self.bounds.over(reply, come), *self.bounds.matching(reply, brought, "jobs")]
         refuse(reply, *self.over_limits(come), *too_much, *unknown)
         accepted(reply)
         self.create(jobs, reply)
         if token:
-            self.model.work.remember("enqueue", token, (asked, reply))
+            self.work.remember("enqueue", token, (asked, reply))
 
     def asked(self, jobs):
         return repr([[spec | {"headers": None}, argument] for spec, argument in jobs])
@@ -128,8 +116,8 @@ class Arrival(Part):
         waiting = {}
         for i, spec, _ in come:
             queue = spec.get("queue", spec["name"])
-            waiting[queue] = waiting.get(queue, self.model.life.waiting(queue)) + 1
-            limit = self.model.queues.records.get(queue, {}).get("max_waiting", 0)
+            waiting[queue] = waiting.get(queue, self.life.waiting(queue)) + 1
+            limit = self.queues.records.get(queue, {}).get("max_waiting", 0)
             if limit and waiting[queue] > limit:
                 yield "FULL", f"jobs[{i}].queue"
 
@@ -147,16 +135,16 @@ class Arrival(Part):
                 self.add(id, spec | follows, argument, ids)
             else:
                 same([id, created], [owner, 0], "enqueue: a unique key that is taken")
-                job = self.model.jobs.get(owner)
+                job = self.jobs.get(owner)
                 if job and job.status in WAITING and spec.get("if_exists", "keep") != "keep":
                     changes = ("priority", "delay", "run_at")
-                    self.model.outcomes.apply(job, {k: spec[k] for k in changes if k in spec}, argument)
-                if job and not (job.may_be_gone and not self.model.look(job.id)):
-                    self.model.trace.publish(job, {"event": "met"})
+                    self.outcomes.apply(job, {k: spec[k] for k in changes if k in spec}, argument)
+                if job and not (job.may_be_gone and not self.engine.look(job.id)):
+                    self.trace.publish(job, {"event": "met"})
             ids.append(id)
 
     def is_succeeded(self, owner, spec):
-        job = self.model.jobs.get(owner)
+        job = self.jobs.get(owner)
         is_last = job and job.status == "running" and spec.get("if_exists") == "latest"
         return is_last and job.unique_within is None
 
@@ -168,25 +156,25 @@ class Arrival(Part):
         job.passed = {k: v for k, v in spec.items() if k in PASSED}
         job.retry = {k: v for k, v in spec.items() if k.startswith("retry_")}
         if "expires_in" in spec:
-            job.expires_ms = self.model.now + ms(spec["expires_in"])
-        self.model.jobs[id] = job
-        self.model.queues.records.setdefault(queue, {"paused": False, "max_waiting": 0})
+            job.expires_ms = self.now + ms(spec["expires_in"])
+        self.jobs[id] = job
+        self.queues.records.setdefault(queue, {"paused": False, "max_waiting": 0})
         if job.unique is not None:
             self.take_key(job)
         start_ms = self.start_ms(spec)
         job.if_failed = spec.get("if_failed", "wait" if "depends" in spec else None)
         if spec.get("depends"):
             job.depends = list(dict.fromkeys(ids[d] if isinstance(d, int) else d for d in spec["depends"]))
-            self.model.links.needs_results(job, job.depends)
-            self.model.links.wait_for(job, job.depends, start_ms)
+            self.links.needs_results(job, job.depends)
+            self.links.wait_for(job, job.depends, start_ms)
         else:
-            self.model.life.requeue(job, start_ms, event="enqueued")
+            self.life.requeue(job, start_ms, event="enqueued")
         if job.status == "scheduled":
             job.ready_ms = job.due_ms
         return job
 
     def start_ms(self, spec):
-        return ms(spec["run_at"]) if "run_at" in spec else self.model.now + ms(spec.get("delay", 0))
+        return ms(spec["run_at"]) if "run_at" in spec else self.now + ms(spec.get("delay", 0))
 
     def take_key(self, job):
         """One that runs is to be followed by this, if the key is not free."""
@@ -194,7 +182,7 @@ class Arrival(Part):
         others = key.ids if key and key.until_ms is None else []
         self.keys[job.unique] = Key([job.id, *others])
         if job.unique_within is not None:
-            self.keys[job.unique] = Key([job.id], self.model.now + ms(job.unique_within), has_record=False)
+            self.keys[job.unique] = Key([job.id], self.now + ms(job.unique_within), has_record=False)
 
     def free(self, reply, unique):
         owner = self.owner(unique, None if isinstance(reply, ErrorReply) else reply)
@@ -203,16 +191,16 @@ class Arrival(Part):
         accepted(reply)
         same(reply, owner, "free")
         for id in self.keys.pop(unique).ids:
-            if job := self.model.jobs.get(id):
+            if job := self.jobs.get(id):
                 job.unique = job.unique_for = job.unique_within = None
 
     def take_over(self):
         """Another server does, which knows nothing of the last ids that were given. It leaves out 65 seconds of them,
         from its own clock on: a clock that is further behind may give one again."""
         if self.taken_over_ms is None:  # who gave no ids in between is not noticed
-            self.taken_over_ms = self.model.now
+            self.taken_over_ms = self.now
 
     def move_clock(self):
-        self.latest_id_ms = max(self.latest_id_ms, self.model.now)
+        self.latest_id_ms = max(self.latest_id_ms, self.now)
         if self.taken_over_ms is not None:
-            self.taken_over_ms = min(self.taken_over_ms, self.model.now)
+            self.taken_over_ms = min(self.taken_over_ms, self.now)

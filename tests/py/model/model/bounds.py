@@ -20,11 +20,11 @@ FIXED = {"name", "queue"}
 
 class Bounds(Part):
     def most(self, things):
-        return self.model.settings[things + "_max"]
+        return self.settings[things + "_max"]
 
     def no_queue(self, name, others=()):
         """Whether there is no room for a queue of this name, beside other new ones."""
-        known = self.model.queues.records.keys() | set(others)
+        known = self.queues.records.keys() | set(others)
         return name not in known and len(known) >= self.most("queues")
 
     def over(self, reply, jobs):
@@ -36,7 +36,7 @@ class Bounds(Part):
             if self.no_queue(queue, queues):
                 yield "FULL", f"jobs[{i}].queue"
             queues.add(queue)
-            if self.model.settings["stats"]:
+            if self.settings["stats"]:
                 pair = queue, spec["name"]
                 if queue != spec["name"] and pair not in pairs and len(pairs) >= self.most("names"):
                     yield "FULL", f"jobs[{i}].name"
@@ -47,7 +47,7 @@ class Bounds(Part):
 
     def known_pairs(self):
         """Of queue and name, that statistics know."""
-        return {pair for _, pair, what, _ in self.model.statistics.happened if what in COUNTS}
+        return {pair for _, pair, what, _ in self.statistics.happened if what in COUNTS}
 
     # ---- matching ----
 
@@ -70,7 +70,7 @@ class Bounds(Part):
         """How many there are to look at for a job, at least and at most."""
         found = [
             constraint
-            for constraint in self.model.limits.constraints.values()
+            for constraint in self.limits.constraints.values()
             if all(entry_holds(*entry, job) for entry in constraint.match if entry[0] in FIXED)
         ]
         if all(self.is_fixed(constraint) for constraint in found):
@@ -86,7 +86,7 @@ class Bounds(Part):
 
     def keys_in_use(self):
         """Constraint's id -> the keys that the engine has in use."""
-        return {id: self.model.look_at_keys(id) for id in self.model.limits.constraints}
+        return {id: self.engine.look_at_keys(id) for id in self.limits.constraints}
 
     def is_full(self, in_use, id=None):
         """Whether no other key of a constraint, or of a new one, may come."""
@@ -94,7 +94,7 @@ class Bounds(Part):
         return is_one or sum(map(len, in_use.values())) >= self.most("all_keys")
 
     def is_in_use(self, in_use, constraint, values):
-        shown = {self.model.limit_documents.shown(doc, constraint) for doc in in_use[constraint.id]}
+        shown = {self.limit_documents.shown(doc, constraint) for doc in in_use[constraint.id]}
         return any(parts in shown for parts in product(*map(shown_part, values)))
 
     def is_new_key(self, constraint, values):
@@ -103,7 +103,7 @@ class Bounds(Part):
         return self.is_full(in_use, constraint.id) and not self.is_in_use(in_use, constraint, values)
 
     def is_under_too_many_keys(self, spec, argument):
-        keyed = [constraint for constraint in self.model.limits.constraints.values() if constraint.paths]
+        keyed = [constraint for constraint in self.limits.constraints.values() if constraint.paths]
         if not keyed or min(self.most("keys"), self.most("all_keys")) > 1000:
             return False
         given = {field: spec[field] for field in ("priority", "tags") if field in spec}

@@ -9,18 +9,13 @@ OPTIONS = ("total", "force", "dependents", "queue")
 
 
 class Bulks(Part):
-    operations = (
-        "bulk",
-        "bulks",
-    )
-
     def __init__(self, model):
         super().__init__(model)
         self.all = {}
 
     def listed(self):
-        ended_since = self.model.now - KEPT_MS
-        kept = [one for one in self.all.values() if one.get("ended_ms", self.model.now) > ended_since]
+        ended_since = self.now - KEPT_MS
+        kept = [one for one in self.all.values() if one.get("ended_ms", self.now) > ended_since]
         return sorted(kept, key=lambda one: one["id"], reverse=True)
 
     def bulk(self, reply, id=None, what=None, where=None, holder=None, stop=False, **fields):
@@ -30,7 +25,7 @@ class Bulks(Part):
         if known is None:
             raise Refused("NOTFOUND", "id")
         if stop and not known.get("ended_ms"):
-            known.update(ended_ms=self.model.now, stopped=True)
+            known.update(ended_ms=self.now, stopped=True)
         elif not stop:
             self.step(known, holder, **fields)
         accepted(reply)
@@ -43,24 +38,24 @@ class Bulks(Part):
         if len(under_way) >= MOST_OPEN:
             raise Refused("FULL", "where")
         accepted(reply)
-        self.model.arrival.created(reply["id"][1:])
+        self.arrival.created(reply["id"][1:])
         kept = [one for place, one in enumerate(self.listed(), 1) if "ended_ms" not in one or place < MOST]
         options = {name: fields[name] for name in OPTIONS if name in fields}
-        new = {"id": reply["id"], "what": what, "where": where, "begun_ms": self.model.now, "changed": 0, "cursor": ""}
+        new = {"id": reply["id"], "what": what, "where": where, "begun_ms": self.now, "changed": 0, "cursor": ""}
         new |= {"resumed": 0, "stopped": False, **options}
         self.all = {one["id"]: one for one in [*kept, new]}
         self.check(reply, new)
 
     def step(self, known, holder, cursor=None, changed=0, ended=False, problem=None):
         is_anothers = known.get("holder") not in (None, holder)
-        if known.get("ended_ms") or (is_anothers and known["until_ms"] > self.model.now):
+        if known.get("ended_ms") or (is_anothers and known["until_ms"] > self.now):
             raise Refused("CONFLICT", "id")
         known["resumed"] += is_anothers
-        known.update(holder=holder, until_ms=self.model.now + HELD_MS, changed=known["changed"] + changed)
+        known.update(holder=holder, until_ms=self.now + HELD_MS, changed=known["changed"] + changed)
         if cursor is not None:
             known["cursor"] = cursor
         if ended:
-            known["ended_ms"] = self.model.now
+            known["ended_ms"] = self.now
             known.update({} if problem is None else {"problem": problem})
 
     def check(self, shown, known):

@@ -1,13 +1,6 @@
 """What the clock does: sweeps, leases, standstills, and what calls are told of what is due."""
 
-from model.common import (
-    DEAR,
-    SOME_TEXT,
-    SWEEP,
-    WAITING,
-    expect,
-    ms,
-)
+from model.common import DEAR, SOME_TEXT, SWEEP, WAITING, expect, ms
 from model.part import Part
 from model.workers import MOST_LOST
 
@@ -21,25 +14,23 @@ class Clock(Part):
 
     def come_by(self):
         """A call that may end leases: what nobody could renew, as nobody could call, is excused."""
-        if 0 <= self.model.now - self.ran_ms < 1000:
+        if 0 <= self.now - self.ran_ms < 1000:
             return
-        ttl_ms = ms(self.model.settings["worker_ttl"])
-        ends = [(job.due_ms, self.handed_on_ms(job)) for job in self.model.jobs.values() if job.status == "running"]
-        seen = [
-            worker.seen_ms for worker in self.model.workers.registered.values() if worker.seen_ms != worker.excused_ms
-        ]
+        ttl_ms = ms(self.settings["worker_ttl"])
+        ends = [(job.due_ms, self.handed_on_ms(job)) for job in self.jobs.values() if job.status == "running"]
+        seen = [worker.seen_ms for worker in self.workers.registered.values() if worker.seen_ms != worker.excused_ms]
         ends += [(seen_ms + ttl_ms,) * 2 for seen_ms in seen]
-        is_late = any(self.ran_ms <= end_ms and over_ms < self.model.now - 1000 for end_ms, over_ms in ends)
+        is_late = any(self.ran_ms <= end_ms and over_ms < self.now - 1000 for end_ms, over_ms in ends)
         if self.ran_ms - self.awake_ms >= 60_000 and is_late:
-            begin, passed = self.ran_ms, self.model.now - self.ran_ms
-            self.stood = (begin, self.model.now)
-            for worker in self.model.workers.registered.values():
-                later_ms = min(worker.seen_ms + passed, self.model.now - 1)
+            begin, passed = self.ran_ms, self.now - self.ran_ms
+            self.stood = (begin, self.now)
+            for worker in self.workers.registered.values():
+                later_ms = min(worker.seen_ms + passed, self.now - 1)
                 if begin - ttl_ms <= worker.seen_ms < later_ms:
                     worker.seen_ms = worker.excused_ms = later_ms
-        elif not 0 <= self.model.now - self.ran_ms <= 120_000:
-            self.awake_ms = self.model.now
-        self.ran_ms = self.model.now
+        elif not 0 <= self.now - self.ran_ms <= 120_000:
+            self.awake_ms = self.now
+        self.ran_ms = self.now
 
     def excuse(self, job):
         """Whether a lease that is over gets the time on top in which nobody could renew it."""
@@ -55,126 +46,122 @@ class Clock(Part):
         return True
 
     def dead_workers(self):
-        return [
-            w
-            for w in self.model.workers.registered.values()
-            if w.seen_ms + ms(self.model.settings["worker_ttl"]) <= self.model.now
-        ]
+        return [w for w in self.workers.registered.values() if w.seen_ms + ms(self.settings["worker_ttl"]) <= self.now]
 
     def is_due(self, job):
         if job.status == "running":
-            return self.handed_on_ms(job) <= self.model.now
+            return self.handed_on_ms(job) <= self.now
         if job.status in WAITING and self.has_expired(job):
             return True
         if job.status == "blocked":
-            return self.model.links.is_due(job)
-        return job.status in ("scheduled", "retrying") and job.due_ms <= self.model.now
+            return self.links.is_due(job)
+        return job.status in ("scheduled", "retrying") and job.due_ms <= self.now
 
     def handed_on_ms(self, job):
-        return job.due_ms + ms(self.model.queues.setting(job.queue, "lease_grace"))
+        return job.due_ms + ms(self.queues.setting(job.queue, "lease_grace"))
 
     def has_expired(self, job):
-        return job.attempt == 0 and job.expires_ms is not None and job.expires_ms <= self.model.now
+        return job.attempt == 0 and job.expires_ms is not None and job.expires_ms <= self.now
 
     def sweep(self, left_some):
         """Does what is due; when the engine left some of it, exactly as far as the engine got."""
-        before = self.model.schedules.before_sweep()
+        before = self.schedules.before_sweep()
         self.expired = 0
         self.drop_dead_workers(left_some)
         self.end_rests(left_some)
-        self.model.limits.expire(left_some)
+        self.limits.expire(left_some)
         again = True
         while again:
             again = False
-            for job in list(self.model.jobs.values()):
+            for job in list(self.jobs.values()):
                 if self.may_be_due(job) and not (left_some and not self.moved(job)):
                     again = self.do_due(job) or again
-        self.model.sleepers.swept(left_some)
-        self.model.links.swept(left_some)
-        self.model.schedules.make_jobs(left_some, *before)
+        self.sleepers.swept(left_some)
+        self.links.swept(left_some)
+        self.schedules.make_jobs(left_some, *before)
 
     def drop_dead_workers(self, left_some):
         for worker in self.dead_workers():
             if worker.resting != "unreachable":
-                held = [(job.started_ms, job.id) for job in self.model.workers.held(worker)]
+                held = [(job.started_ms, job.id) for job in self.workers.held(worker)]
                 worker.lost = None if left_some else [id for _, id in sorted(held)][:MOST_LOST]
-            for job in self.model.workers.held(worker):
+            for job in self.workers.held(worker):
                 if not left_some or self.moved(job):
-                    self.model.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
-            shown = self.model.look_at_worker(worker.id) if left_some else None
+                    self.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
+            shown = self.engine.look_at_worker(worker.id) if left_some else None
             if not shown:
-                del self.model.workers.registered[worker.id]
-                self.model.workers.died(worker)
+                del self.workers.registered[worker.id]
+                self.workers.died(worker)
             elif shown["state"] == "unreachable":  # some of its jobs are left
                 worker.resting = "unreachable"
-                worker.resting_until_ms = self.model.now + ms(self.model.settings["worker_ttl"])
+                worker.resting_until_ms = self.now + ms(self.settings["worker_ttl"])
 
     def end_rests(self, left_some):
-        for worker in self.model.workers.registered.values():
-            if worker.resting and worker.resting_until_ms <= self.model.now:
-                doc = left_some and self.model.look_at_worker(worker.id)
+        for worker in self.workers.registered.values():
+            if worker.resting and worker.resting_until_ms <= self.now:
+                doc = left_some and self.engine.look_at_worker(worker.id)
                 if not doc or doc["state"] != worker.resting:
                     worker.resting = None
 
     def may_be_due(self, job):
-        return self.model.links.may_be_due(job) if job.status == "blocked" else self.is_due(job)
+        return self.links.may_be_due(job) if job.status == "blocked" else self.is_due(job)
 
     def do_due(self, job):
         """Whether something was done."""
         if job.status == "blocked":
-            return self.model.links.do_due(job)
+            return self.links.do_due(job)
         if self.has_expired(job):
             self.expire(job)
         elif job.status == "running":
             if self.excuse(job):
                 return True
-            self.model.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
+            self.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
         else:
-            self.model.life.requeue(job)
+            self.life.requeue(job)
         return True
 
     def expire(self, job):
         if job.status == "blocked":  # the same sweep may have freed it before
-            job.ready_ms = (self.model.look(job.id) or {}).get("ready_ms", job.ready_ms)
+            job.ready_ms = (self.engine.look(job.id) or {}).get("ready_ms", job.ready_ms)
         self.expired += 1
-        self.model.life.fail_unstarted(job, "expired")
+        self.life.fail_unstarted(job, "expired")
 
     def moved(self, job):
-        doc = self.model.look(job.id)
+        doc = self.engine.look(job.id)
         return doc is None or (doc["status"], doc["attempt"], doc.get("due_ms")) != (
             job.status, job.attempt, job.due_ms)  # fmt: skip
 
     def check_next(self, next_ms, due_before, limit=SWEEP, also=(), given=0):
         """next_ms never is later than a moment that could make a job ready, and 0 only with a reason."""
         limit = min(limit, DEAR)
-        moments = [*also, *self.model.links.moments(), *self.model.schedules.moments()]
-        for job in self.model.jobs.values():
+        moments = [*also, *self.links.moments(), *self.schedules.moments()]
+        for job in self.jobs.values():
             if job.due_ms is not None:
                 moments.append(self.handed_on_ms(job) if job.status == "running" else job.due_ms)
             if job.attempt == 0 and job.expires_ms is not None and job.status in WAITING:
                 moments.append(job.expires_ms)
-        expiring = (constraint.expires_ms for constraint in self.model.limits.constraints.values())
+        expiring = (constraint.expires_ms for constraint in self.limits.constraints.values())
         moments += [moment for moment in expiring if moment is not None]
-        for worker in self.model.workers.registered.values():
-            if self.model.workers.held(worker):
-                moments.append(worker.seen_ms + ms(self.model.settings["worker_ttl"]))
-        wait = max(0, min(moments) - self.model.now) if moments else None
+        for worker in self.workers.registered.values():
+            if self.workers.held(worker):
+                moments.append(worker.seen_ms + ms(self.settings["worker_ttl"]))
+        wait = max(0, min(moments) - self.now) if moments else None
         expect(isinstance(next_ms, int) and next_ms >= -1, "next_ms", next_ms)
         if moments:
             expect(0 <= next_ms <= wait, "next_ms is later than something that gets due", next_ms, wait)
         # Who was given many does not know whether there are more.
-        if next_ms == 0 and wait != 0 and given < DEAR and not self.model.limits.may_have_left_work():
+        if next_ms == 0 and wait != 0 and given < DEAR and not self.limits.may_have_left_work():
             expect(due_before >= limit, "next_ms 0, but nothing is left to do at once", due_before, wait)
 
     def may_leave_some(self):
         """Whether a call that does not tell may leave some of what is due."""
-        return self.due_count() >= DEAR or self.model.order.has_lanes()
+        return self.due_count() >= DEAR or self.order.has_lanes()
 
     def due_count(self):
         """An upper bound of the steps that are due; to look in vain at a queue's timers counts as well."""
-        jobs = self.model.jobs.values()
-        old = sum(j.may_be_gone or (j.result is not None and not self.model.life.has_result(j)) for j in jobs)
-        looks = 3 * len(self.model.queues.records) + 2
+        jobs = self.jobs.values()
+        old = sum(j.may_be_gone or (j.result is not None and not self.life.has_result(j)) for j in jobs)
+        looks = 3 * len(self.queues.records) + 2
         steps = looks + 2 * old + sum(2 for j in jobs if self.is_due(j)) + 2 * len(self.dead_workers())
-        steps += sum(constraint.expires_ms is not None for constraint in self.model.limits.constraints.values())
-        return steps + self.model.links.due_count() + self.model.schedules.due_count()
+        steps += sum(constraint.expires_ms is not None for constraint in self.limits.constraints.values())
+        return steps + self.links.due_count() + self.schedules.due_count()

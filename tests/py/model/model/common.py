@@ -80,3 +80,9 @@ def refuse(reply, *errors):
     if errors:
         found = [error for error in errors if isinstance(reply, ErrorReply) and reply[:2] == error]
         raise Refused(*(found or errors)[0])
+
+
+def there(name, known, path="id"):
+    """Refuses what is not known."""
+    if name not in known:
+        raise Refused("NOTFOUND", path)

@@ -21,6 +21,7 @@ from model.common import (
     ms,
     refuse,
     same,
+    there,
 )
 from model.matcher import Pairs, decode, key_part, kind, matches_job, pack
 from model.part import Part
@@ -47,20 +48,9 @@ def told_values(argument, path="argument", depth=1):
 
 
 class Finding(Part):
-    operations = (
-        "list_jobs",
-        "retry",
-        "discard",
-        "cancel",
-        "list_failures",
-        "list_tags",
-        "search",
-        "forget",
-    )
-
     def found(self, where, newest=False, recent=False):
         """The jobs that a listing gives, in order."""
-        jobs = [job for job in self.model.jobs.values() if self.is_found(job, where)]
+        jobs = [job for job in self.jobs.values() if self.is_found(job, where)]
         turn = -1 if newest or recent else 1
         if "tag" in where:
             return sorted(jobs, key=lambda j: j.id)[::turn]
@@ -74,13 +64,13 @@ class Finding(Part):
 
     def endpoint_of(self, job):
         """Done jobs with a result come before the others."""
-        return job.queue.encode(), STATES.index(job.status), not self.model.life.has_result(job)
+        return job.queue.encode(), STATES.index(job.status), not self.life.has_result(job)
 
     def rank_in_state(self, job):
         if job.status == "queued":
             return job.priority, job.id
         if job.status in ENDED:
-            return (job.result_until_ms if self.model.life.has_result(job) else job.ended_ms), job.id
+            return (job.result_until_ms if self.life.has_result(job) else job.ended_ms), job.id
         return (0, job.id) if job.status == "blocked" else (job.due_ms, job.id)
 
     def rank_in_all(self, job):
@@ -88,8 +78,8 @@ class Finding(Part):
         when, and from that when it ended, unless it was read."""
         section = ("running", *ENDED, "retrying", "queued", "scheduled", "blocked").index(job.status)
         if job.status in ENDED:
-            kept = self.model.life.has_result(job)
-            ttl = ms(self.model.queues.setting(job.queue, "result_ttl"))
+            kept = self.life.has_result(job)
+            ttl = ms(self.queues.setting(job.queue, "result_ttl"))
             at, section = (job.result_until_ms - ttl if kept else job.ended_ms), 1
         else:
             at, _ = self.rank_in_state(job)
@@ -120,16 +110,16 @@ class Finding(Part):
         """From its last start to its end, or until now; of one that waits nothing."""
         if not job.attempt or job.status not in (*ENDED, "running"):
             return -1
-        return (self.model.now if job.status == "running" else job.ended_ms) - job.started_ms
+        return (self.now if job.status == "running" else job.ended_ms) - job.started_ms
 
     def message_of(self, job):
         """What the engine says about failures of its own finding is its own choice."""
-        return (self.model.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
+        return (self.engine.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
 
     def tied(self, id, recent):
         """Where results whose time is over may still be stored, or are for dependents, the order of done jobs is not
         known."""
-        job = self.model.jobs[id]
+        job = self.jobs[id]
         if recent and job.status in ENDED:
             return "ended"
         return (job.queue, "done") if job.status == "done" else id
@@ -139,19 +129,19 @@ class Finding(Part):
         expected = self.found(where or {}, newest, recent)
         shown = [doc["id"] for doc in reply]
         wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
-        if any(job.result is not None and self.model.now >= job.result_until_ms for job in expected):
+        if any(job.result is not None and self.now >= job.result_until_ms for job in expected):
             shown, wanted = ([self.tied(id, recent) for id in ids] for ids in (shown, wanted))
         same(shown, wanted, "jobs")
         for doc in reply:
-            job = self.model.jobs[doc["id"]]
-            document = self.model.life.document(job)
+            job = self.jobs[doc["id"]]
+            document = self.life.document(job)
             if brief:
                 document = {
                     k: v
                     for k, v in document.items()
                     if k not in ("argument", "result", "error", "dependents", "dependents_in")
                 }
-            self.model.life.check_document(doc, document, "jobs")
+            self.life.check_document(doc, document, "jobs")
 
     # ---- retry, discard, cancel ----
 
@@ -161,30 +151,30 @@ class Finding(Part):
         if ids is None:
             return self.each_found(do, reply, where, **more)
         for id, answer in zip(ids, reply, strict=True):
-            job = self.model.life.present(id, answer == "NOTFOUND")
+            job = self.life.present(id, answer == "NOTFOUND")
             same(answer, do(job, answer, **more) if job else "NOTFOUND", what)
 
     def each_found(self, do, reply, where, **more):
         least = most = 0
         for job in self.found(where):
-            doc = self.model.look(job.id) if job.may_be_gone or self.model.now < self.model.latest else {}
+            doc = self.engine.look(job.id) if job.may_be_gone or self.now < self.model.latest else {}
             is_unsure, before = job.may_be_gone and doc is None, job.status
             if doc and doc["status"] == before:  # the clock went back: it came there after the call, so to say
                 continue
             if is_unsure and do != self.discard_one:  # it was gone before
-                self.model.jobs.pop(job.id)
+                self.jobs.pop(job.id)
                 continue
-            if do(job, None, **more) != "CONFLICT" and (job.id not in self.model.jobs or job.status != before):
+            if do(job, None, **more) != "CONFLICT" and (job.id not in self.jobs or job.status != before):
                 most += 1
                 least += not is_unsure
             if is_unsure:
-                self.model.jobs.pop(job.id, None)
+                self.jobs.pop(job.id, None)
         expect(least <= reply <= most, "jobs changed", reply, least, most)
 
     def retry(self, reply, ids=None, where=None, count=None, queue=None):
-        named = [job for job in map(self.model.jobs.get, ids or ()) if job and job.status in RETRIED]
-        full = [("FULL", "queue")] if queue is not None and self.model.bounds.no_queue(queue) else []
-        refuse(reply, *full, *self.model.bounds.matching(reply, named, "ids", queue))
+        named = [job for job in map(self.jobs.get, ids or ()) if job and job.status in RETRIED]
+        full = [("FULL", "queue")] if queue is not None and self.bounds.no_queue(queue) else []
+        refuse(reply, *full, *self.bounds.matching(reply, named, "ids", queue))
         is_asked = where is None or "status" in where
         self.each("retry", self.retry_one, reply, ids, where, queue=queue, is_asked=is_asked)
 
@@ -193,18 +183,20 @@ class Finding(Part):
         if job.status not in RETRIED or (job.status == "skipped" and not is_asked):
             return "CONFLICT"
         if job.status in ENDED and job.unique is not None and job.unique_within is None:
-            refused = answer == "CONFLICT" or (not answer and (self.model.look(job.id) or {}).get("status") != "queued")
-            key = self.model.arrival.keys.get(job.unique)
-            if key and self.model.arrival.owner(job.unique, key.id if refused else None) not in (None, job.id):
+            refused = answer == "CONFLICT" or (
+                not answer and (self.engine.look(job.id) or {}).get("status") != "queued"
+            )
+            key = self.arrival.keys.get(job.unique)
+            if key and self.arrival.owner(job.unique, key.id if refused else None) not in (None, job.id):
                 return "CONFLICT"
-            self.model.arrival.take_key(job)
+            self.arrival.take_key(job)
         job.ended_ms, job.may_be_gone = None, False
-        self.model.life.begin_anew(job)
-        self.model.life.go_to(job, queue or job.queue)
-        self.model.life.requeue(job)
-        doc = self.model.look(job.id) or {}
+        self.life.begin_anew(job)
+        self.life.go_to(job, queue or job.queue)
+        self.life.requeue(job)
+        doc = self.engine.look(job.id) or {}
         if job.attempt == 0:
-            job.ready_ms = self.model.now
+            job.ready_ms = self.now
         if job.expires_ms is not None:
             expect(doc.get("expires_ms") in (None, job.expires_ms), "expires_ms of a job that is retried", doc)
             job.expires_ms = doc.get("expires_ms")
@@ -218,26 +210,26 @@ class Finding(Part):
         if before == "running":
             return "CONFLICT"
         if before in WAITING:
-            self.model.life.end(job, "cancelled", None)
-        key = self.model.arrival.keys.get(job.unique)
+            self.life.end(job, "cancelled", None)
+        key = self.arrival.keys.get(job.unique)
         if key and key.id == job.id:  # it is kept
-            del self.model.arrival.keys[job.unique]
-        del self.model.jobs[job.id]
+            del self.arrival.keys[job.unique]
+        del self.jobs[job.id]
         return before
 
     def cancel(self, reply, ids=None, where=None, count=None, **more):
         if ids is not None:
-            return self.model.links.cancel(reply, ids, **more)
+            return self.links.cancel_named(reply, ids, **more)
         accepted(reply)
         self.each_found(self.cancel_found, reply, where, **more)
 
     def cancel_found(self, job, _, force=False, dependents="leave"):
-        if job.status in ENDED or (job.status == "running" and not (force or self.model.settings["cancel_running"])):
+        if job.status in ENDED or (job.status == "running" and not (force or self.settings["cancel_running"])):
             return "CONFLICT"
-        self.model.links.cancel_one(job, job.status, force)
+        self.links.cancel_one(job, job.status, force)
         if dependents == "cancel":
             job.is_doomed = True
-            self.model.links.doom_dependents(job)
+            self.links.doom_dependents(job)
         return job.status
 
     # ---- failures, tags ----
@@ -245,7 +237,7 @@ class Finding(Part):
     def list_failures(self, reply, group=None, steps=None, from_ms=0, to_ms=0, sample=None, count=None):
         accepted(reply)
         groups = {}
-        for job in self.model.jobs.values():
+        for job in self.jobs.values():
             if job.status == "error":
                 groups.setdefault(job.group, []).append(job)
         groups = {name: jobs for name, jobs in groups.items() if group in (None, name)}
@@ -255,7 +247,7 @@ class Finding(Part):
         expect(set(sure) <= set(shown) <= set(groups), "failures: groups", shown, sure)
         for doc in reply:
             jobs = sorted(groups[doc["group"]], key=lambda j: (j.ended_ms, j.id))
-            there = [j for j in jobs if not j.may_be_gone or self.model.look(j.id)]
+            there = [j for j in jobs if not j.may_be_gone or self.engine.look(j.id)]
             first, last = there[0], there[-1]
             expected = {"group": doc["group"], "count": len(there), "first_ms": first.ended_ms,
                         "last_ms": last.ended_ms, "id": last.id, "message": last.message}  # fmt: skip
@@ -281,8 +273,8 @@ class Finding(Part):
 
     def search(self, reply, text, count=5):
         accepted(reply)
-        known = {"queues": self.model.queues.records, "constraints": self.model.limits.constraints,
-                 "schedules": self.model.schedules.defined}  # fmt: skip
+        known = {"queues": self.queues.records, "constraints": self.limits.constraints,
+                 "schedules": self.schedules.defined}  # fmt: skip
         for what, names in known.items():
             fitting = sorted((name for name in names if text.lower() in name.lower()), key=str.encode)
             begin = [name for name in fitting if name.lower().startswith(text.lower())]
@@ -294,20 +286,14 @@ class Finding(Part):
     def list_tags(self, reply, top=None, count=None):
         accepted(reply)
         least, most = {}, {}
-        for job in self.model.jobs.values():
+        for job in self.jobs.values():
             for tag in job.tags or ():
                 most[tag] = most.get(tag, 0) + 1
                 least[tag] = least.get(tag, 0) + (not job.may_be_gone)
         shown = dict(reply)
         expect(len(shown) == len(reply), "tags: one twice", reply)
         for tag, number in shown.items():
-            expect(
-                number > 0 and least.get(tag, 0) <= number <= most.get(tag, 0),
-                "tags",
-                tag,
-                number,
-                least.get(tag),
-            )
+            expect(number > 0 and least.get(tag, 0) <= number <= most.get(tag, 0), "tags", tag, number, least.get(tag))
         if top is None:
             same([tag for tag, _ in reply], sorted(shown, key=str.encode), "tags: order")
             expect({tag for tag in least if least[tag]} <= set(shown), "tags: missing", shown, least)
@@ -315,25 +301,19 @@ class Finding(Part):
         numbers = [number for _, number in reply]
         same(numbers, sorted(numbers, reverse=True), "tags: the most used first")
         missing = [least[tag] for tag in least if least[tag] and tag not in shown]
-        expect(
-            not missing or (len(reply) == top and max(missing) <= numbers[-1]),
-            "tags: missing",
-            reply,
-            missing,
-        )
+        expect(not missing or (len(reply) == top and max(missing) <= numbers[-1]), "tags: missing", reply, missing)
 
     def forget(self, reply, name):
-        if name not in self.model.queues.records:
-            raise Refused("NOTFOUND", "name")
-        jobs = [job for job in self.model.jobs.values() if job.queue == name]
+        there(name, self.queues.records, "name")
+        jobs = [job for job in self.jobs.values() if job.queue == name]
         refused = isinstance(reply, ErrorReply) and reply.code == "CONFLICT"
         if any(not job.may_be_gone for job in jobs) or (refused and jobs):
             raise Refused("CONFLICT", "name")
         accepted(reply)
         same(reply, 1, "forget")
         for job in jobs:
-            del self.model.jobs[job.id]
-        del self.model.queues.records[name]
-        self.model.queues.own_settings.pop(name, None)
-        self.model.order.set_fair(name, [])
-        self.model.statistics.forget_counts(name)
+            del self.jobs[job.id]
+        del self.queues.records[name]
+        self.queues.own_settings.pop(name, None)
+        self.order.set_fair(name, [])
+        self.statistics.forget_counts(name)

@@ -4,17 +4,7 @@ import re
 from dataclasses import MISSING, dataclass, field, fields
 
 from jqmaster.manifest.fields import FIELDS
-from model.common import (
-    ENDED,
-    EVENTS,
-    SOME_TEXT,
-    WAITING,
-    entries,
-    expect,
-    matches,
-    ms,
-    same,
-)
+from model.common import ENDED, EVENTS, SOME_TEXT, WAITING, ErrorReply, Refused, entries, expect, matches, ms, same
 from model.part import Part
 from model.trace import cut
 
@@ -99,19 +89,19 @@ class Life(Part):
 
     def start(self, job, worker):
         job.status, job.worker_id, job.attempt = "running", worker, job.attempt + 1
-        job.started_ms = self.model.now
+        job.started_ms = self.now
         job.due_ms = self.lease_end(job)
         self.model.transition(job, "queued", "started")
-        self.model.limits.started(job)
-        self.model.order.started(job)
+        self.limits.started(job)
+        self.order.started(job)
 
     def lease_end(self, job):
-        due_ms = self.model.now + ms(job.timeout)
+        due_ms = self.now + ms(job.timeout)
         return due_ms if job.max_runtime is None else min(due_ms, job.started_ms + ms(job.max_runtime))
 
     def requeue(self, job, due_ms=0, by="time", event=None):
         was = job.status
-        job.status, job.due_ms = ("scheduled", due_ms) if due_ms > self.model.now else ("queued", None)
+        job.status, job.due_ms = ("scheduled", due_ms) if due_ms > self.now else ("queued", None)
         if by == "release":
             job.last = (job.attempt, by, job.status)
             event = "released"
@@ -120,7 +110,7 @@ class Life(Part):
 
     def fail(self, job, by, reason, should_retry=True, message="", error=None, finished_at=None, group=None,
              retry_in=None):  # fmt: skip
-        is_overrun = job.max_runtime is not None and self.model.now >= job.started_ms + ms(job.max_runtime)
+        is_overrun = job.max_runtime is not None and self.now >= job.started_ms + ms(job.max_runtime)
         if by == "lapse" and job.max_lapses is not None and not is_overrun:
             job.lapses, job.lapsed_apart = job.lapses + 1, job.attempt
             count, most = job.lapses, job.max_lapses
@@ -140,14 +130,14 @@ class Life(Part):
     def put_off(self, job, count, retry_in):
         """Until its backoff after so many failures or lapses is over."""
         if retry_in is not None:
-            job.due_ms = self.model.now + ms(retry_in)
+            job.due_ms = self.now + ms(retry_in)
             return
         names = ("retry_base", "retry_cap", "retry_jitter")
-        base, cap, jitter = (job.retry.get(name, self.model.queues.setting(job.queue, name)) for name in names)
+        base, cap, jitter = (job.retry.get(name, self.queues.setting(job.queue, name)) for name in names)
         delay = min(cap, base * 2.0 ** min(count - 1, 1000)) * 1000
-        job.due_ms = self.model.now + round(delay)
+        job.due_ms = self.now + round(delay)
         if jitter and delay:
-            doc = self.model.look(job.id) or {}
+            doc = self.engine.look(job.id) or {}
             low, due = job.due_ms - round(delay * jitter) - 1, doc.get("due_ms") or 0
             # If not, what follows another outcome of the call has put it off; if that is wrong, `get` tells.
             job.due_ms = due if low <= due <= job.due_ms else job.due_ms
@@ -166,15 +156,15 @@ class Life(Part):
         """A job that does not run belongs to another queue; false where that is no other."""
         if queue == job.queue:
             return False
-        self.model.statistics.count(job, "moved")
-        job.events.append({"event": "moved", "time_ms": self.model.now, "message": cut(f"from {job.queue}")})
+        self.statistics.count(job, "moved")
+        job.events.append({"event": "moved", "time_ms": self.now, "message": cut(f"from {job.queue}")})
         self.change_queue(job, queue)
         return True
 
     def change_queue(self, job, queue):
         job.queue, job.has_other_facts = queue, True
-        self.model.queues.records.setdefault(queue, {"paused": False, "max_waiting": 0})
-        self.model.limits.ended(job)  # it keeps no keys
+        self.queues.records.setdefault(queue, {"paused": False, "max_waiting": 0})
+        self.limits.ended(job)  # it keeps no keys
 
     def fail_unstarted(self, job, reason):
         """A job that ends before it ran: `expired`, or `dependency`."""
@@ -183,41 +173,48 @@ class Life(Part):
 
     def end(self, job, state, by):
         was = job.status
-        job.status, job.ended_ms, job.due_ms = state, self.model.now, None
+        job.status, job.ended_ms, job.due_ms = state, self.now, None
         if by:
             job.last = (job.attempt, by, state)
         if job.id in self.watched:
             self.watched.discard(job.id)
             self.published.append((job.id, state))
-        job.goes_at_once = not self.model.queues.most_kept(job.queue, state) and job.result is None
+        job.goes_at_once = not self.queues.most_kept(job.queue, state) and job.result is None
         self.model.transition(job, was, EVENTS.get(by) or (state if state in ("cancelled", "skipped") else job.reason))
-        self.model.limits.ended(job)
+        self.limits.ended(job)
 
     def has_result(self, job):
-        return job.result is not None and (self.model.now < job.result_until_ms or bool(job.readers))
+        return job.result is not None and (self.now < job.result_until_ms or bool(job.readers))
 
     def beyond_limits(self):
         """The records that retention wants gone."""
         gone, ended = [], {}
-        for job in self.model.jobs.values():
+        for job in self.jobs.values():
             if job.status in ENDED:
                 ended.setdefault((job.status, job.queue), []).append(job)
         for state in ENDED:
-            for queue in self.model.queues.records:
-                ttl, most = (self.model.queues.kept(queue, state, limit) for limit in ("ttl", "max"))
+            for queue in self.queues.records:
+                ttl, most = (self.queues.kept(queue, state, limit) for limit in ("ttl", "max"))
                 jobs = ended.get((state, queue), ())
                 jobs = sorted((j for j in jobs if not self.has_result(j)), key=lambda j: (j.ended_ms, j.id))
                 excess = len(jobs) - most
-                old = [not ttl or j.ended_ms + ms(ttl) <= self.model.now for j in jobs]
+                old = [not ttl or j.ended_ms + ms(ttl) <= self.now for j in jobs]
                 gone += [j for i, j in enumerate(jobs) if i < excess or old[i]]
         return gone
 
     def present(self, id, gone):
         """The job, unless it is unknown, or old and `gone` says that the engine answered so."""
-        job = self.model.jobs.get(id)
+        job = self.jobs.get(id)
         if job and job.may_be_gone and gone:
-            del self.model.jobs[id]
+            del self.jobs[id]
             return None
+        return job
+
+    def named(self, reply, id):
+        """The job that a call is about."""
+        job = self.present(id, isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", "id"))
+        if not job:
+            raise Refused("NOTFOUND", "id")
         return job
 
     # ---- documents ----
@@ -232,7 +229,7 @@ class Life(Part):
         doc |= job.passed
         doc["track"], doc["lapses"] = job.track or None, job.lapses or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
-        doc["dependents"] = sorted(one.id for one in self.model.links.dependents(job.id))[:MOST_DEPENDENTS] or None
+        doc["dependents"] = sorted(one.id for one in self.links.dependents(job.id))[:MOST_DEPENDENTS] or None
         doc["result"] = job.result if self.has_result(job) else None
         doc.update(job.retry)
         return {k: v for k, v in doc.items() if v is not None}
@@ -254,12 +251,12 @@ class Life(Part):
         return doc | {k: v for k, v in more.items() if v is not None}
 
     def waiting(self, queue):
-        return sum(j.queue == queue and j.status in WAITING for j in self.model.jobs.values())
+        return sum(j.queue == queue and j.status in WAITING for j in self.jobs.values())
 
     def is_open(self, job, queues):
         """Whether the job waits in one of these queues, and it is not paused."""
         named = any(matches(entry, job.queue) for entry in entries(queues))
-        return named and not self.model.queues.records[job.queue]["paused"]
+        return named and not self.queues.records[job.queue]["paused"]
 
     def give_token(self, job, doc):
         """Notes the token of a job that was started, from its document."""
@@ -273,7 +270,7 @@ class Life(Part):
         expect(len(digits) <= 1, "tokens of one call", digits)
 
     def holds(self, id, token):
-        job = self.model.jobs.get(id)
+        job = self.jobs.get(id)
         return job if job and job.status == "running" and job.token == token else None
 
     def attempt_of(self, job, token):

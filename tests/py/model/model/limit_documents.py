@@ -3,14 +3,7 @@
 import math
 from itertools import product
 
-from model.common import (
-    DEAR,
-    WAITING,
-    Refused,
-    accepted,
-    expect,
-    same,
-)
+from model.common import DEAR, WAITING, Refused, accepted, expect, same, there
 from model.limits import FIELDS
 from model.matcher import as_text, key_part, kind, shown_part
 from model.part import Part
@@ -32,33 +25,27 @@ def begins(value, prefix):
 
 
 class LimitDocuments(Part):
-    operations = (
-        "list_constraints",
-        "usage",
-        "explain",
-    )
-
     # ---- constraints ----
 
     def list_constraints(self, reply, ids=None, busiest=None, count=None):
         """Without ids: all the pages, one after the other."""
         accepted(reply)
-        known = sorted(self.model.limits.constraints, key=str.encode)
+        known = sorted(self.limits.constraints, key=str.encode)
         shown = [doc["id"] for doc in reply]
         if ids is None:
             same(shown, known, "ids of constraints")
         else:
-            same(sorted(shown), sorted({id for id in ids if id in self.model.limits.constraints}), "ids of constraints")
+            same(sorted(shown), sorted({id for id in ids if id in self.limits.constraints}), "ids of constraints")
         for doc in reply:
             self.check_constraint(doc, doc["id"], busiest)
 
     def check_constraint(self, doc, id, busiest=None):
-        constraint = self.model.limits.constraints[id]
+        constraint = self.limits.constraints[id]
         given = {field: doc.pop(field) for field in FIELDS if field in doc}
         same(told(given), told(constraint.given), "a constraint as it was given")
         same(doc.pop("expires_ms", None), constraint.expires_ms, "when a constraint expires")
         same((doc.pop("id"), doc.pop("match")), (id, constraint.blob), "id and matcher of a constraint")
-        holders = self.model.limits.holders()
+        holders = self.limits.holders()
         running = sum(number for (other, _), number in holders.items() if other == id)
         shown, keys = doc.pop("running"), doc.pop("keys")
         if shown < running and self.is_still_counting():
@@ -78,7 +65,7 @@ class LimitDocuments(Part):
 
     def check_sums(self, doc, constraint, keys, busiest):
         """What all keys come to: by the documents of all of them, which are looked at elsewhere."""
-        each = self.model.look_at_keys(constraint.id)
+        each = self.engine.look_at_keys(constraint.id)
         same(doc.pop("looked"), keys, "keys looked at")
         held = doc.pop("held")
         same(held, sum(key["held"] for key in each), "jobs held by all keys")
@@ -97,11 +84,11 @@ class LimitDocuments(Part):
 
     def keys_at_work(self, constraint, holders):
         """Those that jobs hold, and those with starts in the window."""
-        starts = {key for key in constraint.starts if constraint.spent(key, self.model.now)}
+        starts = {key for key in constraint.starts if constraint.spent(key, self.now)}
         return {key for id, key in holders if id == constraint.id} | (starts if not constraint.is_smooth else set())
 
     def keys_ever(self, constraint):
-        for job in self.model.jobs.values():
+        for job in self.jobs.values():
             constraint.key_of(job)
         return set(constraint.values)
 
@@ -121,22 +108,21 @@ class LimitDocuments(Part):
 
     def forget_keys(self, before_ms):
         """The clock went back: of what was over by then, the engine may remember some, and the rest not."""
-        for constraint in self.model.limits.constraints.values():
+        for constraint in self.limits.constraints.values():
             over = [key for key in self.keys_ever(constraint) if constraint.is_over(key, before_ms)]
             by_shown = self.by_shown(constraint) if over else {}
-            docs = self.model.look_at_keys(constraint.id) if over else []
+            docs = self.engine.look_at_keys(constraint.id) if over else []
             known = {by_shown.get(self.shown(doc, constraint)): doc for doc in docs}
             for key in over:
-                constraint.forget(key, before_ms, known.get(key), self.model.now)
+                constraint.forget(key, before_ms, known.get(key), self.now)
 
     def usage(self, reply, id, prefix=None, count=None):
         """All the pages, one after the other."""
-        if id not in self.model.limits.constraints:
-            raise Refused("NOTFOUND", "id")
-        if prefix is not None and "by" not in self.model.limits.constraints[id].given:
+        there(id, self.limits.constraints)
+        if prefix is not None and "by" not in self.limits.constraints[id].given:
             raise Refused("INVALID", "prefix")
         accepted(reply)
-        constraint, holders = self.model.limits.constraints[id], self.model.limits.holders()
+        constraint, holders = self.limits.constraints[id], self.limits.holders()
         by_shown, seen = self.by_shown(constraint), []
         for doc in reply:
             shown = self.shown(doc, constraint)
@@ -160,7 +146,7 @@ class LimitDocuments(Part):
         most = constraint.concurrency
         is_full = most is not None and holders.get((constraint.id, key), 0) >= most
         self.check_window(doc, constraint, key, None if constraint.is_weighted() else constraint.cost, is_full)
-        queued = [j for j in self.model.jobs.values() if j.status == "queued" and constraint.key_of(j) == key]
+        queued = [j for j in self.jobs.values() if j.status == "queued" and constraint.key_of(j) == key]
         lanes, held = doc.pop("lanes"), doc.pop("held")
         expect(lanes >= 0 and 0 <= held <= len(queued), "lanes and jobs held", lanes, held, len(queued))
         following = doc.pop("next", None)
@@ -170,50 +156,38 @@ class LimitDocuments(Part):
     def check_window(self, doc, constraint, key, cost, is_full):
         """`hold_ms`, `starts`, `opens_ms`: as they are for a job of this cost (None: it is not known). When
         the key has no room to run in either, `opens_ms` may be left out."""
-        same(doc.pop("hold_ms", None), constraint.hold_shown(key, self.model.now), f"hold_ms of {constraint.id}")
+        same(doc.pop("hold_ms", None), constraint.hold_shown(key, self.now), f"hold_ms of {constraint.id}")
         starts, opens_ms = doc.pop("starts", None), doc.pop("opens_ms", None)
         if constraint.is_smooth:
             same(starts, None, "starts of a smooth rate")
         else:
-            same(starts, constraint.spent(key, self.model.now) if constraint.rate else None, "starts")
-        expect(opens_ms is None or opens_ms > self.model.now, "opens_ms is over", opens_ms, self.model.now)
+            same(starts, constraint.spent(key, self.now) if constraint.rate else None, "starts")
+        expect(opens_ms is None or opens_ms > self.now, "opens_ms is over", opens_ms, self.now)
         if cost is None or (is_full and opens_ms is None):
             return
         least = 0 if not constraint.rate or constraint.is_smooth else min(cost, constraint.rate["limit"])
-        expected = constraint.opens_ms(key, least, self.model.now)
-        if constraint.is_unsure(key, self.model.now):
-            expect(
-                opens_ms is None or expected <= opens_ms <= constraint.sure_ms(key, self.model.now),
-                "opens_ms",
-                opens_ms,
-            )
+        expected = constraint.opens_ms(key, least, self.now)
+        if constraint.is_unsure(key, self.now):
+            expect(opens_ms is None or expected <= opens_ms <= constraint.sure_ms(key, self.now), "opens_ms", opens_ms)
         else:
-            same(
-                opens_ms,
-                expected if expected > self.model.now else None,
-                f"opens_ms of {constraint.id} at {self.model.now}",
-            )
+            same(opens_ms, expected if expected > self.now else None, f"opens_ms of {constraint.id} at {self.now}")
 
     # ---- explain ----
 
     def explain(self, reply, id):
-        job = self.model.life.present(id, hasattr(reply, "code") and reply.code == "NOTFOUND")
-        if not job:
-            raise Refused("NOTFOUND", "id")
+        job = self.life.named(reply, id)
         accepted(reply)
         doc = dict(reply)
         for name in ("id", "status", "queue", "name"):
             same(doc.pop(name), getattr(job, name), "explain: " + name)
         if job.status not in WAITING:
             return same(doc, {}, "explain: fields of a job that does not wait")
-        same(doc.pop("paused"), self.model.queues.records[job.queue]["paused"], "explain: paused")
-        holders = self.model.limits.holders()
+        same(doc.pop("paused"), self.queues.records[job.queue]["paused"], "explain: paused")
+        holders = self.limits.holders()
         self.explain_constraints(doc.pop("constraints"), job, holders)
-        is_held = self.model.limits.is_held(job, holders)
+        is_held = self.limits.is_held(job, holders)
         held = doc.pop("held")
-        expect(
-            held in (is_held, True if self.model.limits.unsure_keys(job) else is_held), "explain: held", held, is_held
-        )
+        expect(held in (is_held, True if self.limits.unsure_keys(job) else is_held), "explain: held", held, is_held)
         self.explain_start(doc.pop("start_ms", None), job, holders)
         self.explain_place(doc, job)
         if job.status == "blocked":
@@ -222,30 +196,28 @@ class LimitDocuments(Part):
 
     def is_still_counting(self):
         """Whether those that ran before a constraint came may still be being counted, in steps."""
-        alive = sum(job.status == "running" for job in self.model.jobs.values())
-        return alive > DEAR and self.model.limits.steps_left > 0
+        alive = sum(job.status == "running" for job in self.jobs.values())
+        return alive > DEAR and self.limits.steps_left > 0
 
     def explain_constraints(self, shown, job, holders):
-        matching = {constraint.id: (constraint, key) for constraint, key in self.model.limits.keys_of(job)}
+        matching = {constraint.id: (constraint, key) for constraint, key in self.limits.keys_of(job)}
         same(sorted(doc["id"] for doc in shown), sorted(matching), "explain: constraints that match")
         for doc in map(dict, shown):
             constraint, key = matching[doc.pop("id")]
             running = holders.get((constraint.id, key), 0)
             if doc["running"] < running and self.is_still_counting():
                 continue
-            is_open = self.model.limits.has_place(constraint, key, job, holders) and self.model.limits.is_in_time(
+            is_open = self.limits.has_place(constraint, key, job, holders) and self.limits.is_in_time(
                 constraint, key, job
             )
             open = doc.pop("open")
-            maybe = constraint.is_unsure(key, self.model.now)
+            maybe = constraint.is_unsure(key, self.now)
             expect(open == is_open or (maybe and not open), "explain: open", constraint.id, open, is_open)
             same(doc.pop("running"), running, "explain: running")
             cost = constraint.cost_of(job) if constraint.rate else 0
             told_cost = cost if constraint.rate and "cost" in constraint.given else None
             same(doc.pop("cost", None), told_cost, "explain: cost")
-            self.check_window(
-                doc, constraint, key, cost, not self.model.limits.has_place(constraint, key, job, holders)
-            )
+            self.check_window(doc, constraint, key, cost, not self.limits.has_place(constraint, key, job, holders))
             expect(("by" in doc) == ("by" in constraint.given), "explain: by", doc)
             by = doc.pop("by", [])
             by = by if isinstance(constraint.given.get("by"), list) else [by] if "by" in constraint.given else []
@@ -260,29 +232,29 @@ class LimitDocuments(Part):
         """Now, its due time, or when its constraints open; absent when that depends on other jobs."""
         if job.status == "blocked":
             return same(start_ms, None, "explain: start_ms of a blocked job")
-        opening_ms = self.model.limits.opening_ms(job, holders)
+        opening_ms = self.limits.opening_ms(job, holders)
         if opening_ms is None:
             return same(start_ms, None, "explain: start_ms of what depends on other jobs")
-        earliest = max(self.model.now, job.due_ms or 0)
-        if self.model.limits.unsure_keys(job):
-            expect(start_ms is None or start_ms >= self.model.now, "explain: start_ms", start_ms)
-        elif not (start_ms is None and self.model.queues.records[job.queue]["paused"]):
-            same(start_ms, max(earliest, opening_ms), f"explain: start_ms at {self.model.now}")
+        earliest = max(self.now, job.due_ms or 0)
+        if self.limits.unsure_keys(job):
+            expect(start_ms is None or start_ms >= self.now, "explain: start_ms", start_ms)
+        elif not (start_ms is None and self.queues.records[job.queue]["paused"]):
+            same(start_ms, max(earliest, opening_ms), f"explain: start_ms at {self.now}")
 
     def explain_place(self, doc, job):
-        waiting = [j for j in self.model.jobs.values() if j.queue == job.queue and j.status in WAITING]
+        waiting = [j for j in self.jobs.values() if j.queue == job.queue and j.status in WAITING]
         queued = [j for j in waiting if j.status == "queued"]
         before = sum((j.priority, j.id) < (job.priority, job.id) for j in queued)
         ahead, workers, channels = doc.pop("ahead"), doc.pop("workers"), doc.pop("waiting")
         if job.status != "queued":
             expect(0 <= ahead < len(waiting), "explain: ahead of a job that is not queued", ahead, waiting)
-        elif self.model.order.has_lanes():
+        elif self.order.has_lanes():
             expect(0 <= ahead <= before, "explain: ahead", ahead, before)
         else:
             same(ahead, before, "explain: ahead")
-        same(workers, len(self.model.workers.serving(job.queue)), "explain: workers")
+        same(workers, len(self.workers.serving(job.queue)), "explain: workers")
         expect(isinstance(channels, int | list), "explain: waiting", channels)
-        is_unknown, told_unknown = self.model.workers.is_unknown(job.queue, job.name), doc.pop("unknown", False)
+        is_unknown, told_unknown = self.workers.is_unknown(job.queue, job.name), doc.pop("unknown", False)
         expect(is_unknown in (None, told_unknown), "explain: unknown", told_unknown, is_unknown)
-        running = sum(j.status == "running" and j.queue == job.queue for j in self.model.jobs.values())
+        running = sum(j.status == "running" and j.queue == job.queue for j in self.jobs.values())
         same(doc.pop("running"), running, "explain: running jobs of the queue")

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, product
 
-from model.common import DEAR, WAITING, ErrorReply, Refused, accepted, expect, ms, same
+from model.common import DEAR, WAITING, ErrorReply, Refused, accepted, expect, ms, same, there
 from model.matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
 from model.part import Part
 
@@ -188,12 +188,6 @@ class Constraint:
 
 
 class Limits(Part):
-    operations = (
-        "constrain",
-        "unconstrain",
-        "hold",
-    )
-
     def __init__(self, model):
         super().__init__(model)
         self.constraints = {}
@@ -204,7 +198,7 @@ class Limits(Part):
 
     def started(self, job):
         for constraint in self.constraints.values():
-            constraint.started(job, self.model.now)
+            constraint.started(job, self.now)
 
     def ended(self, job):
         for constraint in self.constraints.values():
@@ -247,10 +241,10 @@ class Limits(Part):
 
     def holders(self):
         """(constraint id, key) -> how many hold it: they run, or keep it in strict order until they end."""
-        running = [self.names_of(job) for job in self.model.jobs.values() if job.status == "running"]
+        running = [self.names_of(job) for job in self.jobs.values() if job.status == "running"]
         count = Counter(chain.from_iterable(running))
         for constraint in [one for one in self.constraints.values() if one.kept]:
-            kept = [job for id in constraint.kept if (job := self.model.jobs.get(id)) and job.status != "running"]
+            kept = [job for id in constraint.kept if (job := self.jobs.get(id)) and job.status != "running"]
             count.update((constraint.id, key) for job in kept for one, key in self.keys_of(job) if one is constraint)
         return count
 
@@ -262,7 +256,7 @@ class Limits(Part):
         return holders.get((constraint.id, key), 0) < most
 
     def is_in_time(self, constraint, key, job):
-        now = self.model.now
+        now = self.now
         if not constraint.rate:
             return constraint.held_until_ms.get(key, 0) <= now
         return constraint.opens_ms(key, constraint.cost_of(job), now) <= now
@@ -276,19 +270,19 @@ class Limits(Part):
     def unsure_keys(self, job):
         return {
             (c.id, key) for c, key in self.keys_of(job)
-            if c.may_be_unsure and c.is_unsure(key, self.model.now)
+            if c.may_be_unsure and c.is_unsure(key, self.now)
         }  # fmt: skip
 
     def opening_ms(self, job, holders):
         """When time alone lets a waiting job start, at the latest; None if time alone does not."""
-        moments = [self.model.now]
+        moments = [self.now]
         for constraint, key in self.keys_of(job):
             if not self.has_place(constraint, key, job, holders):
                 return None
             cost = constraint.cost_of(job) if constraint.rate else 0
-            moments.append(constraint.opens_ms(key, cost, self.model.now))
-            if constraint.is_unsure(key, self.model.now):
-                moments.append(constraint.sure_ms(key, self.model.now))
+            moments.append(constraint.opens_ms(key, cost, self.now))
+            if constraint.is_unsure(key, self.now):
+                moments.append(constraint.sure_ms(key, self.now))
         return max(moments)
 
     def openings(self, queues, suits=lambda job: True):
@@ -296,44 +290,39 @@ class Limits(Part):
         if not self.constraints:
             return []
         holders = self.holders()
-        jobs = [
-            j
-            for j in self.model.jobs.values()
-            if j.status == "queued" and self.model.life.is_open(j, queues) and suits(j)
-        ]
+        jobs = [j for j in self.jobs.values() if j.status == "queued" and self.life.is_open(j, queues) and suits(j)]
         moments = [self.opening_ms(j, holders) for j in {self.facts_of(j): j for j in jobs}.values()]
-        return [moment for moment in moments if moment is not None and moment > self.model.now]
+        return [moment for moment in moments if moment is not None and moment > self.now]
 
     # ---- operations; the documents are checked in limit_documents.py ----
 
     def constrain(self, reply, id, match, **given):
         if id not in self.constraints and len(self.constraints) >= MOST:
             raise Refused("FULL", "id")
-        bounds = self.model.bounds
+        bounds = self.bounds
         if "by" in given and id not in self.constraints and bounds.is_full(bounds.keys_in_use()):
             raise Refused("FULL", "id")
         accepted(reply)
         old, declared = self.constraints.get(id), given.pop("declared", None)
         if old and declared and old.declared == declared:
-            return self.model.limit_documents.check_constraint(reply, id)
+            return self.limit_documents.check_constraint(reply, id)
         expires_in = given.pop("expires_in", None)
-        expires_ms = None if expires_in is None else self.model.now + ms(expires_in)
+        expires_ms = None if expires_in is None else self.now + ms(expires_in)
         new = Constraint(id, given, pack(match), expires_ms, declared or (old and old.declared))
         if old and new.definition == old.definition:
             for name in ("starts", "next_ms", "doubtful", "held_until_ms", "kept", "keys", "values"):
                 setattr(new, name, getattr(old, name))
         elif new.is_strict:
-            running = [job for job in self.model.jobs.values() if job.status == "running"]
+            running = [job for job in self.jobs.values() if job.status == "running"]
             new.kept = {job.id for job in running if new.key_of(job) is not None}
         if not old or (old.given, old.blob) != (new.given, new.blob):
             self.note_change()
         self.constraints[id] = new
         self.matching.clear()
-        self.model.limit_documents.check_constraint(reply, id)
+        self.limit_documents.check_constraint(reply, id)
 
     def unconstrain(self, reply, id):
-        if id not in self.constraints:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.constraints)
         accepted(reply)
         same(reply, 1, "unconstrain")
         self.drop(id)
@@ -346,30 +335,29 @@ class Limits(Part):
     def expire(self, left_some):
         """Those whose time is over go with the sweep, unless that has left them."""
         for constraint in list(self.constraints.values()):
-            if constraint.expires_ms is not None and constraint.expires_ms <= self.model.now:
-                if not left_some or isinstance(self.model.look_at_keys(constraint.id), ErrorReply):
+            if constraint.expires_ms is not None and constraint.expires_ms <= self.now:
+                if not left_some or isinstance(self.engine.look_at_keys(constraint.id), ErrorReply):
                     self.drop(constraint.id)
 
     def hold(self, reply, id, seconds, by=MISSING):
-        if id not in self.constraints:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.constraints)
         constraint = self.constraints[id]
         values = by if isinstance(by, list) else [] if by is MISSING else [by]
         if isinstance(by, list) != isinstance(constraint.given.get("by"), list) or len(values) != len(constraint.paths):
             raise Refused("INVALID", "by")
-        if values and seconds and self.model.bounds.is_new_key(constraint, values):
+        if values and seconds and self.bounds.is_new_key(constraint, values):
             raise Refused("FULL", "by")
         accepted(reply)
         key = constraint.key_for(values)
         if seconds:
-            constraint.held_until_ms[key] = self.model.now + ms(seconds)
+            constraint.held_until_ms[key] = self.now + ms(seconds)
             same(reply, constraint.held_until_ms[key], "hold")
         else:
             constraint.held_until_ms.pop(key, None)
-            expect(reply <= self.model.now, "hold of 0 seconds", reply)
+            expect(reply <= self.now, "hold of 0 seconds", reply)
 
     def note_change(self):
-        alive = sum(job.status in ("queued", "running") for job in self.model.jobs.values())
+        alive = sum(job.status in ("queued", "running") for job in self.jobs.values())
         self.steps_left += 5 + alive // 5  # ten of them in a step, and where they were moved to once more
 
     def close_keys_of(self, job, hold):
@@ -380,9 +368,9 @@ class Limits(Part):
             key = constraint.key_of(job)
             if key is not None:
                 until_ms = constraint.held_until_ms.get(key, 0)
-                constraint.held_until_ms[key] = max(until_ms, self.model.now + ms(seconds))
+                constraint.held_until_ms[key] = max(until_ms, self.now + ms(seconds))
 
     def may_have_left_work(self):
         """A change is carried out in steps; and a pick that has cost enough leaves the rest."""
         self.steps_left = max(0, self.steps_left - 1)
-        return self.steps_left > 0 or sum(job.status == "queued" for job in self.model.jobs.values()) > DEAR
+        return self.steps_left > 0 or sum(job.status == "queued" for job in self.jobs.values()) > DEAR

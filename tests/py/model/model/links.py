@@ -4,7 +4,7 @@ Records of ended jobs go when the engine gets there, and of a job whose record i
 it ended. So there may be several things that the engine may do with a blocked job; then the model follows.
 """
 
-from model.common import ENDED, ErrorReply, Refused, accepted, expect, refuse, same
+from model.common import ENDED, ErrorReply, accepted, expect, refuse, same
 from model.needs import OVER, SAYS
 from model.part import Part
 
@@ -14,8 +14,6 @@ NEVER = "f"  # no id begins with it before the year 2500
 
 
 class Links(Part):
-    operations = ("depend",)
-
     def __init__(self, model):
         super().__init__(model)
         self.ended_as = {}  # id -> state, also when the record is gone
@@ -40,13 +38,13 @@ class Links(Part):
 
     def needs_results(self, job, ids):
         """A job that has not ended depends on these: what results they have, or come to have, stay."""
-        for other in filter(None, map(self.model.jobs.get, ids)):
-            if other.keep_result and (other.status != "done" or self.model.life.has_result(other)):
+        for other in filter(None, map(self.jobs.get, ids)):
+            if other.keep_result and (other.status != "done" or self.life.has_result(other)):
                 other.readers.add(job.id)
 
     def needs_no_results(self, job, ids):
         """It ended, or does not depend on them any more: a result whose time was over goes with the last one."""
-        for other in filter(None, map(self.model.jobs.get, ids)):
+        for other in filter(None, map(self.jobs.get, ids)):
             self.reader_left(other, job.id)
 
     def reader_left(self, other, reader):
@@ -54,17 +52,17 @@ class Links(Part):
         other.readers.discard(reader)
         if not was_last or other.result is None:
             return
-        if self.model.now < self.model.latest and "result" not in (self.model.look(other.id) or {}):
+        if self.now < self.model.latest and "result" not in (self.engine.look(other.id) or {}):
             other.result = None  # its time was over before the clock went back
         else:
-            other.result_until_ms = max(other.result_until_ms, self.model.now)
+            other.result_until_ms = max(other.result_until_ms, self.now)
 
     # ---- what waits for what ----
 
     def is_unknown(self, id, reply, path):
         """Whether an id was never given. An id from before may be taken for one whose job is gone."""
         refused = isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", path)
-        return id >= NEVER or (refused and id not in self.model.jobs and id not in self.ended_as)
+        return id >= NEVER or (refused and id not in self.jobs and id not in self.ended_as)
 
     def unknown_dependencies(self, reply, jobs, path):
         for i, (spec, _) in enumerate(jobs):
@@ -81,7 +79,7 @@ class Links(Part):
 
     def says(self, job, id):
         """What a dependency may mean for who waits for it: `wait`, `go`, `fail`, or `need`: it goes on, and runs."""
-        other = self.model.jobs.get(id)
+        other = self.jobs.get(id)
         if other and other.status not in ENDED:
             return {"wait"} | self.says_of(job, self.ran_again.get(id))
         state = other.status if other else self.ended_as.get(id, "done")
@@ -94,12 +92,12 @@ class Links(Part):
 
     def is_going(self, id):
         """Whether a job may be cancelled with the tree it is in: it is before those that wait for it."""
-        job = self.model.jobs.get(id)
+        job = self.jobs.get(id)
         if not job or job.status != "blocked":
             return False
         if job.is_doomed is False and not any(map(self.is_going, job.waits_for)):
             return False
-        return (self.model.look(id) or {}).get("status") != "blocked"
+        return (self.engine.look(id) or {}).get("status") != "blocked"
 
     def may_do(self, job):
         """What may become of a blocked job at a sweep: `cancel`, `fail`, `go`, `wait`."""
@@ -119,9 +117,9 @@ class Links(Part):
         """A job that is enqueued, or gets new dependencies, and waits for those that are not over."""
         was, due_ms = job.status, job.due_ms
         job.waits_for = {id for id in ids if self.says(job, id) != {"go"}}
-        job.may_start_ms = start_ms if start_ms > self.model.now or was in ("scheduled", "blocked") else 0
+        job.may_start_ms = start_ms if start_ms > self.now or was in ("scheduled", "blocked") else 0
         if not was:
-            job.ready_ms = start_ms if start_ms > self.model.now else None
+            job.ready_ms = start_ms if start_ms > self.now else None
         elif was == "queued":
             ready_ms, job.ready_ms = job.ready_ms, None
         job.status, job.due_ms = "blocked", None
@@ -129,28 +127,29 @@ class Links(Part):
             job.is_doomed = job.is_doomed or None  # what is sure already stays so
         may = self.may_do(job) - {"cancel"}
         if not event or may != {"wait"} or any(PASSES & self.says(job, id) for id in job.waits_for):
-            doc = self.model.look(job.id)
+            doc = self.engine.look(job.id)
             # That it fails, or is needed, is for a sweep, perhaps of this very call, when all else of it is done.
             shown = "wait" if not doc or doc["status"] in ("blocked", "error") else "go"
             later = {"wait"} if "fail" in may or not event else set()
             if job.if_failed == "only" and not (was == "blocked" and doc and doc["status"] == was):
-                later, shown = {"wait"}, self.model.needs.comes_to(job, was, doc)
+                later, shown = {"wait"}, self.needs.comes_to(job, was, doc)
             expect(shown in may | later, "depends", job, doc, may)
             if shown == "go":
                 if job.if_failed == "only" and was in (None, "blocked"):
-                    return self.model.needs.skip_at_once(job, was, event)
+                    return self.needs.skip_at_once(job, was, event)
                 job.status, job.due_ms, job.waits_for = was, due_ms, set()
                 if was == "queued":
                     job.ready_ms = ready_ms
                 if was in ("queued", "scheduled"):
                     return None
-                return self.model.life.requeue(job, start_ms, event=event)
+                return self.life.requeue(job, start_ms, event=event)
             sure = {id for id in ids if self.says(job, id) == {"wait"}}
             # What has not ended yet may end later in this call, of which the document tells already.
-            open_now = {id for id in sure & self.model.jobs.keys() if self.model.jobs[id].status not in ENDED}
+            open_now = {id for id in sure & self.jobs.keys() if self.jobs[id].status not in ENDED}
             waits_for = set((doc or {}).get("waits_for") or job.waits_for) | open_now
             expect(sure <= waits_for <= set(ids), "waits_for", job, doc)
-            job.waits_for = waits_for  # also what is over, which a sweep takes out
+            over, job.waits_for = job.waits_for - waits_for, waits_for  # or it is over, and a sweep takes it out
+            self.needs.note(job, [self.says(job, id) for id in over])
         if was != "blocked":
             self.model.transition(job, was, event)
 
@@ -162,53 +161,51 @@ class Links(Part):
     def may_be_due(self, job):
         if job.is_doomed is None and any(map(self.is_to_come, job.waits_for)):
             return False  # what becomes of that one tells what may become of this one
-        return self.may_do(job) != {"wait"} or self.model.clock.is_due(job)
+        return self.may_do(job) != {"wait"} or self.clock.is_due(job)
 
     def is_to_come(self, id):
         """Whether the engine did something with a job in this sweep that is still to be followed."""
-        job = self.model.jobs.get(id)
-        if not job or not self.model.clock.moved(job):
+        job = self.jobs.get(id)
+        if not job or not self.clock.moved(job):
             return False
-        return self.model.clock.may_be_due(job) or (
-            job.status == "blocked" and any(map(self.is_to_come, job.waits_for))
-        )
+        return self.clock.may_be_due(job) or (job.status == "blocked" and any(map(self.is_to_come, job.waits_for)))
 
     def do_due(self, job):
         does = self.what_engine_did(job)
         if does == "expire":
-            self.model.needs.note_expired(job)
-            self.model.clock.expire(job)
+            self.needs.note_expired(job)
+            self.clock.expire(job)
         elif does == "cancel":
             self.cancel_tree(job)
         elif does == "fail":
-            self.model.life.fail_unstarted(job, "dependency")
+            self.life.fail_unstarted(job, "dependency")
         elif does == "go":
             self.unblock(job)
         return does != "wait"
 
     def cancel_tree(self, job):
-        self.model.life.end(job, "cancelled", None)
+        self.life.end(job, "cancelled", None)
         self.doom_dependents(job)
 
     def what_engine_did(self, job):
         """Of a job that has expired, what came first: it may be free before, in the same sweep."""
         may = self.may_do(job)
-        if self.model.clock.has_expired(job):
+        if self.clock.has_expired(job):
             may = (may - {"wait"}) | {"expire"}
             may |= {"cancel"} if any(map(self.is_going, job.waits_for)) else set()
         if len(may) == 1:
             return next(iter(may))
-        doc = self.model.look(job.id)
-        states = self.model.trace.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
+        doc = self.engine.look(job.id)
+        states = self.trace.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
         if not states:  # the record is gone at once
-            if "go" in may and self.model.needs.may_skip(job):
+            if "go" in may and self.needs.may_skip(job):
                 return "go"  # which a sweep does before it ends what has expired
             ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
             # One that came to depend on what is cancelled with all may have come too late for that.
             likely = sorted(may & set(ends), key=["fail", "expire", "cancel"].index) if job.is_doomed is None else ends
             may_be_gone = [
                 does for does in likely
-                if does in may and self.model.queues.most_kept(job.queue, ends[does]) <= len(self.ended)
+                if does in may and self.queues.most_kept(job.queue, ends[does]) <= len(self.ended)
             ]  # fmt: skip
             return [*may_be_gone, "go"][0]
         did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(states[0], "go")
@@ -218,19 +215,19 @@ class Links(Part):
         return did
 
     def unblock(self, job):
-        doc = self.model.look(job.id) or {}
-        if job.if_failed == "only" and self.model.needs.skips(job, doc):
+        doc = self.engine.look(job.id) or {}
+        if job.if_failed == "only" and self.needs.skips(job, doc):
             return None
         job.ready_ms = doc.get("ready_ms")
-        least, most = min(job.created_ms, self.model.now), max(self.model.latest, job.may_start_ms)
+        least, most = min(job.created_ms, self.now), max(self.model.latest, job.may_start_ms)
         expect(job.ready_ms is None or least <= job.ready_ms <= most, "ready_ms", job, doc)
         job.waits_for = set()
-        self.model.life.requeue(job, job.may_start_ms)
+        self.life.requeue(job, job.may_start_ms)
 
     def swept(self, left_some):
         if not left_some:
             self.dooming.clear()
-        for job in self.model.jobs.values():
+        for job in self.jobs.values():
             if job.status == "blocked":
                 if not left_some:
                     job.is_doomed = False
@@ -238,28 +235,28 @@ class Links(Part):
                 over = {id for id in job.waits_for if said[id] <= PASSES}
                 unsure = {id for id in job.waits_for if said[id] & PASSES}
                 if (over and left_some) or unsure > over:
-                    shown = set((self.model.look(job.id) or {}).get("waits_for", ()))
+                    shown = set((self.engine.look(job.id) or {}).get("waits_for", ()))
                     least = job.waits_for - unsure if left_some else job.waits_for - over - unsure
                     expect(least <= shown <= job.waits_for, "waits_for", job, shown)
                     job.waits_for = shown
                 else:
                     job.waits_for -= over
-                self.model.needs.note(job, [said[id] for id in said.keys() - job.waits_for])
+                self.needs.note(job, [said[id] for id in said.keys() - job.waits_for])
         if not left_some:
             self.ran_again.clear()
 
     def moments(self):
-        is_due = any(job.status == "blocked" and self.is_due(job) for job in self.model.jobs.values())
-        return [self.model.now] if is_due else []
+        is_due = any(job.status == "blocked" and self.is_due(job) for job in self.jobs.values())
+        return [self.now] if is_due else []
 
     def due_count(self):
         """Those that wait for a job that ended are looked at, also if they go on waiting; then perhaps those
         that wait for them."""
-        waits = [id for job in self.model.jobs.values() if job.status == "blocked" for id in job.waits_for]
+        waits = [id for job in self.jobs.values() if job.status == "blocked" for id in job.waits_for]
         return 2 * len(waits) if any(id in self.ended for id in waits) else 0
 
     def dependents(self, id):
-        return [j for j in self.model.jobs.values() if j.status == "blocked" and id in j.waits_for]
+        return [j for j in self.jobs.values() if j.status == "blocked" and id in j.waits_for]
 
     def doom_dependents(self, job, is_doomed=True):
         self.doom(job.id, self.dependents(job.id), is_doomed)
@@ -272,9 +269,7 @@ class Links(Part):
     # ---- operations ----
 
     def depend(self, reply, id, add=(), remove=(), if_failed=None):
-        job = self.model.life.present(id, isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", "id"))
-        if not job:
-            raise Refused("NOTFOUND", "id")
+        job = self.life.named(reply, id)
         errors = []
         if job.status not in ("queued", "scheduled", "blocked") or job.attempt:
             errors.append(("CONFLICT", "id"))
@@ -304,7 +299,7 @@ class Links(Part):
         before = job.status
         self.wait_for(job, waits, start_ms, event=None)
         if before == "blocked" and job.status in ("queued", "scheduled"):
-            job.ready_ms = (self.model.look(job.id) or {}).get("ready_ms")
+            job.ready_ms = (self.engine.look(job.id) or {}).get("ready_ms")
 
     def leads_to(self, id, target):
         """Whether a job waits for the target, itself or through others."""
@@ -315,22 +310,22 @@ class Links(Part):
         seen, open = set(), [id]
         while open:
             seen.add(at := open.pop())
-            if at in self.model.jobs and self.model.jobs[at].status == "blocked":
-                open += self.model.jobs[at].waits_for - seen
+            if at in self.jobs and self.jobs[at].status == "blocked":
+                open += self.jobs[at].waits_for - seen
         return seen
 
     def cancel_one(self, job, answer, force=False):
-        if job.status == "running" and not (force or self.model.settings["cancel_running"]):
+        if job.status == "running" and not (force or self.settings["cancel_running"]):
             return same(answer, "CONFLICT", "cancel")
         same(answer, job.status, "cancel")
         if job.status not in ENDED:
             was_running = job.status == "running"
             if was_running:
-                self.model.trace.tell(job.worker_id, f"cancelled {job.id} {job.attempt}")
-            self.model.life.end(job, "cancelled", "cancel" if was_running else None)
+                self.trace.tell(job.worker_id, f"cancelled {job.id} {job.attempt}")
+            self.life.end(job, "cancelled", "cancel" if was_running else None)
             return job
 
-    def cancel(self, reply, ids, force=False, dependents="leave", atomic=False):
+    def cancel_named(self, reply, ids, force=False, dependents="leave", atomic=False):
         sure, maybe = self.left_alone(ids, force) if atomic else ([], [])
         if dependents == "refuse":
             for found, more in zip((sure, maybe), self.waited_for(ids), strict=True):
@@ -339,7 +334,7 @@ class Links(Part):
             refuse(reply, *sure, *maybe)
         accepted(reply)
         for id, answer in zip(ids, reply, strict=True):
-            job = self.model.life.present(id, answer == "NOTFOUND")
+            job = self.life.present(id, answer == "NOTFOUND")
             if not job:
                 same(answer, "NOTFOUND", "cancel")
                 continue
@@ -353,10 +348,10 @@ class Links(Part):
         """Jobs that are not cancelled: certainly, and perhaps."""
         sure, maybe = [], []
         for i, id in enumerate(ids):
-            job = self.model.jobs.get(id)
+            job = self.jobs.get(id)
             if not job or job.may_be_gone:
                 (maybe if job else sure).append(("NOTFOUND", f"ids[{i}]"))
-            is_protected = job and job.status == "running" and not (force or self.model.settings["cancel_running"])
+            is_protected = job and job.status == "running" and not (force or self.settings["cancel_running"])
             if is_protected or (job and job.status in ("done", "error")):
                 sure.append(("CONFLICT", f"ids[{i}]"))
         return sure, maybe
@@ -366,7 +361,7 @@ class Links(Part):
         sure, maybe = [], []
         for i, id in enumerate(ids):
             blocked = [job for job in self.dependents(id) if job.id not in ids]
-            ended = id not in self.model.jobs or self.model.jobs[id].status in ENDED
+            ended = id not in self.jobs or self.jobs[id].status in ENDED
             if blocked:
                 (maybe if ended else sure).append(("CONFLICT", f"ids[{i}]"))
         return sure, maybe

@@ -6,13 +6,7 @@ one. A *world* is a list of the jobs that may start; there are several where key
 
 from itertools import combinations
 
-from model.common import (
-    ALL,
-    DEAR,
-    entries,
-    expect,
-    matches,
-)
+from model.common import ALL, DEAR, entries, expect, matches
 from model.matcher import MISSING, as_text, key_part, value_at
 from model.part import Part
 
@@ -108,7 +102,7 @@ class Order(Part):
 
     def started(self, job):
         if job.queue in self.fair:
-            self.fair[job.queue].started(job, self.model.now)
+            self.fair[job.queue].started(job, self.now)
 
     def set_fair(self, queue, levels):
         old, before = self.fair.pop(queue, None), self.was_fair.get(queue)
@@ -119,7 +113,7 @@ class Order(Part):
             elif before:
                 new.go_on(before)
         if not old or old.levels != levels:
-            self.model.limits.note_change()
+            self.limits.note_change()
 
     def levels_of(self, queue):
         return self.fair[queue].levels if queue in self.fair else []
@@ -128,14 +122,12 @@ class Order(Part):
 
     def startable(self, queues=ALL):
         """What is known of jobs that may start: each with the unsure keys which it needs, best rank first."""
-        waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
-        open = {
-            job.queue for job in {job.queue: job for job in waiting}.values() if self.model.life.is_open(job, queues)
-        }
+        waiting = [job for job in self.jobs.values() if job.status == "queued"]
+        open = {job.queue for job in {job.queue: job for job in waiting}.values() if self.life.is_open(job, queues)}
         waiting = sorted((job for job in waiting if job.queue in open), key=rank)
-        if not self.model.limits.constraints:
+        if not self.limits.constraints:
             return [(job, set()) for job in waiting]
-        limits, holders, unsure = self.model.limits, self.model.limits.holders(), {}
+        limits, holders, unsure = self.limits, self.limits.holders(), {}
         for facts, job in {limits.facts_of(job): job for job in waiting}.items():
             if not limits.is_held(job, holders):
                 unsure[facts] = limits.unsure_keys(job)
@@ -144,7 +136,7 @@ class Order(Part):
     def note_start(self, found, started, under):
         """Makes of what was `startable`, by id, what is so when one of them has started: that takes room under its own
         keys, and makes none."""
-        limits = self.model.limits
+        limits = self.limits
         del found[started.id]
         touched = set().union(*(under[name] for name in limits.names_of(started))) & found.keys()
         holders = limits.holders() if touched else {}
@@ -159,7 +151,7 @@ class Order(Part):
         """(constraint id, key) -> ids of the jobs under it, of those that are `startable`."""
         under = {}
         for job, _ in found:
-            for name in self.model.limits.names_of(job):
+            for name in self.limits.names_of(job):
                 under.setdefault(name, set()).add(job.id)
         return under
 
@@ -177,7 +169,7 @@ class Order(Part):
         if not refused:
             return jobs
         waiting = {}
-        for job in sorted((j for j in self.model.jobs.values() if j.status == "queued"), key=rank):
+        for job in sorted((j for j in self.jobs.values() if j.status == "queued"), key=rank):
             waiting.setdefault(job.queue, []).append(job.id)
         seen = {id for ids in waiting.values() for id in ids[:SIGHT]}
         return [job for job in self.known(jobs, refused) if job.id in seen]
@@ -210,10 +202,10 @@ class Order(Part):
         """The jobs that a queue may give next. Of several levels, under constraints, turns are not exact."""
         if queue not in self.fair:
             return jobs[:1]
-        if len(self.fair[queue].levels) > 1 and self.model.limits.constraints:
+        if len(self.fair[queue].levels) > 1 and self.limits.constraints:
             best = min(job.priority for job in jobs)
             return [job for job in jobs if job.priority == best]
-        return self.fair[queue].heads(jobs, self.model.now)
+        return self.fair[queue].heads(jobs, self.now)
 
     # ---- following a pick ----
 
@@ -264,8 +256,8 @@ class Order(Part):
             turns = self.take(job, found.values(), queues, order, turns, without)
             if not turns:  # what was expected is dear to tell
                 expected = [sorted(self.heads(jobs, queues)) for jobs in self.worlds(found.values(), job)]
-                expect(False, "not the next job", job, expected, order, self.model.now)
-            self.model.life.start(job, worker)
+                expect(False, "not the next job", job, expected, order, self.now)
+            self.life.start(job, worker)
             self.note_start(found, job, under)
             yield job
 
@@ -275,10 +267,10 @@ class Order(Part):
             left = self.in_sight(self.ready(queues), without)
             if next_ms == 0 and max(len(left), due_before) >= DEAR:
                 return  # those that are due, or over, used up what one call may cost
-            expect(not left, "picked less than possible", left[:3], len(left), self.model.now)
+            expect(not left, "picked less than possible", left[:3], len(left), self.now)
 
     def may_leave_some(self):
-        return self.has_lanes() or self.model.clock.expired > MOST_EXPIRED
+        return self.has_lanes() or self.clock.expired > MOST_EXPIRED
 
     def has_lanes(self):
-        return bool(self.model.limits.constraints or self.fair or self.model.limits.steps_left)
+        return bool(self.limits.constraints or self.fair or self.limits.steps_left)

@@ -3,55 +3,38 @@ docs/protocol.md and docs/dependencies.md.
 """
 
 from model.bounds import Tags
-from model.common import (
-    ENDED,
-    SOME_TEXT,
-    WAITING,
-    ErrorReply,
-    accepted,
-    expect,
-    ms,
-    refuse,
-    same,
-)
+from model.common import ENDED, SOME_TEXT, WAITING, ErrorReply, accepted, expect, ms, refuse, same
 from model.part import Part
 
 
 class Outcomes(Part):
-    operations = (
-        "heartbeat",
-        "finish",
-        "change",
-        "kick",
-    )
-
     # ---- heartbeat ----
 
     def heartbeat(self, reply, worker, jobs, blobs=(), control=False):
-        self.model.workers.known_worker(worker)
+        self.workers.known_worker(worker)
         accepted(reply)
-        self.model.clock.come_by()
-        self.model.workers.sign_of_life(worker)
+        self.clock.come_by()
+        self.workers.sign_of_life(worker)
         if control:
             reply, asked = reply
-            same(asked, self.model.workers.asked_of(worker), "heartbeat: what was asked of the worker")
+            same(asked, self.workers.asked_of(worker), "heartbeat: what was asked of the worker")
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (id, token, *notes), answer in zip(jobs, reply, strict=True):
-            job = self.model.life.holds(id, token)
+            job = self.life.holds(id, token)
             if job:
                 self.beat(job, answer, notes[0] if notes else {}, blobs)
             else:
-                job = self.model.jobs.get(id)
-                was_cancelled = self.model.work.cancelled_at(job, token) and not (job.may_be_gone and answer == "LOST")
+                job = self.jobs.get(id)
+                was_cancelled = self.work.cancelled_at(job, token) and not (job.may_be_gone and answer == "LOST")
                 same(answer, "CANCELLED" if was_cancelled else "LOST", "heartbeat")
 
     def beat(self, job, answer, notes, blobs):
-        left = self.model.life.lease_end(job) - self.model.now
+        left = self.life.lease_end(job) - self.now
         if job.max_runtime is not None and left <= 0 and self.is_over(job, answer):
             same(answer, "LOST", "heartbeat of a job that ran for max_runtime")
-            return self.model.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
+            return self.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
         if left > 0:  # else there is nothing to renew
-            job.due_ms = self.model.life.lease_end(job)
+            job.due_ms = self.life.lease_end(job)
         same(max(0, answer), max(0, left), "heartbeat")
         self.note(job, notes, blobs)
 
@@ -60,60 +43,60 @@ class Outcomes(Part):
         job.progress_message = notes.get("message", job.progress_message)
         if job.track and ("progress" in notes or "message" in notes):
             told = {"event": "progress", "progress": job.progress, "message": job.progress_message}
-            self.model.trace.publish(job, told)
+            self.trace.publish(job, told)
         if "argument" in notes:
             job.argument, job.has_other_facts = blobs[notes["argument"]], True
 
     def is_over(self, job, answer):
         """Within the grace there is nothing to renew, and nothing lost."""
         due_ms = job.started_ms + ms(job.max_runtime)
-        return due_ms + ms(self.model.queues.setting(job.queue, "lease_grace")) <= self.model.now or answer == "LOST"
+        return due_ms + ms(self.queues.setting(job.queue, "lease_grace")) <= self.now or answer == "LOST"
 
     # ---- finish ----
 
     def finish(self, reply, worker, outcomes, pick=None):
         if pick:
-            self.model.workers.known_worker(worker)
+            self.workers.known_worker(worker)
         refuse(reply, *self.unknown_in_outcomes(reply, outcomes))
         accepted(reply)
-        self.model.workers.came_by(worker)
+        self.workers.came_by(worker)
         expect(len(reply) == (2 if pick else 1), "states, and with pick the jobs", reply)
         expect(len(reply[0]) == len(outcomes), "as many answers as outcomes", reply)
         for (outcome, blob, *follows), answer in zip(outcomes, reply[0], strict=True):
             state, *made = answer if isinstance(answer, list) else [answer]
-            runs = self.model.life.holds(outcome["id"], outcome["token"])
+            runs = self.life.holds(outcome["id"], outcome["token"])
             expect(isinstance(answer, list) == bool(runs and follows), "what follows", answer, follows)
             comes_first = runs and "resume" in outcome  # what follows, since it waits for that
             if comes_first and follows:
-                self.model.arrival.create(follows[0], made)
+                self.arrival.create(follows[0], made)
             same(state, self.finish_one(outcome, blob, state, [id for id, _ in made]), "finish")
             if runs and follows and not comes_first:
-                self.model.arrival.create(follows[0], made)
+                self.arrival.create(follows[0], made)
         if pick:
-            self.model.work.pick(reply[1], worker, **pick)
+            self.work.pick(reply[1], worker, **pick)
 
     def unknown_in_outcomes(self, reply, outcomes):
         """Of outcomes that are too late, what follows may be looked at, or not."""
         for i, (outcome, _, *follows) in enumerate(outcomes):
             lists = [(some, f"outcomes[{i}].enqueue[{{}}]") for some in follows]
             lists += [([(outcome["resume"], None)], f"outcomes[{i}].resume")] if "resume" in outcome else []
-            errors = [e for some, at in lists for e in self.model.links.unknown_dependencies(reply, some, at)]
-            if self.model.life.holds(outcome["id"], outcome["token"]) or isinstance(reply, ErrorReply):
+            errors = [e for some, at in lists for e in self.links.unknown_dependencies(reply, some, at)]
+            if self.life.holds(outcome["id"], outcome["token"]) or isinstance(reply, ErrorReply):
                 yield from errors
 
     def finish_one(self, outcome, blob, answer, made):
         id, token, kind = outcome["id"], outcome["token"], outcome["type"]
-        job = self.model.life.holds(id, token)
+        job = self.life.holds(id, token)
         if not job:
-            before = self.model.jobs.get(id)
+            before = self.jobs.get(id)
             if "resume" in outcome and before and before.last[1:2] == ("failure",):
                 kind = "failure"  # it would have waited for itself
-            return self.model.work.over(id, token, kind, answer)
+            return self.work.over(id, token, kind, answer)
         finished_at = outcome.get("finished_at")
         if kind == "failure":
             reason, message = outcome.get("reason", "other"), outcome.get("message", "")
             more = {name: outcome[name] for name in ("should_retry", "group", "retry_in") if name in outcome}
-            self.model.life.fail(job, kind, reason, message=message, error=blob, finished_at=finished_at, **more)
+            self.life.fail(job, kind, reason, message=message, error=blob, finished_at=finished_at, **more)
         else:
             job.finished_at = finished_at
             if "move" in outcome:
@@ -126,34 +109,31 @@ class Outcomes(Part):
 
     def succeed(self, job, blob):
         if job.keep_result:
-            job.result, job.result_until_ms = (
-                blob,
-                self.model.now + ms(self.model.queues.setting(job.queue, "result_ttl")),
-            )
+            job.result, job.result_until_ms = (blob, self.now + ms(self.queues.setting(job.queue, "result_ttl")))
             job.error = None
-        self.model.life.end(job, "done", "success")
+        self.life.end(job, "done", "success")
 
     def move(self, job, blob, name=None, queue=None, priority=None, delay=0):
-        self.model.statistics.count(job, "moved")
-        self.model.statistics.count_times(job, "moved")
+        self.statistics.count(job, "moved")
+        self.statistics.count_times(job, "moved")
         job.name, job.argument = name or job.name, blob
-        self.model.life.change_queue(job, queue or job.name)
-        self.model.life.begin_anew(job)
+        self.life.change_queue(job, queue or job.name)
+        self.life.begin_anew(job)
         if priority is not None:
             job.priority = priority
-        self.model.life.requeue(job, self.model.now + ms(delay), event="moved")
+        self.life.requeue(job, self.now + ms(delay), event="moved")
         job.last = (job.attempt, "success", job.status)
 
     def resume(self, job, blob, made, depends, if_failed="wait", checkpoint=False):
         """It waits for others, which may have been enqueued here, and runs again."""
-        links, now = self.model.links, self.model.now
+        links, now = self.links, self.now
         depends = list(dict.fromkeys(made[d] if isinstance(d, int) else d for d in depends))
         if any(links.leads_to(id, job.id) for id in depends):
             finished_at = job.finished_at
-            return self.model.life.fail(job, "failure", "other", False, SOME_TEXT, finished_at=finished_at)
+            return self.life.fail(job, "failure", "other", False, SOME_TEXT, finished_at=finished_at)
         if checkpoint:
             job.argument, job.has_other_facts = blob, True
-        for constraint in self.model.limits.constraints.values():
+        for constraint in self.limits.constraints.values():
             constraint.kept.discard(job.id)
         before, job.depends, job.if_failed, job.if_failed_changed = job.depends or (), depends, if_failed, False
         links.needs_results(job, depends)
@@ -165,14 +145,14 @@ class Outcomes(Part):
     # ---- change, kick ----
 
     def change(self, reply, jobs):
-        named = [self.model.jobs.get(spec["id"]) for spec, _ in jobs]
+        named = [self.jobs.get(spec["id"]) for spec, _ in jobs]
         waiting = [(job, spec.get("queue")) for job, (spec, _) in zip(named, jobs, strict=True)]
-        waiting = [self.model.bounds.moved(job, queue) for job, queue in waiting if job and job.status in WAITING]
-        refuse(reply, *self.too_much(reply, jobs), *self.model.bounds.matching(reply, waiting, "jobs"))
+        waiting = [self.bounds.moved(job, queue) for job, queue in waiting if job and job.status in WAITING]
+        refuse(reply, *self.too_much(reply, jobs), *self.bounds.matching(reply, waiting, "jobs"))
         accepted(reply)
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (spec, argument), answer in zip(jobs, reply, strict=True):
-            job = self.model.life.present(spec["id"], answer == "NOTFOUND")
+            job = self.life.present(spec["id"], answer == "NOTFOUND")
             if not job:
                 same(answer, "NOTFOUND", "change")
             elif (job.status == "running" or job.status in ENDED) and (argument or set(spec) != {"id", "tags"}):
@@ -182,14 +162,14 @@ class Outcomes(Part):
                 same(answer, job.status, "change")
 
     def too_much(self, reply, jobs):
-        tags, queues = Tags(self.model.bounds), set()
+        tags, queues = Tags(self.bounds), set()
         for i, (spec, argument) in enumerate(jobs):
-            job = self.model.jobs.get(spec["id"])
+            job = self.jobs.get(spec["id"])
             may_change = job and (job.status in WAITING or (not argument and set(spec) == {"id", "tags"}))
-            if may_change and not (job.may_be_gone and self.model.look(job.id) is None):
+            if may_change and not (job.may_be_gone and self.engine.look(job.id) is None):
                 yield from tags.over(reply, spec.get("tags", ()), f"jobs[{i}]")
                 if "queue" in spec:
-                    if self.model.bounds.no_queue(spec["queue"], queues):
+                    if self.bounds.no_queue(spec["queue"], queues):
                         yield "FULL", f"jobs[{i}].queue"
                     queues.add(spec["queue"])
 
@@ -203,35 +183,35 @@ class Outcomes(Part):
         if argument:
             job.argument = argument
         job.has_other_facts = True
-        if self.model.life.go_to(job, spec.get("queue", job.queue)):
-            self.model.trace.publish(job, {"event": "moved"})
+        if self.life.go_to(job, spec.get("queue", job.queue)):
+            self.trace.publish(job, {"event": "moved"})
         if "delay" in spec or "run_at" in spec:
-            self.put_off(job, self.model.arrival.start_ms(spec))
+            self.put_off(job, self.arrival.start_ms(spec))
         if job.status != "running":
-            self.model.limits.look_anew(job)
+            self.limits.look_anew(job)
 
     def put_off(self, job, start_ms):
         if job.status == "blocked":
-            job.may_start_ms = start_ms if start_ms > self.model.now else 0
-            if start_ms > self.model.now:
+            job.may_start_ms = start_ms if start_ms > self.now else 0
+            if start_ms > self.now:
                 job.ready_ms = start_ms
             else:
-                job.ready_ms = (self.model.look(job.id) or {}).get("ready_ms")
-        elif job.status == "retrying" and start_ms > self.model.now:
+                job.ready_ms = (self.engine.look(job.id) or {}).get("ready_ms")
+        elif job.status == "retrying" and start_ms > self.now:
             job.due_ms = start_ms
         else:
-            if job.status != "queued" or start_ms > self.model.now:
-                self.model.life.requeue(job, start_ms)
+            if job.status != "queued" or start_ms > self.now:
+                self.life.requeue(job, start_ms)
                 if job.attempt == 0:
-                    job.ready_ms = max(self.model.now, start_ms)
+                    job.ready_ms = max(self.now, start_ms)
 
     def kick(self, reply, ids=None, where=None, count=None, delay=0):
-        self.model.finding.each("kick", self.kick_one, reply, ids, where, delay=delay)
+        self.finding.each("kick", self.kick_one, reply, ids, where, delay=delay)
 
     def kick_one(self, job, _, delay):
         if job.status != "running":
             return "CONFLICT"
-        self.model.trace.tell(job.worker_id, f"kicked {job.id} {job.attempt}")
-        self.model.life.requeue(job, self.model.now + ms(delay), event="released")
+        self.trace.tell(job.worker_id, f"kicked {job.id} {job.attempt}")
+        self.life.requeue(job, self.now + ms(delay), event="released")
         job.last = (job.attempt, "kick", job.status)
         return job.status

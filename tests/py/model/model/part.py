@@ -2,9 +2,26 @@
 
 
 class Part:
-    """Owns what it knows, and asks the other parts by way of the model."""
-
-    operations = ()  # those of the engine that it checks: `model.operation` finds them
+    """Owns what it knows. Where another part is asked, it is called by its name: `self.life` is the model's."""
 
     def __init__(self, model):
         self.model = model
+
+    def meet(self, parts, engine):
+        """All parts are there."""
+        self.engine = engine
+        for name, part in parts.items():
+            if part is not self and not hasattr(type(self), name):
+                setattr(self, name, part)
+
+    @property
+    def now(self):
+        return self.model.now
+
+    @property
+    def jobs(self):
+        return self.model.jobs
+
+    @property
+    def settings(self):
+        return self.model.settings

@@ -1,25 +1,12 @@
 """Queues and settings."""
 
-from model.common import (
-    DEFAULTS,
-    STATES,
-    Refused,
-    accepted,
-    expect,
-    same,
-)
+from model.common import DEFAULTS, STATES, Refused, accepted, expect, same, there
 from model.part import Part
 
 MOST_LOOKED_AT = 50
 
 
 class Queues(Part):
-    operations = (
-        "queue",
-        "list_queues",
-        "config",
-    )
-
     def __init__(self, model):
         super().__init__(model)
         self.records = {}  # name -> {paused, max_waiting}
@@ -27,7 +14,7 @@ class Queues(Part):
 
     def transition(self, job, was, event=None):
         if job.status == "queued" and was != "queued":
-            job.again_ms = self.model.now
+            job.again_ms = self.now
 
     def oldest_ready_ms(self, jobs):
         """Since when the oldest of these waits: before its first attempt since it was enqueued, or its time came."""
@@ -44,12 +31,12 @@ class Queues(Part):
 
     def setting(self, queue, name):
         own = self.own_settings.get(queue, {})
-        return own.get(name, self.model.settings[name])
+        return own.get(name, self.settings[name])
 
     def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=(), known=False):
-        if known and name not in self.records:
-            raise Refused("NOTFOUND", "name")
-        if self.model.bounds.no_queue(name):
+        if known:
+            there(name, self.records, "name")
+        if self.bounds.no_queue(name):
             raise Refused("FULL", "name")
         accepted(reply)
         record = self.records.setdefault(name, {"paused": False, "max_waiting": 0})
@@ -58,7 +45,7 @@ class Queues(Part):
         if max_waiting is not None:
             record["max_waiting"] = max_waiting
         if fair is not None:
-            self.model.order.set_fair(name, fair)
+            self.order.set_fair(name, fair)
         own = self.own_settings.setdefault(name, {})
         own.update(set or {})
         for setting in unset:
@@ -67,8 +54,8 @@ class Queues(Part):
 
     def check_queue(self, doc, name, minutes=None, held=None):
         same(doc.pop("settings", {}), self.own_settings.get(name, {}), "settings of a queue")
-        same(doc.pop("fair", []), self.model.order.levels_of(name), "levels of a fair queue")
-        queued = [j for j in self.model.jobs.values() if (j.queue, j.status) == (name, "queued")]
+        same(doc.pop("fair", []), self.order.levels_of(name), "levels of a fair queue")
+        queued = [j for j in self.jobs.values() if (j.queue, j.status) == (name, "queued")]
         oldest_ms, shown_ms = self.oldest_ready_ms(queued), doc.pop("oldest_ready_ms", None)
         # Of very many, those are looked at that are likely to wait longest.
         expect(
@@ -82,14 +69,14 @@ class Queues(Part):
         counts = {k: v for k, v in doc.items() if k not in ("name", "paused", "max_waiting")}
         same({k: v for k, v in doc.items() if k not in counts}, {"name": name, **self.records[name]}, "queue")
         for state in STATES:
-            jobs = [j for j in self.model.jobs.values() if (j.queue, j.status) == (name, state)]
+            jobs = [j for j in self.jobs.values() if (j.queue, j.status) == (name, state)]
             least = sum(not j.may_be_gone for j in jobs)
             expect(least <= counts.pop(state, -1) <= len(jobs), f"count of {state}", doc, least, len(jobs))
         same(counts, {}, "unknown fields of a queue")
 
     def check_held(self, doc, queued, most):
         """Those that stand under constraints; who was counted in before is not there yet."""
-        limits = self.model.limits
+        limits = self.limits
         holders = limits.holders()
         held = sum(limits.is_held(job, holders) or bool(limits.unsure_keys(job)) for job in queued)
         expect(doc["jobs"] <= doc["looked"] <= min(most, len(queued)), "held: looked at", doc, most, len(queued))
@@ -99,17 +86,17 @@ class Queues(Part):
         expect(max(counts, default=0) <= doc["jobs"] <= sum(counts), "held: by constraint", doc)
 
     def check_standing(self, doc, name, queued, oldest_ms, minutes):
-        now = self.model.now
+        now = self.now
         recent, active = doc.pop("recent", None), False
-        if self.model.settings["stats"]:
-            active = self.model.statistics.check_recent(dict(recent), name, minutes)
+        if self.settings["stats"]:
+            active = self.statistics.check_recent(dict(recent), name, minutes)
             left = sum(recent[kind] for kind in ("done", "error", "cancelled", "skipped", "moved")) - recent["enqueued"]
             empties_ms = len(queued) * recent["span_ms"] / left if left > 0 and queued else None
             same(doc.pop("empties_ms", None), empties_ms, "empties_ms")
         else:
             same(recent, None, "recent, where nothing is counted")
         workers, channels, running = doc.pop("workers"), doc.pop("channels"), doc["running"]
-        same(workers, len(self.model.workers.serving(name)), "workers of a queue")
+        same(workers, len(self.workers.serving(name)), "workers of a queue")
         cause, held_by, unknown = doc.pop("cause", None), doc.pop("held_by", []), doc.pop("unknown", None)
         expect((unknown is None) == (cause != "unknown job"), "unknown", cause, unknown)
         expect(bool(held_by) == (cause == "constraint"), "held_by", cause, held_by)
@@ -118,14 +105,14 @@ class Queues(Part):
         if self.records[name]["paused"]:
             return same(cause, "paused", "cause")
         late = "slow" if active or workers or channels or running or name == "jq.webhooks" else "no worker"
-        limits = self.model.limits
+        limits = self.limits
         holders, allowed = limits.holders(), set()
         for job in queued:
             if self.oldest_ready_ms([job]) == oldest_ms:
                 is_held, is_unsure = limits.is_held(job, holders), bool(limits.unsure_keys(job))
                 allowed |= {"constraint"} if is_held or is_unsure else set()
                 if not is_held and now - oldest_ms >= self.setting(name, "late_after") * 1000:
-                    is_unknown = self.model.workers.is_unknown(name, job.name)
+                    is_unknown = self.workers.is_unknown(name, job.name)
                     allowed |= {late} if not is_unknown else set()
                     allowed |= {"unknown job"} if is_unknown is not False and unknown in (None, job.name) else set()
                 elif not is_held:
@@ -145,7 +132,7 @@ class Queues(Part):
         accepted(reply)
         if describe:
             shown = {setting["name"]: (setting["value"], setting["default"]) for setting in reply}
-            return same(shown, {k: (v, DEFAULTS[k]) for k, v in self.model.settings.items()}, "settings described")
-        self.model.settings.update(set or {})
-        self.model.settings.update({name: DEFAULTS[name] for name in unset})
-        same(reply, self.model.settings, "settings")
+            return same(shown, {k: (v, DEFAULTS[k]) for k, v in self.settings.items()}, "settings described")
+        self.settings.update(set or {})
+        self.settings.update({name: DEFAULTS[name] for name in unset})
+        same(reply, self.settings, "settings")

@@ -3,16 +3,7 @@
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
-from model.common import (
-    DEFAULTS,
-    Refused,
-    accepted,
-    entries,
-    expect,
-    matches,
-    ms,
-    same,
-)
+from model.common import DEFAULTS, Refused, accepted, entries, expect, matches, ms, same, there
 from model.cron import Cron
 from model.part import Part
 
@@ -84,12 +75,6 @@ class Schedule:
 
 
 class Schedules(Part):
-    operations = (
-        "schedule",
-        "unschedule",
-        "list_schedules",
-    )
-
     def __init__(self, model):
         super().__init__(model)
         self.defined = {}
@@ -97,7 +82,7 @@ class Schedules(Part):
 
     def is_schedule_due(self, schedule):
         next_ms = self.awaits_ms(schedule)
-        return next_ms is not None and next_ms <= self.model.now
+        return next_ms is not None and next_ms <= self.now
 
     def awaits_ms(self, schedule):
         """When it is looked at."""
@@ -105,69 +90,67 @@ class Schedules(Part):
 
     def due_count(self):
         due = [schedule for schedule in self.defined.values() if self.is_schedule_due(schedule)]
-        return sum(1 + len(schedule.wanted(self.model.now)) for schedule in due)
+        return sum(1 + len(schedule.wanted(self.now)) for schedule in due)
 
     def queue_of(self, schedule):
         return schedule.job.get("queue", schedule.job["name"])
 
     def is_full(self, spec):
         queue = spec.get("queue", spec["name"])
-        limit = self.model.queues.records.get(queue, {}).get("max_waiting")
-        return bool(limit) and self.model.life.waiting(queue) >= limit
+        limit = self.queues.records.get(queue, {}).get("max_waiting")
+        return bool(limit) and self.life.waiting(queue) >= limit
 
     # ---- the sweep ----
 
     def before_sweep(self):
         """Unique keys that are taken, and how many jobs wait in each queue."""
-        queues = self.model.queues.records if self.defined else ()
-        return set(self.model.arrival.keys), {queue: self.model.life.waiting(queue) for queue in queues}
+        queues = self.queues.records if self.defined else ()
+        return set(self.arrival.keys), {queue: self.life.waiting(queue) for queue in queues}
 
     def make_jobs(self, left_some, taken_before, waiting_before):
         due = {s.id for s in self.defined.values() if self.is_schedule_due(s)}
         made = {id: [] for id in due}
-        for job_id in self.model.look_for_new(self.model.arrival.last_id) if due else ():
-            doc = self.model.look(job_id)
+        for job_id in self.engine.ids_after(self.arrival.last_id) if due else ():
+            doc = self.engine.look(job_id)
             if "webhook" in doc:
                 continue
             expect(doc.get("schedule") in due, "a job out of nowhere", doc)
             schedule = self.defined[doc["schedule"]]
             made[schedule.id].append(doc["schedule_ms"])
             unique = schedule.job.get("unique")
-            expect(
-                unique is None or self.model.arrival.owner(unique) is None, "a schedule's job in spite of its key", doc
-            )
-            self.model.arrival.last_id = job_id
-            job = self.model.arrival.add(job_id, schedule.job, schedule.argument)
+            expect(unique is None or self.arrival.owner(unique) is None, "a schedule's job in spite of its key", doc)
+            self.arrival.last_id = job_id
+            job = self.arrival.add(job_id, schedule.job, schedule.argument)
             job.schedule, job.schedule_ms = schedule.id, doc["schedule_ms"]
             schedule.last_ms, schedule.last_id = job.schedule_ms, job_id
             schedule.runs = [job_id, *schedule.runs[: MOST_RUNS - 1]]
         for id in due:
             queue = self.queue_of(self.defined[id])
             came = sum(len(made[other.id]) for other in map(self.defined.get, due) if self.queue_of(other) == queue)
-            limit = self.model.queues.records.get(queue, {}).get("max_waiting")
-            was_full = limit and max(waiting_before.get(queue, 0) + came, self.model.life.waiting(queue)) >= limit
+            limit = self.queues.records.get(queue, {}).get("max_waiting")
+            was_full = limit and max(waiting_before.get(queue, 0) + came, self.life.waiting(queue)) >= limit
             self.check_made(self.defined[id], made[id], left_some, taken_before, was_full)
 
     def check_made(self, schedule, made, left_some, taken_before, was_full):
         """taken_before: unique keys. was_full: at some time in the sweep the queue may have been."""
-        wanted = schedule.wanted(self.model.now)
-        same(made, [moment for moment in wanted if moment in made], f"jobs of a schedule at {self.model.now}")
+        wanted = schedule.wanted(self.now)
+        same(made, [moment for moment in wanted if moment in made], f"jobs of a schedule at {self.now}")
         schedule.made += len(made)
-        doc = self.model.look_at_schedule(schedule.id) if left_some else {}
-        if left_some and doc.get("next_ms") in (schedule.next_ms, *schedule.passed(self.model.now)):
+        doc = self.engine.look_at_schedule(schedule.id) if left_some else {}
+        if left_some and doc.get("next_ms") in (schedule.next_ms, *schedule.passed(self.now)):
             schedule.next_ms = doc["next_ms"]
             wanted = [moment for moment in wanted if moment < schedule.next_ms]
         else:
-            schedule.next_ms = schedule.after(self.model.now)
+            schedule.next_ms = schedule.after(self.now)
         if len(made) < len(wanted):
             unique = schedule.job.get("unique")
-            has_reason = unique in taken_before or unique in self.model.arrival.keys or was_full
-            expect(has_reason, "moments without jobs", wanted, made, schedule, self.model.now)
+            has_reason = unique in taken_before or unique in self.arrival.keys or was_full
+            expect(has_reason, "moments without jobs", wanted, made, schedule, self.now)
 
     def may_have_met(self, event):
         """Whether it tells that a job was met which has the key of a schedule's jobs, or had it, or is gone by now. How
         often is not known: a sweep may leave some for the next."""
-        job = self.model.jobs.get(event["id"])
+        job = self.jobs.get(event["id"])
         return event.get("event") == "met" and (job.unique in self.keys if job and job.unique else bool(self.keys))
 
     def moments(self):
@@ -178,7 +161,7 @@ class Schedules(Part):
         found = []
         for schedule in self.defined.values():
             queue = self.queue_of(schedule)
-            is_paused = self.model.queues.records.get(queue, {}).get("paused") or schedule.is_paused
+            is_paused = self.queues.records.get(queue, {}).get("paused") or schedule.is_paused
             at_ms = self.awaits_ms(schedule)
             if at_ms is not None and not is_paused:
                 if any(matches(entry, queue) for entry in entries(queues)):
@@ -188,23 +171,22 @@ class Schedules(Part):
     # ---- operations ----
 
     def run_now(self, reply, id):
-        if id not in self.defined:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.defined)
         schedule = self.defined[id]
         if self.is_full(schedule.job):
             raise Refused("FULL", "job.queue")
         accepted(reply)
-        self.model.arrival.create([(schedule.job, schedule.argument)], [reply])
+        self.arrival.create([(schedule.job, schedule.argument)], [reply])
         if reply[1]:
-            job = self.model.jobs[reply[0]]
-            job.schedule, job.schedule_ms = id, self.model.now
+            job = self.jobs[reply[0]]
+            job.schedule, job.schedule_ms = id, self.now
             schedule.runs = [job.id, *schedule.runs[: MOST_RUNS - 1]]
 
     def schedule(self, reply, id, job=None, argument=None, run=False, **given):
         if run:
             return self.run_now(reply, id)
         timing = Schedule(id, given, job, argument)
-        if timing.cron and timing.cron.after(self.model.now) is None:
+        if timing.cron and timing.cron.after(self.now) is None:
             raise Refused("INVALID", "cron")
         if given.get("end", float("inf")) < given.get("start", 0):
             raise Refused("INVALID", "end")
@@ -218,7 +200,7 @@ class Schedules(Part):
                 new.is_paused = given["paused"] = old.is_paused
             new.declared = new.declared or old.declared
             new.made, new.last_ms, new.last_id, new.runs = old.made, old.last_ms, old.last_id, old.runs
-        new.next_ms = new.after(self.model.now)
+        new.next_ms = new.after(self.now)
         keeps = old and old.timing == new.timing and not old.is_paused and old.next_ms is not None
         if keeps and new.left() > 0:
             new.next_ms = old.next_ms if old.next_ms <= new.end_ms else None
@@ -228,8 +210,7 @@ class Schedules(Part):
         self.check_schedule(dict(reply), id)
 
     def unschedule(self, reply, id):
-        if id not in self.defined:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.defined)
         accepted(reply)
         same(reply, 1, "unschedule")
         del self.defined[id]
@@ -247,7 +228,7 @@ class Schedules(Part):
     def check_runs(self, shown, wanted):
         same([run["id"] for run in shown], wanted, "last jobs of a schedule")
         for run in shown:
-            job = self.model.jobs.get(run["id"])
+            job = self.jobs.get(run["id"])
             if "status" in run:
                 same(run["status"], job.status if job else None, "what became of a schedule's job")
             else:
@@ -259,22 +240,18 @@ class Schedules(Part):
         self.check_moments(doc.pop("next", []), schedule, next)
         shown_next = doc.pop("next_ms", None)
         next_ms = None if schedule.is_paused else schedule.next_ms
-        same(shown_next, next_ms, f"next_ms of a schedule at {self.model.now}")
+        same(shown_next, next_ms, f"next_ms of a schedule at {self.now}")
         for name in ("made", "last_ms", "last_id"):
             same(doc.pop(name, None), getattr(schedule, name), f"{name} of a schedule")
         same(doc.pop("argument"), schedule.argument, "argument of a schedule")
         same(doc.pop("job"), schedule.job, "job of a schedule")
         given = {k: v for k, v in schedule.given.items() if DEFAULTS.get(k) != v}
-        same(
-            {k: v for k, v in doc.items() if DEFAULTS.get(k) != v},
-            {"id": id, **given},
-            "a schedule as it was given",
-        )
+        same({k: v for k, v in doc.items() if DEFAULTS.get(k) != v}, {"id": id, **given}, "a schedule as it was given")
 
     def check_moments(self, shown, schedule, count):
         if schedule.is_paused:
             return same(shown, [], "next moments of a schedule that is paused")
-        firsts = {schedule.next_ms, schedule.after(self.model.now)}
+        firsts = {schedule.next_ms, schedule.after(self.now)}
         lists = [self.moments_from(schedule, first, min(count, schedule.left())) for first in firsts]
         expect(shown in lists, "next moments of a schedule", shown, lists)
 

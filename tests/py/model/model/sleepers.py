@@ -7,13 +7,9 @@ other work, somebody must be woken to be up in time.
 
 from dataclasses import dataclass
 
-from model.common import (
-    ALL,
-    expect,
-)
+from model.common import ALL, expect
 from model.part import Part
 
-MASTERS = "push"
 SLACK_MS = 1000  # so late may a sleeper be; after that he is dead
 
 
@@ -42,7 +38,7 @@ class Sleepers(Part):
 
     def goes_to_sleep(self, who, wait, queues, next_ms, without=()):
         channel = self.channels.setdefault(wait["on"], Channel(queues, frozenset(without), {}))
-        channel.up_ms[who] = self.model.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
+        channel.up_ms[who] = self.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
 
     def lose_track_of_sleepers(self):
         """The clock went back: when those who sleep get up is not on it any more."""
@@ -51,27 +47,25 @@ class Sleepers(Part):
 
     def is_ready_for(self, channel):
         if channel.queues is None:
-            ready = [
-                job for worker in self.model.workers.registered.values() for job in self.model.workers.wants(worker)
-            ]
+            ready = [job for worker in self.workers.registered.values() for job in self.workers.wants(worker)]
         else:
-            ready = self.model.order.in_sight(self.model.order.ready(channel.queues), channel.without)
+            ready = self.order.in_sight(self.order.ready(channel.queues), channel.without)
         # A job that comes later and needs such a key is for who is about to be up, too.
         opened = self.opened_keys if any(map(self.is_late, channel.up_ms.values())) else set()
         return any(job.id not in self.opened_by_time and not opened & self.key_names(job) for job in ready)
 
     def is_late(self, up_ms):
-        return self.model.now - SLACK_MS < up_ms <= self.model.now
+        return self.now - SLACK_MS < up_ms <= self.now
 
     def key_names(self, job):
-        return {(constraint.id, key) for constraint, key in self.model.limits.keys_of(job)}
+        return {(constraint.id, key) for constraint, key in self.limits.keys_of(job)}
 
     def move_clock(self, delta_ms):
         """What the clock opens wakes nobody by itself: who sleeps is up in time."""
-        before = {job.id for job in self.model.order.ready(ALL)} if self.model.limits.constraints else set()
+        before = {job.id for job in self.order.ready(ALL)} if self.limits.constraints else set()
         self.model.now += delta_ms
-        if self.model.limits.constraints:
-            opened = [job for job in self.model.order.ready(ALL) if job.id not in before]
+        if self.limits.constraints:
+            opened = [job for job in self.order.ready(ALL) if job.id not in before]
             self.opened_by_time |= {job.id for job in opened}
             self.opened_keys |= set().union(*map(self.key_names, opened))
 
@@ -83,33 +77,31 @@ class Sleepers(Part):
     def next_due_for(self, channel):
         queues = channel.queues
         if queues is None:
-            queues = [entry for worker in self.model.workers.with_room() for entry in worker.queues]
-            openings = self.model.workers.openings_for_workers()
+            queues = [entry for worker in self.workers.with_room() for entry in worker.queues]
+            openings = self.workers.openings_for_workers()
         else:
-            openings = self.model.limits.openings(queues, lambda job: job.name not in channel.without)
-        jobs = [j for j in self.model.jobs.values() if j.due_ms is not None and self.model.life.is_open(j, queues)]
-        moments = [self.model.clock.handed_on_ms(j) if j.status == "running" else j.due_ms for j in jobs]
-        moments += openings + self.model.schedules.moments_for(queues)
+            openings = self.limits.openings(queues, lambda job: job.name not in channel.without)
+        jobs = [j for j in self.jobs.values() if j.due_ms is not None and self.life.is_open(j, queues)]
+        moments = [self.clock.handed_on_ms(j) if j.status == "running" else j.due_ms for j in jobs]
+        moments += openings + self.schedules.moments_for(queues)
         return min(moments, default=float("inf"))
 
     def look_for_late(self, marked_ms):
         """Who blocks takes a marker at once: where one is left lying, all who should sleep there are late, or dead."""
         for name in list(self.channels):
             since_ms = marked_ms(name)
-            if since_ms is not None and self.model.now - since_ms > SLACK_MS:
+            if since_ms is not None and self.now - since_ms > SLACK_MS:
                 del self.channels[name]
                 self.left.add(name)
 
     def check_sleepers(self, marked_ms):
         """After every operation but moves of the clock. marked_ms: channel -> when its marker was set, or None."""
         for name, channel in self.channels.items():
-            asleep = [
-                up for who, up in channel.up_ms.items() if up > self.model.now and not self.model.workers.is_quiet(who)
-            ]
+            asleep = [up for who, up in channel.up_ms.items() if up > self.now and not self.workers.is_quiet(who)]
             if asleep and self.is_ready_for(channel):
                 is_woken = marked_ms(name) is not None
-                expect(is_woken, "a job is ready and nobody is woken for it", name, channel, self.model.now)
-            up_ms = min((up for up in channel.up_ms.values() if up > self.model.now - SLACK_MS), default=None)
+                expect(is_woken, "a job is ready and nobody is woken for it", name, channel, self.now)
+            up_ms = min((up for up in channel.up_ms.values() if up > self.now - SLACK_MS), default=None)
             due_ms = self.next_due_for(channel)
             is_new = due_ms < channel.covered_ms or channel.somebody_left
             if asleep and up_ms > due_ms and is_new and self.knows_when:

@@ -3,11 +3,7 @@
 import math
 from collections import Counter
 
-from model.common import (
-    accepted,
-    expect,
-    same,
-)
+from model.common import accepted, expect, same
 from model.part import Part
 
 HOUR_MS = 3_600_000
@@ -20,8 +16,6 @@ STEP = 1.2
 
 
 class Statistics(Part):
-    operations = ("stats",)
-
     def __init__(self, model):
         super().__init__(model)
         self.happened = []  # (moment, (queue, name), what, ms or difference)
@@ -40,17 +34,17 @@ class Statistics(Part):
         if job.attempt == 1:
             ready_ms = job.created_ms if job.ready_ms is None else job.ready_ms
             self.count(job, "wait", max(0, job.started_ms - ready_ms))
-        ran_ms = max(0, self.model.now - job.started_ms)
+        ran_ms = max(0, self.now - job.started_ms)
         if event == "done":
             self.count(job, "run", ran_ms)
         # The engine notes moments of ends to a second.
-        ended_ms = self.model.now // 1000 * 1000 + 999
+        ended_ms = self.now // 1000 * 1000 + 999
         self.count(job, "net_starts", -1, ended_ms)
         self.count(job, "net_starts", 1, ended_ms - ran_ms)
 
     def count(self, job, what, value=None, moment=None):
-        if self.model.settings["stats"]:
-            moment = self.model.now if moment is None else moment
+        if self.settings["stats"]:
+            moment = self.now if moment is None else moment
             self.happened.append((moment, (job.queue, job.name), what, value))
 
     def forget_counts(self, queue):
@@ -86,7 +80,7 @@ class Statistics(Part):
 
     def check_recent(self, doc, queue, minutes):
         """What a queue's document says of its last minutes; whether an attempt ended in this one or the one before."""
-        now, size = self.model.now, SIZES_MS["minute"]
+        now, size = self.now, SIZES_MS["minute"]
         first = now // size - minutes + 1
         same(doc.pop("span_ms"), now - first * size, "span_ms")
         counted = [told for told in self.happened if told[1][0] == queue and first <= told[0] // size <= now // size]
@@ -115,12 +109,7 @@ class Statistics(Part):
         deviations = [math.sqrt(sum((v - mean) ** 2 for v in values) / n) for n in (count, max(1, count - 1))]
         close = max(0.51, 1e-6 * values[-1])
         expect(abs(shown["mean"] - mean) <= close, f"{what}: mean", shown, mean)
-        expect(
-            min(abs(shown["deviation"] - d) for d in deviations) <= close,
-            f"{what}: deviation",
-            shown,
-            deviations,
-        )
+        expect(min(abs(shown["deviation"] - d) for d in deviations) <= close, f"{what}: deviation", shown, deviations)
         same((shown["min"], shown["max"]), (values[0], values[-1]), f"{what}: min and max")
         if not brief:
             self.check_histogram(shown["histogram"], values, what)

@@ -1,13 +1,6 @@
 """What is written down of what happened: histories of jobs, events, tracking."""
 
-from model.common import (
-    SOME_TEXT,
-    ErrorReply,
-    Refused,
-    accepted,
-    expect,
-    same,
-)
+from model.common import SOME_TEXT, accepted, expect, same
 from model.part import Part
 
 LAST_ENDS = 20  # of which a history tells
@@ -19,11 +12,6 @@ TOLD = {"started": ("attempt", "worker_id"), "released": ("attempt", "worker_id"
 
 
 class Trace(Part):
-    operations = (
-        "history",
-        "track",
-    )
-
     def __init__(self, model):
         super().__init__(model)
         self.listened = set()  # ids of jobs on whose channels the driver listens
@@ -38,12 +26,12 @@ class Trace(Part):
     def publish(self, job, more):
         """An event: a transition, or what `event` in `more` says."""
         is_tracked = job.track and job.id in self.listened
-        if not is_tracked and not self.model.settings["events_max"]:
+        if not is_tracked and not self.settings["events_max"]:
             return
         told = {"id": job.id, "name": job.name, "queue": job.queue, "state": job.status, "attempt": job.attempt,
-                "worker": job.worker_id or "", "time_ms": self.model.now, **more}  # fmt: skip
+                "worker": job.worker_id or "", "time_ms": self.now, **more}  # fmt: skip
         told = {k: v for k, v in told.items() if v is not None}
-        if self.model.settings["events_max"]:
+        if self.settings["events_max"]:
             self.new_events.append((None, told))
         if is_tracked:
             self.new_events.append((job.id, told))
@@ -53,7 +41,7 @@ class Trace(Part):
             self.new_events.append((worker, text))
 
     def told(self, job, was, event):
-        told = {"event": event, "time_ms": job.created_ms if event == "enqueued" else self.model.now}
+        told = {"event": event, "time_ms": job.created_ms if event == "enqueued" else self.now}
         if event in OF_ATTEMPTS or was == "running":
             told |= {"attempt": job.attempt, "worker_id": job.worker_id}
         if event in ("failed", "lapsed", "expired", "dependency"):
@@ -66,9 +54,7 @@ class Trace(Part):
             job.events[-1]["message"] = cut(message)
 
     def history(self, reply, id):
-        job = self.model.life.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
-        if not job:
-            raise Refused("NOTFOUND", "id")
+        job = self.life.named(reply, id)
         accepted(reply)
         ends = [n for n, told in enumerate(job.events) if told["event"] not in ("enqueued", "started")]
         gone = ends[:-LAST_ENDS]
@@ -86,7 +72,7 @@ class Trace(Part):
     def track(self, reply, ids, on=True):
         accepted(reply)
         for id, state in zip(ids, reply, strict=True):
-            job = self.model.life.present(id, state is None)
+            job = self.life.present(id, state is None)
             same(state, job and job.status, "track")
             if job:
                 job.track = on
@@ -94,7 +80,7 @@ class Trace(Part):
     def states_to_come(self, id, was):
         """To which states the engine has told that a job went from this one, beyond what is known of."""
         known, states = list(self.new_events), []
-        for about, told in self.model.look_at_events():
+        for about, told in self.engine.look_at_events():
             if (about, told) in known:
                 known.remove((about, told))
             elif about in (None, id) and "event" not in told and (told["id"], told.get("from")) == (id, was):
@@ -105,7 +91,7 @@ class Trace(Part):
         """heard: what came on the channels since the last time, as new_events."""
         expected = list(self.new_events)
         for told in heard:
-            if told not in expected and self.model.schedules.may_have_met(told[1]):
+            if told not in expected and self.schedules.may_have_met(told[1]):
                 continue
             expect(told in expected, "an event that did not happen", told)
             expected.remove(told)

@@ -1,6 +1,6 @@
 """Webhooks: docs/webhooks.md. Of each end that one matches, exactly one notification is made."""
 
-from model.common import ENDED, WEBHOOKS, Refused, accepted, expect, same
+from model.common import ENDED, WEBHOOKS, accepted, expect, same, there
 from model.life import Job
 from model.matcher import decode, matches_job
 from model.part import Part
@@ -11,8 +11,6 @@ TOLD_BYTES = 200  # of a message
 
 
 class Webhooks(Part):
-    operations = ("subscribe", "unsubscribe", "webhooks")
-
     def __init__(self, model):
         super().__init__(model)
         self.defined = {}  # id -> document
@@ -35,7 +33,7 @@ class Webhooks(Part):
 
     def told(self, job):
         fields = ["id", "name", "queue", "status", "attempt", "retry_count", "created_ms", "started_ms"]
-        told = {field: getattr(job, field) for field in fields} | {"ended_ms": self.model.now}
+        told = {field: getattr(job, field) for field in fields} | {"ended_ms": self.now}
         if job.status == "error":
             told |= {"reason": job.reason, "message": job.message, "group": job.group}
             if type(job.message) is str:
@@ -44,7 +42,7 @@ class Webhooks(Part):
 
     def look(self):
         if self.found is None:
-            docs = {id: self.model.look(id) for id in self.model.look_for_new(self.last_id)}
+            docs = {id: self.engine.look(id) for id in self.engine.ids_after(self.last_id)}
             self.found = {id: doc["webhook"] for id, doc in docs.items() if doc and "webhook" in doc}
 
     def made(self, webhook):
@@ -54,19 +52,19 @@ class Webhooks(Part):
         expect(id, "no notification of an end", webhook, self.found)
         del self.found[id]
         self.last_of_all = max(self.last_of_all, id)
-        created_ms = self.model.arrival.created(id)
+        created_ms = self.arrival.created(id)
         job = Job(id=id, argument=b"\xc0", name=WEBHOOKS, queue=WEBHOOKS, created_ms=created_ms)
         job.max_retry, job.timeout, job.webhook = 20, 30, webhook
-        job.status, job.due_ms = "scheduled", self.model.now
-        self.model.jobs[id] = job
-        self.model.queues.records.setdefault(WEBHOOKS, {"paused": False, "max_waiting": 0})
+        job.status, job.due_ms = "scheduled", self.now
+        self.jobs[id] = job
+        self.queues.records.setdefault(WEBHOOKS, {"paused": False, "max_waiting": 0})
         self.model.transition(job, None, "enqueued")
 
     def after_operation(self):
         if self.defined or self.found is not None:
             self.look()
             expect(not self.found, "notifications of no end", self.found)
-        arrival = self.model.arrival
+        arrival = self.arrival
         arrival.last_id = self.last_id = max(self.last_id, self.last_of_all, arrival.last_id)
         arrival.least_id, self.found = arrival.next_id, None
 
@@ -85,8 +83,7 @@ class Webhooks(Part):
         return doc | {"secrets": secrets if is_told else len(secrets)}
 
     def unsubscribe(self, reply, id):
-        if id not in self.defined:
-            raise Refused("NOTFOUND", "id")
+        there(id, self.defined)
         same(reply, 1, "unsubscribe")
         del self.defined[id]
         self.secrets.pop(id, None)

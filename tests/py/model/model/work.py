@@ -2,16 +2,7 @@
 
 import re
 
-from model.common import (
-    DEAR,
-    ENDED,
-    ErrorReply,
-    Refused,
-    accepted,
-    expect,
-    ms,
-    same,
-)
+from model.common import DEAR, ENDED, ErrorReply, Refused, accepted, expect, ms, same
 from model.part import Part
 
 
@@ -21,50 +12,41 @@ def in_path(name):
 
 
 class Work(Part):
-    operations = (
-        "pick",
-        "release",
-        "result",
-        "get",
-        "watch",
-        "tick",
-    )
-
     def __init__(self, model):
         super().__init__(model)
         self.requests = {}  # (operation, token) -> (until when it is remembered, the answer)
 
     def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None, without=()):
-        self.model.workers.known_worker(worker)
+        self.workers.known_worker(worker)
         accepted(reply)
         if wait:
             reply = self.without_block(reply, worker, wait)
-        self.model.workers.came_by(worker)
-        self.model.workers.picks_without(worker, without)
+        self.workers.came_by(worker)
+        self.workers.picks_without(worker, without)
         until_ms, answer = self.requests.get(("pick", request), (0, []))
-        if answer and (self.model.now < until_ms or self.is_repeat(reply, answer)):
+        if answer and (self.now < until_ms or self.is_repeat(reply, answer)):
             return self.picked_again(reply, answer)
-        self.model.sleepers.gets_up(worker, wait)
-        self.model.clock.come_by()
-        due_before = self.model.clock.due_count()
-        self.model.clock.sweep(left_some=reply[0] == 0)
-        taken = [self.model.jobs.get(doc["id"]) for doc, _ in reply[1:]]
+        self.sleepers.gets_up(worker, wait)
+        self.clock.come_by()
+        due_before = self.clock.due_count()
+        self.clock.sweep(left_some=reply[0] == 0)
+        taken = [self.jobs.get(doc["id"]) for doc, _ in reply[1:]]
         expect(None not in taken and len(taken) <= count, "unknown jobs, or more than asked for", reply)
-        if self.model.workers.is_quiet(worker):
+        if self.workers.is_quiet(worker):
             return same(reply[1:], [], "jobs for a worker that is to be quiet")
-        following = self.model.order.follow(taken, queues, order, worker, without)
+        following = self.order.follow(taken, queues, order, worker, without)
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
-            self.model.life.give_token(job, doc)
-            self.model.life.check_document(doc, self.model.life.picked_document(job), "document of a picked job")
+            self.life.give_token(job, doc)
+            self.life.check_document(doc, self.life.picked_document(job), "document of a picked job")
             same(argument, job.argument, "argument of a picked job")
-        self.model.life.check_tokens(taken)
+        self.life.check_tokens(taken)
         openings = []
         if len(taken) < count:
-            self.model.order.check_nothing_left(reply[0], queues, due_before, without)
-            openings = self.model.limits.openings(queues, lambda job: job.name not in without)
-        self.model.clock.check_next(reply[0], due_before, also=openings, given=DEAR if wait else len(reply) - 1)
+            self.order.check_nothing_left(reply[0], queues, due_before, without)
+            openings = self.limits.openings(queues, lambda job: job.name not in without)
+        self.clock.check_next(reply[0], due_before, also=openings, given=DEAR if wait else len(reply) - 1)
         if wait and not taken and reply[0] != 0:
-            self.model.sleepers.goes_to_sleep(worker, wait, queues, reply[0], without)
+            self.sleepers.goes_to_sleep(worker, wait, queues, reply[0], without)
         if request:
             self.remember("pick", request, [(job.id, job.token) for job in taken])
 
@@ -72,7 +54,7 @@ class Work(Part):
         """A reply as it were without `wait`. With it next_ms is for how long to block: 1 where it does not sleep."""
         block_ms, *jobs = reply
         expect(1 <= block_ms <= max(1, wait["ms"]) and (block_ms == 1 or not jobs), "for how long to block", reply)
-        is_up = block_ms == 1 and not (not jobs and self.model.is_asleep(worker, wait["on"]))
+        is_up = block_ms == 1 and not (not jobs and self.engine.is_asleep(worker, wait["on"]))
         return [0 if is_up else block_ms, *jobs]
 
     def picked_again(self, reply, answer):
@@ -81,7 +63,7 @@ class Work(Part):
     def show_again(self, reply, jobs):
         same([argument for _, argument in reply[1:]], [job.argument for job in jobs], "repeated pick")
         for job, (doc, _) in zip(jobs, reply[1:], strict=True):
-            self.model.life.check_document(doc, self.model.life.picked_document(job), "repeated pick")
+            self.life.check_document(doc, self.life.picked_document(job), "repeated pick")
         expect(reply[0] in (0, 1), "next_ms of a repeated pick", reply[0])  # 1: with `wait`, where it does not sleep
 
     def started_again(self, answer):
@@ -89,39 +71,39 @@ class Work(Part):
         lapsed has spent no retry."""
         running = []
         for id, token in answer:
-            job = self.model.jobs.get(id)
-            if self.model.life.holds(id, token) and self.model.life.lease_end(job) > self.model.now:
-                job.due_ms = self.model.life.lease_end(job)
+            job = self.jobs.get(id)
+            if self.life.holds(id, token) and self.life.lease_end(job) > self.now:
+                job.due_ms = self.life.lease_end(job)
                 running.append(job)
-            elif self.model.life.holds(id, token):  # it has no time left to run
-                self.model.life.requeue(job, by="release")
+            elif self.life.holds(id, token):  # it has no time left to run
+                self.life.requeue(job, by="release")
             elif job and job.status not in ENDED and job.last[:2] == (int(token.partition("-")[0]), "lapse"):
-                self.model.life.forgive(job)
+                self.life.forgive(job)
                 if job.status == "retrying":
-                    self.model.life.requeue(job)
+                    self.life.requeue(job)
                 job.last = (job.last[0], "release", job.status)
         return running
 
     def remember(self, operation, token, answer):
-        self.requests[operation, token] = (self.model.now + ms(self.model.settings["request_ttl"]), answer)
+        self.requests[operation, token] = (self.now + ms(self.settings["request_ttl"]), answer)
 
     def is_repeat(self, reply, answer):
         """Whether an old token was still known: a pick that starts jobs would start none that run."""
-        held = [job for job in (self.model.life.holds(id, token) for id, token in answer) if job]
+        held = [job for job in (self.life.holds(id, token) for id, token in answer) if job]
         shown = {(doc["id"], doc["token"]) for doc, _ in reply[1:]}
-        if shown != {(job.id, job.token) for job in held if self.model.life.lease_end(job) > self.model.now}:
+        if shown != {(job.id, job.token) for job in held if self.life.lease_end(job) > self.now}:
             return False
-        return bool(shown) or any(map(self.model.clock.moved, held))  # they were given back
+        return bool(shown) or any(map(self.clock.moved, held))  # they were given back
 
     def cancelled_at(self, job, token):
-        return bool(job) and job.last == (self.model.life.attempt_of(job, token), "cancel", "cancelled")
+        return bool(job) and job.last == (self.life.attempt_of(job, token), "cancel", "cancelled")
 
     def over(self, id, token, kind, answer):
         """The answer for an attempt that does not run: what it was told before, or why it is gone."""
-        job = self.model.life.present(id, answer == "NOTFOUND")
+        job = self.life.present(id, answer == "NOTFOUND")
         if not job:
             return "NOTFOUND"
-        attempt = self.model.life.attempt_of(job, token)
+        attempt = self.life.attempt_of(job, token)
         if kind == "release" and job.last[:2] == (attempt, "kick") and answer != "LOST":
             kind = "kick"  # to be given back twice is as good as to be told so
         if job.last and job.last[:2] == (attempt, kind):
@@ -135,57 +117,55 @@ class Work(Part):
         return "CANCELLED" if self.cancelled_at(job, token) else "LOST"
 
     def release(self, reply, worker, jobs, delay=0, hold=None, message=""):
-        unknown = ["hold." + in_path(id) for id in hold or {} if id not in {"*", *self.model.limits.constraints}]
+        unknown = ["hold." + in_path(id) for id in hold or {} if id not in {"*", *self.limits.constraints}]
         if unknown:
             named = isinstance(reply, ErrorReply) and reply.path in unknown
             raise Refused("NOTFOUND", reply.path if named else unknown[0])
         accepted(reply)
         for (id, token), answer in zip(jobs, reply, strict=True):
-            job = self.model.life.holds(id, token)
+            job = self.life.holds(id, token)
             if job:
-                self.model.limits.close_keys_of(job, hold or {})
-                self.model.life.requeue(job, self.model.now + ms(delay), "release")
-                self.model.trace.note_message(job, message)
+                self.limits.close_keys_of(job, hold or {})
+                self.life.requeue(job, self.now + ms(delay), "release")
+                self.trace.note_message(job, message)
                 same(answer, job.status, "release")
             else:
                 same(answer, self.over(id, token, "release", answer), "release")
 
     def result(self, reply, id):
-        job = self.model.life.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
-        if not job:
-            raise Refused("NOTFOUND", "id")
-        if job.status == "done" and job.keep_result and not self.model.life.has_result(job):
+        job = self.life.named(reply, id)
+        if job.status == "done" and job.keep_result and not self.life.has_result(job):
             raise Refused("EXPIRED", "id")
         accepted(reply)
-        if not self.model.life.has_result(job):
+        if not self.life.has_result(job):
             return same(reply, [job.status], "result")
         same(reply, [job.status, job.result], "result")
-        grace = self.model.queues.setting(job.queue, "result_grace")
+        grace = self.queues.setting(job.queue, "result_grace")
         if not job.result_read or not grace:
             job.result_read = True
-            job.result_until_ms = self.model.now + ms(grace)
+            job.result_until_ms = self.now + ms(grace)
 
     def get(self, reply, ids):
         accepted(reply)
         for id, doc in zip(ids, reply, strict=True):
-            job = self.model.life.present(id, doc is None)
+            job = self.life.present(id, doc is None)
             if not job or not doc:
                 same(doc, job, "get")
             else:
-                self.model.life.check_document(doc, self.model.life.document(job), "get")
+                self.life.check_document(doc, self.life.document(job), "get")
 
     def watch(self, reply, ids):
         accepted(reply)
         for id, state in zip(ids, reply, strict=True):
-            job = self.model.life.present(id, state is None)
+            job = self.life.present(id, state is None)
             same(state, job and job.status, "watch")
             if job and job.status not in ENDED:
-                self.model.life.watched.add(id)
+                self.life.watched.add(id)
 
     def tick(self, reply, limit=100):
         accepted(reply)
-        self.model.clock.come_by()
-        due_before = self.model.clock.due_count()
-        self.model.clock.sweep(left_some=reply[0] == 0)
+        self.clock.come_by()
+        due_before = self.clock.due_count()
+        self.clock.sweep(left_some=reply[0] == 0)
         expect(0 <= reply[1] <= limit, "moved more than the limit", reply)
-        self.model.clock.check_next(reply[0], due_before, limit=limit)
+        self.clock.check_next(reply[0], due_before, limit=limit)

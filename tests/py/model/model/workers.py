@@ -3,17 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from model.common import (
-    ALL,
-    DEAR,
-    Refused,
-    accepted,
-    entries,
-    expect,
-    matches,
-    ms,
-    same,
-)
+from model.common import ALL, DEAR, Refused, accepted, entries, expect, matches, ms, same, there
 from model.order import rank
 from model.part import Part
 
@@ -64,15 +54,6 @@ class Other:
 
 
 class Workers(Part):
-    operations = (
-        "register",
-        "unregister",
-        "list_workers",
-        "worker",
-        "assign",
-        "refuse",
-    )
-
     def __init__(self, model):
         super().__init__(model)
         self.registered = {}
@@ -80,19 +61,19 @@ class Workers(Part):
         self.due_before = 0  # the sweep of this call
 
     def held(self, worker):
-        return [j for j in self.model.jobs.values() if j.status == "running" and j.worker_id == worker.id]
+        return [j for j in self.jobs.values() if j.status == "running" and j.worker_id == worker.id]
 
     def sign_of_life(self, id):
         worker = self.registered.get(id)
         if worker:
-            worker.seen_ms = worker.noted_ms = self.model.now
+            worker.seen_ms = worker.noted_ms = self.now
             if worker.resting == "unreachable":
                 worker.resting = None
 
     def came_by(self, id):
         """Picks and finishes are no new sign of life within a second of one."""
         worker = self.registered.get(id)
-        if worker and (worker.resting == "unreachable" or not 0 <= self.model.now - worker.noted_ms < 1000):
+        if worker and (worker.resting == "unreachable" or not 0 <= self.now - worker.noted_ms < 1000):
             self.sign_of_life(id)
 
     def picks_without(self, id, names):
@@ -107,18 +88,18 @@ class Workers(Part):
     def give_back(self, worker):
         jobs = self.held(worker)
         for job in jobs:
-            self.model.life.requeue(job, by="release")
+            self.life.requeue(job, by="release")
         del self.registered[worker.id]
         return len(jobs)
 
     def other(self, id):
         found = self.others.get(id)
-        return found if found and found.seen_ms >= self.model.now - KEPT_MS else None
+        return found if found and found.seen_ms >= self.now - KEPT_MS else None
 
     def announce(self, reply, name, queues, max_jobs, running, refused, about):
         accepted(reply)
         same(reply, name, "a worker that announces itself")
-        before, now = self.other(name), self.model.now
+        before, now = self.other(name), self.now
         since_ms = before.since_ms if before and before.seen_ms > now - SILENT_MS else now
         self.others[name] = Other(name, entries(queues), max_jobs, about, now, since_ms, list(running), list(refused))
 
@@ -129,7 +110,7 @@ class Workers(Part):
         )  # fmt: skip
 
     def running_of(self, other):
-        jobs = filter(None, map(self.model.jobs.get, other.said))
+        jobs = filter(None, map(self.jobs.get, other.said))
         return [job for job in jobs if job.status == "running" and job.worker_id == other.name]
 
     def check_others(self, reply):
@@ -142,7 +123,7 @@ class Workers(Part):
             of_those = [one for one in other.lost or lost or [] if one in (lost or [])]
             expect((lost or []) == of_those, "jobs that a worker lost", lost, other.lost)
             running = [[job.id, job.started_ms] for job in self.running_of(other)]
-            is_gone = other.died or other.seen_ms <= self.model.now - SILENT_MS
+            is_gone = other.died or other.seen_ms <= self.now - SILENT_MS
             wanted = {k: getattr(other, k) for k in ("name", "queues", "max_jobs", "seen_ms", "since_ms", "lapsed")}
             wanted |= {"id": id, "held": len(running), "running": running, "refused": other.refused, "request": ""}
             same(doc, {**wanted, **other.about, "state": "gone" if is_gone else "pulling"}, "a worker not registered")
@@ -158,15 +139,15 @@ class Workers(Part):
         for worker in list(self.registered.values()):
             if url and worker.url == url:
                 self.give_back(worker)
-        self.registered[reply] = Worker(reply, name, entries(queues), url, max_jobs, *[self.model.now] * 3)
+        self.registered[reply] = Worker(reply, name, entries(queues), url, max_jobs, *[self.now] * 3)
         self.registered[reply].about, self.registered[reply].refused = about, set(refused)
         self.registered[reply].secrets, self.registered[reply].key = " ".join(secrets), key
         # As that of a job, the moment is part of the id.
-        self.registered[reply].since_ms = self.model.arrival.created(reply[1:])
+        self.registered[reply].since_ms = self.arrival.created(reply[1:])
 
     def serving(self, queue):
         """The workers of a queue that are registered, or announced themselves."""
-        alive = [o for o in self.others.values() if not o.died and o.seen_ms > self.model.now - SILENT_MS]
+        alive = [o for o in self.others.values() if not o.died and o.seen_ms > self.now - SILENT_MS]
         workers = [*self.registered.values(), *alive]
         return [worker for worker in workers if any(matches(entry, queue) for entry in worker.queues)]
 
@@ -176,7 +157,7 @@ class Workers(Part):
         serving = self.serving(queue)
         if not all(name in worker.refused for worker in serving):
             return False
-        sleepers = self.model.sleepers
+        sleepers = self.sleepers
         return None if sleepers.channels or sleepers.left or not sleepers.knows_when else bool(serving)
 
     def unregister(self, reply, worker):
@@ -185,8 +166,7 @@ class Workers(Part):
             same(reply, 0, "jobs given back")
             del self.others[worker]
             return
-        if worker not in self.registered:
-            raise Refused("NOTFOUND", "worker")
+        there(worker, self.registered, "worker")
         accepted(reply)
         same(reply, self.give_back(self.registered[worker]), "jobs given back")
 
@@ -216,7 +196,7 @@ class Workers(Part):
         return {k: v for k, v in doc.items() if v is not None} | worker.about
 
     def names_of_workers(self):
-        return {job.worker_id for job in self.model.jobs.values() if job.status == "running"}
+        return {job.worker_id for job in self.jobs.values() if job.status == "running"}
 
     def is_quiet(self, id):
         return id in self.registered and self.registered[id].request != ""
@@ -226,13 +206,12 @@ class Workers(Part):
 
     def worker(self, reply, worker, request):
         """Who is to be quiet or to stop is no sleeper any more that is counted on: another is to be up."""
-        if worker not in self.registered:
-            raise Refused("NOTFOUND", "worker")
+        there(worker, self.registered, "worker")
         accepted(reply)
         same(reply, 1, "worker")
         self.registered[worker].request = "" if request == "resume" else request
-        self.model.trace.tell(worker, request)
-        for channel in self.model.sleepers.channels.values() if request != "resume" else ():
+        self.trace.tell(worker, request)
+        for channel in self.sleepers.channels.values() if request != "resume" else ():
             if channel.up_ms.pop(worker, None) is not None:
                 channel.somebody_left = True
 
@@ -253,65 +232,54 @@ class Workers(Part):
         """The jobs that may be given to a worker right now for certain, best rank first."""
         if worker not in self.with_room():
             return []
-        return self.model.order.in_sight(self.model.order.ready(worker.queues), worker.refused)
+        return self.order.in_sight(self.order.ready(worker.queues), worker.refused)
 
     def openings_for_workers(self, without=()):
         takers = [worker for worker in self.with_room() if worker.id not in without]
-        return self.model.limits.openings(ALL, lambda job: any(self.takes(worker, job) for worker in takers))
+        return self.limits.openings(ALL, lambda job: any(self.takes(worker, job) for worker in takers))
 
     def with_room(self):
         return [
             worker
             for worker in self.registered.values()
-            if self.state_of(worker) == "ready" and (not worker.key or self.model.access.lasts(worker.key))
+            if self.state_of(worker) == "ready" and (not worker.key or self.access.lasts(worker.key))
         ]
 
     def check_assigned(self, worker, job, doc, leaves_some, without):
         """The best of the next jobs of all workers with room, given to the least loaded who takes it."""
         asked = [w for w in self.with_room() if w.id not in without]
         takers = [w for w in asked if not (leaves_some and self.may_be_passed_over(w, worker))]
-        expect(
-            job and worker in takers and self.takes(worker, job),
-            "not a job for this worker",
-            worker,
-            job,
-            doc,
-        )
+        expect(job and worker in takers and self.takes(worker, job), "not a job for this worker", worker, job, doc)
         # Which job a fair queue gives to who does not take all of its jobs is not said.
-        is_free = bool(self.model.order.fair) and any(w.refused for w in takers)
+        is_free = bool(self.order.fair) and any(w.refused for w in takers)
         is_best = False
-        for jobs in self.model.order.worlds(self.model.order.startable(ALL), job):
+        for jobs in self.order.worlds(self.order.startable(ALL), job):
             is_best = is_best or (is_free and job in jobs)
-            for sight in (self.model.order.known, self.model.order.in_sight):
+            for sight in (self.order.known, self.order.in_sight):
                 nexts = [
-                    self.model.order.heads([j for j in sight(jobs, w.refused) if self.takes(w, j)], w.queues)
-                    for w in takers
+                    self.order.heads([j for j in sight(jobs, w.refused) if self.takes(w, j)], w.queues) for w in takers
                 ]
                 is_best = is_best or self.may_be_least(job, [heads for heads in nexts if heads])
-        expect(is_best, "not the best job that can be assigned", job, self.model.now)
+        expect(is_best, "not the best job that can be assigned", job, self.now)
         # Nor whether it is the one whose turn it is for others, among whom the load decides.
-        if not (is_free and job.queue in self.model.order.fair):
+        if not (is_free and job.queue in self.order.fair):
             least = min(self.load(w) for w in takers if self.takes(w, job))
             expect(self.load(worker) == least, "not the least loaded worker", worker, least)
 
     def may_be_passed_over(self, other, worker):
         """While something is left to be looked at, whoever it matters to may wait for the next call."""
-        if (other.queues, other.refused, other.key) == (
-            worker.queues,
-            worker.refused,
-            worker.key,
-        ):
+        if (other.queues, other.refused, other.key) == (worker.queues, worker.refused, worker.key):
             return False
-        fair = [queue for queue in self.model.order.fair if any(matches(entry, queue) for entry in other.queues)]
+        fair = [queue for queue in self.order.fair if any(matches(entry, queue) for entry in other.queues)]
         many_due = self.due_before >= DEAR  # which used up what one call may cost
-        return bool(fair or self.model.limits.constraints or self.model.limits.steps_left or many_due)
+        return bool(fair or self.limits.constraints or self.limits.steps_left or many_due)
 
     def takes(self, worker, job):
-        return self.model.life.is_open(job, worker.queues) and job.name not in worker.refused
+        return self.life.is_open(job, worker.queues) and job.name not in worker.refused
 
     def may_be_least(self, job, choices):
         """Whether a job is the best of one of each of these choices."""
-        latest = [max((self.model.jobs[id] for id in heads), key=rank) for heads in choices]
+        latest = [max((self.jobs[id] for id in heads), key=rank) for heads in choices]
         return any(job.id in heads for heads in choices) and all(rank(job) <= rank(other) for other in latest)
 
     def load(self, worker):
@@ -324,55 +292,54 @@ class Workers(Part):
 
     def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
         accepted(reply)
-        until_ms, answer = self.model.work.requests.get(("assign", request), (0, []))
+        until_ms, answer = self.work.requests.get(("assign", request), (0, []))
         again = [0, *(pair[4:] for pair in reply[1:])]
-        if answer and (self.model.now < until_ms or self.model.work.is_repeat(again, answer)):
-            jobs = self.model.work.started_again(answer)
+        if answer and (self.now < until_ms or self.work.is_repeat(again, answer)):
+            jobs = self.work.started_again(answer)
             to = [(job.worker_id, *self.told_of(job.worker_id)) for job in jobs]
             same([tuple(pair[:4]) for pair in reply[1:]], to, "to")
-            return self.model.work.show_again([reply[0], *again[1:]], jobs)
-        self.model.sleepers.gets_up(master, wait)
-        self.model.clock.come_by()
-        self.due_before = self.model.clock.due_count()
-        self.model.clock.sweep(left_some=reply[0] == 0)
+            return self.work.show_again([reply[0], *again[1:]], jobs)
+        self.sleepers.gets_up(master, wait)
+        self.clock.come_by()
+        self.due_before = self.clock.due_count()
+        self.clock.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)
         started = []
         for id, *told, doc, argument in reply[1:]:
-            worker, job = self.registered.get(id), self.model.jobs.get(doc["id"])
+            worker, job = self.registered.get(id), self.jobs.get(doc["id"])
             expect(worker and self.told_of(id) == told, "an unknown worker", id, told)
             self.check_assigned(worker, job, doc, reply[0] == 0, without)
-            self.model.life.start(job, id)
-            self.model.life.give_token(job, doc)
+            self.life.start(job, id)
+            self.life.give_token(job, doc)
             started.append(job)
-            self.model.life.check_document(doc, self.model.life.picked_document(job), "document of an assigned job")
+            self.life.check_document(doc, self.life.picked_document(job), "document of an assigned job")
             same(argument, job.argument, "argument of an assigned job")
-        self.model.life.check_tokens(started)
-        if len(reply) - 1 < limit and (reply[0] != 0 or not self.model.order.may_leave_some()):
+        self.life.check_tokens(started)
+        if len(reply) - 1 < limit and (reply[0] != 0 or not self.order.may_leave_some()):
             asked = [worker for worker in self.registered.values() if worker.id not in without]
             left = [(worker, self.wants(worker)) for worker in asked if self.wants(worker)]
             same(left if reply[0] or self.due_before < DEAR else [], [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.registered.values() if w.resting]
         # Nothing opens for those who are left out: their master asks anew when they are back.
         openings = self.openings_for_workers(without) if len(reply) - 1 < limit else []
-        self.model.clock.check_next(reply[0], self.due_before, also=rests + openings, given=len(reply) - 1)
+        self.clock.check_next(reply[0], self.due_before, also=rests + openings, given=len(reply) - 1)
         if wait and len(reply) == 1 and reply[0] != 0:
-            self.model.sleepers.goes_to_sleep(master, wait, None, reply[0])
+            self.sleepers.goes_to_sleep(master, wait, None, reply[0])
         if request:
-            self.model.work.remember("assign", request, [(job.id, job.token) for job in started])
+            self.work.remember("assign", request, [(job.id, job.token) for job in started])
 
     def refuse(self, reply, worker, jobs, why, retry_after=1, message=""):
-        if worker not in self.registered:
-            raise Refused("NOTFOUND", "worker")
+        there(worker, self.registered, "worker")
         accepted(reply)
         refusing = self.registered[worker]
         for (id, token), answer in zip(jobs, reply, strict=True):
-            job = self.model.life.holds(id, token)
+            job = self.life.holds(id, token)
             if job:
-                self.model.life.requeue(job, by="release")
-                self.model.trace.note_message(job, message)
+                self.life.requeue(job, by="release")
+                self.trace.note_message(job, message)
                 if why == "unknown":
                     refusing.refused.add(job.name)
-            same(answer, job.status if job else self.model.work.over(id, token, "release", answer), "refuse")
+            same(answer, job.status if job else self.work.over(id, token, "release", answer), "refuse")
         if why != "unknown":
             refusing.resting = why
-            refusing.resting_until_ms = self.model.now + max(1, ms(retry_after))
+            refusing.resting_until_ms = self.now + max(1, ms(retry_after))
