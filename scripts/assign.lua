@@ -22,7 +22,7 @@ local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
 if spec.wait ~= nil then
-  check.refuse(wishes.check_wait(spec.wait, "wait"))
+  wishes.check_wait(spec.wait, "wait")
   check.refuse(spec.wait.on ~= workers.CHANNEL
     and check.problem("wait.on", '"' .. workers.CHANNEL .. '", the channel of masters', spec.wait.on))
 end
@@ -32,8 +32,8 @@ for _, id in ipairs(spec.without or {}) do
 end
 
 local wish = { worker = spec.master, count = spec.limit or 100, wait = spec.wait, is_registered = true }
-local plan = plans.of(wish, spec.request)
-plan.is_single, plan.reply = true, {}
+local plan = plans.of(wish, spec.request, {})
+plan.is_single = true
 function plan.front(worker)
   local record = workers.load(worker)
   return { worker, record.u or "", record.s or "", record.a or "" }

@@ -32,64 +32,57 @@ local server = require "jqlua.base.server"
 local transition = require "jqlua.life.transition"
 
 local MOST_JOBS = 1000
-local first = 1
-local token, problem
-if #ARGV % 2 == 1 then
-  token, problem = enqueueing.parse_options(ARGV[1])
-  check.refuse(problem)
-  first = 2
+local first, token = #ARGV % 2 + 1, nil
+if first == 2 then
+  token = enqueueing.parse_options(ARGV[1])
 end
 local count = (#ARGV - first + 1) / 2
-if count < 1 or count > MOST_JOBS then
-  return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS
-    .. " specs, each with its argument, got " .. count)
-end
-local new_jobs, names, is_named, wanted = { false }, { false }, {}, { keys.SEQ, server.key(), false }
-local queue_count, last, is_linked, is_checked = 0, false, false, false
+check.refuse((count < 1 or count > MOST_JOBS)
+  and "INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got " .. count)
+local new_jobs, names, wanted, is_linked = { false }, { false }, { keys.SEQ, server.key(), false }, false
+local queue_count = 0
 for i = 1, count do
   local new = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
   if ARGV[first + 2 * i - 1] == "" then
-    return redis.error_reply("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
+    check.refuse("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
   end
   local name = new[jobs.QUEUE]
-  if name ~= last and not is_named[name] then
-    queue_count, is_named[name], last = queue_count + 1, true, name
-    names[queue_count], wanted[queue_count + 2] = name, queues.record_key(name)
+  if name ~= names[queue_count] and not names[name] then
+    queue_count = queue_count + 1
+    names[queue_count], names[name], wanted[queue_count + 2] = name, true, queues.record_key(name)
   end
   is_linked = is_linked or new[jobspec.IS_LINKED]
   new_jobs[i] = new
 end
 
 local raws = meta.open(unpack(wanted))
-local arguments_digest
-if token then
-  arguments_digest = enqueueing.digest()
-  local remembered = request.recall("e", token)
-  if remembered then
-    if remembered.digest ~= arguments_digest then
-      return redis.error_reply("CONFLICT request: this token was used with other arguments")
-    end
-    return remembered.reply
-  end
+local digest = token and enqueueing.digest()
+local remembered = token and request.recall("e", token)
+if remembered then
+  check.refuse(remembered.digest ~= digest and "CONFLICT request: this token was used with other arguments")
+  return remembered.reply
 end
+local is_checked = false
 for i = 1, queue_count do
   local queue = queues.decode(names[i], raws[i + 3])
   is_checked = is_checked or queue[queues.MAX_WAITING] > 0 or queue[queues.IS_NEW]
 end
-check.refuse(is_checked and enqueueing.check_queues(new_jobs))
+if is_checked then
+  enqueueing.check_queues(new_jobs)
+end
 if count > 1 and meta.state[meta.VERSION] > 0 then
   constraints.check_asked(new_jobs, "jobs")
 end
 if is_linked then
-  check.refuse(creation.check(new_jobs, "jobs"))
+  creation.check(new_jobs, "jobs")
 end
 if meta.state[meta.CROWDED] then
-  check.refuse(enqueueing.check_new(new_jobs))
+  enqueueing.check_new(new_jobs)
 end
 serial.open(raws[2], raws[3])
 local reply = creation.create_all(new_jobs, first + 1, { nil, nil })
 transition.commit()
 if token then
-  request.remember("e", token, { digest = arguments_digest, reply = reply })
+  request.remember("e", token, { digest = digest, reply = reply })
 end
 return reply

@@ -22,70 +22,64 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local continuation = require "jqlua.life.continuation"
 local keys = require "jqlua.base.keys"
-local finish_call = require "jqlua.pick.finish_call"
 local jobs = require "jqlua.job.jobs"
 local outcomes = require "jqlua.life.outcomes"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
 local transition = require "jqlua.life.transition"
+local wishes = require "jqlua.pick.wishes"
 local workers = require "jqlua.workers.workers"
 
 local MOST_OUTCOMES = 1000
-local call, problem, token = finish_call.read(ARGV[1])
-check.refuse(not call and problem)
-local most = (#ARGV - 1) / 2
-if most % 1 ~= 0 or most > MOST_OUTCOMES or (most == 0 and not call.wish) then
-  return redis.error_reply("INVALID outcomes: expected " .. (call.wish and 0 or 1) .. " to " .. MOST_OUTCOMES
-    .. " outcomes, each with its blob, got " .. #ARGV - 1 .. " arguments")
-end
-local parsed, blobs, wanted = { nil }, { nil }, { nil, nil, nil, nil }
-local at, last, count = 2, #ARGV, 0
+local wish, token = wishes.of_finish()
+local last = #ARGV
+check.refuse((last % 2 == 0 or last > 2 * MOST_OUTCOMES + 1 or last == 1 and not wish.entries)
+  and "INVALID outcomes: expected " .. (wish.entries and 0 or 1) .. " to " .. MOST_OUTCOMES
+  .. " outcomes, each with its blob, got " .. last - 1 .. " arguments")
+local parsed, wanted = { nil }, { nil, nil, nil, nil }
+local at, count, has_more = 2, 0, false
 while at <= last do
-  local outcome
-  outcome, problem = outcomes.parse(ARGV[at], count)
-  check.refuse(problem)
+  local outcome = outcomes.parse(ARGV[at], ARGV[at + 1], count)
   count = count + 1
-  parsed[count], blobs[count], wanted[count] = outcome, ARGV[at + 1], keys.JOB .. outcome.id
-  if blobs[count] == "" then
-    return redis.error_reply("INVALID outcomes[" .. count - 1 .. "].blob: expected one MessagePack value, got no bytes")
-  end
+  parsed[count], wanted[count] = outcome, keys.JOB .. outcome.id
   at = at + 2
   if outcome.enqueue then
-    check.refuse(continuation.parse(outcome, count - 1, at))
+    continuation.parse(outcome, count - 1, at)
     at = at + 2 * outcome.enqueue
   end
+  has_more = has_more or outcome.enqueue or outcome.resume
 end
-if call.wish then
-  plans.keys(call.wish, token, wanted)
-elseif call.is_registered then
-  wanted[count + 1] = keys.WORKER .. call.worker
+if wish.entries then
+  plans.keys(wish, token, wanted)
+elseif wish.is_registered then
+  wanted[count + 1] = keys.WORKER .. wish.worker
 end
-local raws, plan
-raws = meta.open(unpack(wanted))
-if call.wish then
-  plan, problem = plans.new(call.wish, token, raws, count + 2)
-  check.refuse(problem)
+local raws = meta.open(unpack(wanted))
+local answers = { nil, nil, nil, nil }
+local plan, is_known
+if wish.entries then
+  plan = plans.new(wish, token, raws, count + 2, answers)
+elseif wish.is_registered then -- read before the outcomes, which may change the record
+  is_known = workers.decode(wish.worker, raws[count + 2])
+end
+for n = 1, count do
+  if not raws[n + 1] then -- an existing job has a valid id
+    local id = parsed[n].id
+    check.refuse(not check.is_id(id) and check.problem("outcomes[" .. n - 1 .. "].id", check.ID, id))
+  end
+  if has_more then
+    continuation.check(parsed[n], n - 1)
+  end
 end
 for n = 1, count do
   local outcome = parsed[n]
-  if not raws[n + 1] and not check.is_id(outcome.id) then -- an existing job has a valid id
-    check.refuse(check.problem("outcomes[" .. n - 1 .. "].id", check.ID, outcome.id))
-  elseif outcome.jobs or outcome.resume then
-    check.refuse(continuation.check(outcome, n - 1))
-  end
-end
-
--- Read before the outcomes, which may change the record.
-local is_known = not plan and call.is_registered and workers.decode(call.worker, raws[count + 2])
-local answers = { nil, nil, nil, nil }
-for n = 1, count do
-  answers[n] = outcomes.apply(jobs.from_record(parsed[n].id, raws[n + 1]), parsed[n], blobs[n])
+  answers[n] = outcomes.apply(jobs.from_record(outcome.id, raws[n + 1]), outcome)
 end
 if plan then
-  return picker.pick(plan, answers)
+  return picker.pick(plan)
 end
 if is_known then
-  workers.came_by(call.worker)
+  workers.came_by(wish.worker)
 end
 transition.commit()
 return answers

@@ -16,16 +16,11 @@
 -- @http   POST /pick (worker, queues, count, order, without, request) -> Picked
 -- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 -- @param  timeout  seconds? 0..300 = 0   how long to wait for a job
-local check = require "jqlua.base.check"
 local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
 local plans = require "jqlua.pick.plans"
 local wishes = require "jqlua.pick.wishes"
 
-local wish, problem, token = wishes.read(ARGV[1])
-check.refuse(not wish and problem)
-local raws, plan
-raws = meta.open(unpack(plans.keys(wish, token, { nil, nil, nil })))
-plan, problem = plans.new(wish, token, raws, 2)
-check.refuse(problem)
-return picker.pick(plan, { nil, nil, nil })
+local wish, token = wishes.of_pick()
+local raws = meta.open(unpack(plans.keys(wish, token, { nil, nil, nil })))
+return picker.pick(plans.new(wish, token, raws, 2, { nil, nil, nil }))

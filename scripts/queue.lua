@@ -22,8 +22,8 @@
 local admission = require "jqlua.life.admission"
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
-local check = require "jqlua.base.check"
 local fairness = require "jqlua.life.fairness"
+local check = require "jqlua.base.check"
 local queues = require "jqlua.queue.queues"
 local placement = require "jqlua.life.placement"
 local queuedoc = require "jqlua.find.queuedoc"
@@ -38,7 +38,8 @@ local own_set, own_unset = settingspec.parse(spec, true)
 
 local queue = queues.load(spec.name)
 if queue[queues.IS_NEW] then
-  check.refuse(spec.known and check.missing("name", "queue", spec.name) or admission.check_queues(spec.name, 1, "name"))
+  check.refuse(spec.known and check.missing("name", "queue", spec.name))
+  admission.check_queues(spec.name, 1, "name")
   queue[queues.CHANGED] = true
 end
 if spec.max_waiting then

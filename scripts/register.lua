@@ -50,9 +50,7 @@ if spec.announce then
   check.refuse(workers.is_id(spec.name)
     and check.problem("name", "a name that is no id of a registered worker", spec.name))
 end
-local entries, problem
-entries, problem = wishes.parse_queues(spec.queues, "queues")
-check.refuse(problem or patterns.check(entries, "queues"))
+patterns.check(wishes.parse_queues(spec.queues, "queues"), "queues")
 
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, s = spec.secrets and table.concat(spec.secrets, " "), a = spec.key,

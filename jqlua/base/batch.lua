@@ -10,15 +10,16 @@ local CHUNK = 4000
 ---@drained
 M.writes = {} -- key, value, key, value, ...
 ---@drained
-M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
+M.adds = {} -- key of a sorted set -> {key, score, member, score, member, ...}
 ---@drained
-M.removals = {} -- key of a sorted set -> {member, ...}; UNWANTED -> keys to remove
+M.removals = {} -- key of a sorted set -> {key, member, ...}
+---@drained
+M.unwanted = {} -- keys to remove
 
--- [1]: this call wrote much. A library then makes all tables anew: what grew would stay so, and each call would search
--- it.
+---@drained
+-- [1]: a call wrote much. A library then makes all tables anew: what grew would stay so, and each call would search it.
 M.large = {}
 
-local UNWANTED = ""
 local MANY = 64
 
 ---@kept
@@ -32,13 +33,12 @@ function M.add(key, score, member)
     -- Redis would print a number with 17 digits, at three times the cost.
     printed[1], printed[2] = score, string.format("%d", score)
   end
-  score = printed[2]
   local list = M.adds[key]
   if not list then
-    M.adds[key] = { score, member }
+    M.adds[key] = { key, printed[2], member }
   else
     local n = #list
-    list[n + 1], list[n + 2] = score, member
+    list[n + 1], list[n + 2] = printed[2], member
   end
 end
 
@@ -52,7 +52,7 @@ end
 function M.remove(key, member)
   local list = M.removals[key]
   if not list then
-    M.removals[key] = { member }
+    M.removals[key] = { key, member }
   else
     list[#list + 1] = member
   end
@@ -60,16 +60,18 @@ end
 
 --- Deletes a key.
 function M.unlink(key)
-  M.remove(UNWANTED, key)
+  local list = M.unwanted
+  list[#list + 1] = key
 end
 
-local function send_long(command, key, list)
-  for first = 1, #list, CHUNK do
-    local last = math.min(first + CHUNK - 1, #list)
-    if key then
-      call(command, key, unpack(list, first, last))
+---@param first? string in front of each part: the key of the set
+local function send_long(command, list, first)
+  for at = first and 2 or 1, #list, CHUNK do
+    local last = math.min(at + CHUNK - 1, #list)
+    if first then
+      call(command, first, unpack(list, at, last))
     else
-      call(command, unpack(list, first, last))
+      call(command, unpack(list, at, last))
     end
   end
 end
@@ -79,42 +81,46 @@ function M.flush_key(key)
   local list = M.adds[key]
   if list then
     M.adds[key] = nil
-    send_long("ZADD", key, list)
+    send_long("ZADD", list, key)
+  end
+end
+
+local function send_keys(command, list)
+  if #list <= CHUNK then
+    call(command, unpack(list))
+  else
+    send_long(command, list)
+  end
+  if #list > MANY then
+    M.large[1] = true
+  end
+  for i = #list, 1, -1 do
+    list[i] = nil
   end
 end
 
 --- Sends all buffered writes.
 function M.flush()
-  local writes = M.writes
-  if writes[1] then
-    if #writes <= CHUNK then
-      call("MSET", unpack(writes))
-    else
-      send_long("MSET", nil, writes)
-    end
-    if #writes > MANY then
-      M.large[1] = true
-    end
-    for i = #writes, 1, -1 do
-      writes[i] = nil
-    end
+  if M.writes[1] then
+    send_keys("MSET", M.writes)
+  end
+  if M.unwanted[1] then
+    send_keys("UNLINK", M.unwanted)
   end
   for key, list in next, M.removals do
     M.removals[key] = nil
-    if key == UNWANTED then
-      send_long("UNLINK", nil, list)
-    elseif #list <= CHUNK then
-      call("ZREM", key, unpack(list))
+    if #list <= CHUNK then
+      call("ZREM", unpack(list))
     else
-      send_long("ZREM", key, list)
+      send_long("ZREM", list, key)
     end
   end
   for key, list in next, M.adds do
     M.adds[key] = nil
     if #list <= CHUNK then
-      call("ZADD", key, unpack(list))
+      call("ZADD", unpack(list))
     else
-      send_long("ZADD", key, list)
+      send_long("ZADD", list, key)
     end
   end
 end

@@ -229,19 +229,6 @@ function M.unknown(path, field, known)
     .. (best and ", did you mean " .. best .. "?" or ", expected one of " .. known:gsub(" ", ", "))
 end
 
---- Rejects a map with an unknown field.
----@param known string known names, separated by blanks
----@param path? string of the map; without, it is the call's own spec
----@return string? problem
-function M.unknown_field(spec, known, path)
-  local padded = " " .. known .. " "
-  for field in pairs(spec) do
-    if type(field) ~= "string" or field:find(" ", 1, true) or not padded:find(" " .. field .. " ", 1, true) then
-      return M.unknown(path or "", field, known)
-    end
-  end
-end
-
 --- A list (not a map) of `low` to `high` values.
 ---@return boolean
 function M.is_list(value, low, high)

@@ -14,7 +14,7 @@ local NUMBERS = {
 }
 local EXPECTED = {
   flag = "true or false", message = "text", text = "text", token = "text of 1 to 200 bytes", map = "a map",
-  queue = check.QUEUE, job = check.ID, secret = check.SECRET,
+  queue = check.QUEUE, job = check.ID, lease = check.TOKEN, secret = check.SECRET,
   cursor = check.CURSOR, actor = check.SHORT_NAME,
   reference = "a job id, or the index of an earlier job of this call",
 }
@@ -72,6 +72,8 @@ function M.is_valid(value, field)
     return type(value) == "string" and #value >= (least or 0) and #value <= (most or math.huge)
   elseif kind == "token" then
     return type(value) == "string" and #value > 0 and #value <= MOST_TOKEN
+  elseif kind == "lease" then
+    return check.is_token(value)
   elseif kind == "url" then
     return check.is_url(value)
   elseif kind == "actor" then

@@ -58,9 +58,11 @@ M.RAN_MS = 21 -- when the last call came, as far as recorded
 local KNOWN = 22 -- the encoded header; empty once something changed
 M.NOTICED = 23 -- whether events are written or webhooks exist, so that any job's changes may matter to others
 M.CROWDED = 24 -- whether a limit of the namespace is near (module settings.bounds)
-M.SERIAL = 25 -- the last serial number issued by this call (module base.serial), or false
+M.SERIAL = 25 -- the last serial number issued (module base.serial), or false if this call does not know it
+M.ISSUED = 26 -- the same as digits, if this call issued it and that is not written yet, or false
 M.state = {
   0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, 0, false, true, 0, 0, "", false, false, false,
+  false,
 }
 
 local function refusal(raw, schema)
@@ -129,7 +131,7 @@ function M.open(...)
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
-  state[M.RANDOM], state[M.SPENT], state[M.SERIAL] = false, 0, false
+  state[M.RANDOM], state[M.SPENT], state[M.SERIAL], state[M.ISSUED] = false, 0, false, false
   return raws
 end
 

@@ -1,7 +1,6 @@
 -- Serial numbers, of which ids are made: each is issued once in the life of a namespace. There are 1024 to the
 -- millisecond, and they never decrease. A partition of a cluster (module base.partition) appends its own number in two
 -- more digits, so that no two partitions issue the same id.
-local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -23,59 +22,48 @@ local function after_failover(last)
   return last + LEFT_OUT + tonumber(digest:sub(1, 8), 16) % LEFT_OUT
 end
 
----@param raw string|false as of keys.SEQ
----@return number last issued, or what counts as such now
----@return string format of an id
-local function number_of(raw)
-  local format = "%014x"
-  if raw and #raw > M.DIGITS then
-    raw, format = raw:sub(1, M.DIGITS), format .. raw:sub(M.DIGITS + 1)
-  end
-  return math.max(tonumber(raw or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1), format
-end
-
---- The problem with an id that was never issued here: no job can wait for it. Must precede any write.
+--- Refuses the call for an id that was never issued here: no job can wait for it. Must precede any write.
 ---@param last string the last id issued, or "" before the first
----@return string? problem
-function M.id_problem(path, id, last)
+function M.check_id(path, id, last)
   local is_foreign = id:sub(M.DIGITS + 1) ~= last:sub(M.DIGITS + 1)
-  if is_foreign and partition.of(KEYS[1]) > 1 then
-    return "INVALID " .. path .. ": in another partition; give both the same route"
-  elseif is_foreign or id > last then
-    return check.missing(path, "job", id)
-  end
+  check.refuse(is_foreign and partition.of(KEYS[1]) > 1
+    and "INVALID " .. path .. ": in another partition; give both the same route")
+  check.refuse((is_foreign or id > last) and check.missing(path, "job", id))
 end
 
 ---@kept
--- Of the last number issued (meta.SERIAL) [1]: the format of ids, [2]: where it stands in the call's writes
-local sequence = { "", 0 }
+-- Of ids [1]: their format.
+local sequence = { "" }
 
 --- Notes what a call that issues numbers read already.
 ---@param raw string|false as of keys.SEQ
 ---@param note string|false as of server.key()
 function M.open(raw, note)
-  local last, format = number_of(raw)
+  local format = "%014x"
+  if raw and #raw > M.DIGITS then
+    raw, format = raw:sub(1, M.DIGITS), format .. raw:sub(M.DIGITS + 1)
+  end
+  local last, now = tonumber(raw or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1
+  if last < now then
+    last = now
+  end
   if note ~= server.address() and server.take_over() then
     last = after_failover(last)
     call("SET", keys.SEQ, string.format(format, last))
   end
-  meta.state[meta.SERIAL], sequence[1], sequence[2] = last, format, 0
+  meta.state[meta.SERIAL], sequence[1] = last, format
 end
 
---- Issues the next number, and adds that to the call's writes.
+--- Issues the next number; transition.commit writes which was the last.
 ---@return string digits as of an id
 function M.next()
-  local state, writes = meta.state, batch.writes
+  local state = meta.state
   if not state[meta.SERIAL] then
     M.open(unpack(call("MGET", keys.SEQ, server.key())))
   end
-  local number, at = state[meta.SERIAL] + 1, sequence[2]
+  local number = state[meta.SERIAL] + 1
   local digits = string.format(sequence[1], number)
-  if writes[at] ~= keys.SEQ then
-    at = #writes + 1
-    writes[at], sequence[2] = keys.SEQ, at
-  end
-  state[meta.SERIAL], writes[at + 1] = number, digits
+  state[meta.SERIAL], state[meta.ISSUED] = number, digits
   return digits
 end
 

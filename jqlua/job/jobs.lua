@@ -127,9 +127,9 @@ end
 ---@return table? job
 function M.from_record(id, raw)
   local job = open[id]
-  raw = raw or open[keys.JOB .. id]
-  if not job and raw then
-    job = M.decode(id, raw)
+  if not job then
+    raw = raw or open[keys.JOB .. id]
+    job = raw and M.decode(id, raw) or nil
     open[id] = job
   end
   return job
@@ -200,16 +200,6 @@ function M.encode(job)
   return struct.pack(STARTED, unpack(job, M.FLAGS, M.WORKER)) .. tail[BYTES]
 end
 
---- Begins another attempt.
----@param digits string of its token
-function M.begin(job, now_ms, digits, worker)
-  job[M.ATTEMPT], job[M.STARTED_MS] = job[M.ATTEMPT] + 1, now_ms
-  job[M.RANDOM], job[M.WORKER] = digits, worker
-  if job[M.FLAGS] % 4 < M.STARTED then
-    job[M.FLAGS] = job[M.FLAGS] + M.STARTED
-  end
-end
-
 -- Rare fields that workers are sent. fields.py: told
 local TOLD_OPTIONS = { "max_runtime", "depends", "headers", "schedule", "schedule_ms", "webhook" }
 -- end of told
@@ -237,28 +227,28 @@ end
 ---@return string token "<attempt>-<digits>"
 function M.token(job)
   local attempt = job[M.ATTEMPT]
-  return (attempt == 1 and "1" or attempt) .. "-" .. job[M.RANDOM]
+  return (attempt == 1 and "1-" or attempt .. "-") .. job[M.RANDOM]
 end
 
 ---@kept
--- The last numbers of an attempt and of failures that were packed, and what came of them.
+-- The last numbers of an attempt and of failures that were packed, and what came of them: [3] goes up to the digits
+-- of the token, which are the document's end.
 local numbers = { 0, 0, "" }
 
 ---@param job table started, its record saved
 ---@return string document for its worker
 function M.document(job)
-  local tail, id, token = job[M.TAIL], job[M.ID], M.token(job)
+  local tail, id, attempt, failures = job[M.TAIL], job[M.ID], job[M.ATTEMPT], job[M.FAILURES]
   if not tail[WORKER_FIELDS] then
     tail[WORKER_FIELDS], tail[HEAD] = worker_fields(tail)
   end
-  local named = #id == 14 and "\162id\174" or "\162id\176"
-  local attempt, failures = job[M.ATTEMPT], job[M.FAILURES]
   if attempt ~= numbers[1] or failures ~= numbers[2] then
-    numbers[1], numbers[2] = attempt, failures
-    numbers[3] = struct.pack(">c9I4c13I4", "\167attempt\206", attempt, "\171retry_count\206", failures)
+    local begin = attempt .. "-"
+    numbers[1], numbers[2], numbers[3] = attempt, failures, struct.pack(">c9I4c13I4c7B", "\167attempt\206", attempt,
+      "\171retry_count\206", failures, "\165token\217", #begin + #job[M.RANDOM]) .. begin
   end
-  return tail[HEAD] .. named .. id .. "\165token\217" .. string.char(#token) .. token .. tail[WORKER_FIELDS]
-    .. numbers[3]
+  return tail[HEAD] .. (#id == 14 and "\162id\174" or "\162id\176") .. id .. tail[WORKER_FIELDS] .. numbers[3]
+    .. job[M.RANDOM]
 end
 
 --- Buffers the job's record for the next flush.

@@ -12,17 +12,16 @@ local M = {}
 
 local call = redis.call
 
-local function refusal(path, what, number, things)
-  return string.format("FULL %s: %s, and %s (%.0f%s) is reached", path, what, settings.ALL[number][1],
-    settings.at(number), things)
+local function refuse(path, what, number, things)
+  check.refuse(string.format("FULL %s: %s, and %s (%.0f%s) is reached", path, what, settings.ALL[number][1],
+    settings.at(number), things))
 end
 
---- Whether there is room for new queues.
+--- Refuses the call if there is no room for new queues.
 ---@param count number of new queues, the named one included
----@return string? problem
 function M.check_queues(name, count, path)
   if call("ZCARD", keys.QUEUE_NAMES) + count > settings.at(settings.QUEUES) then
-    return refusal(path, check.show(name) .. " is new", settings.QUEUES, " queues")
+    refuse(path, check.show(name) .. " is new", settings.QUEUES, " queues")
   end
 end
 
@@ -33,14 +32,13 @@ function M.begin()
 end
 
 ---@param admitted table as begin gives it
----@return string? problem
 function M.check_tags(admitted, tags, path)
   for i, tag in ipairs(tags) do
     if not admitted.tags[tag] and not call("ZSCORE", keys.TAGS, tag) then
       admitted.tag_count = (admitted.tag_count or call("ZCARD", keys.TAGS)) + 1
       admitted.tags[tag] = true
       if admitted.tag_count > settings.at(settings.TAGS) then
-        return refusal(path .. ".tags[" .. i - 1 .. "]", check.show(tag) .. " is new", settings.TAGS, " tags")
+        refuse(path .. ".tags[" .. i - 1 .. "]", check.show(tag) .. " is new", settings.TAGS, " tags")
       end
     end
   end
@@ -58,7 +56,7 @@ local function count_pairs(admitted)
 end
 
 --- Jobs with their queue's name are accepted whenever the queue is.
-local function name_problem(admitted, new, path)
+local function check_name(admitted, new, path)
   local queue_name, name = new[jobs.QUEUE], new[jobs.NAME]
   local pair = queue_name .. "\0" .. (name ~= queue_name and name or "")
   if not admitted.pair_count then
@@ -68,19 +66,21 @@ local function name_problem(admitted, new, path)
     admitted.pairs[pair] = true
     admitted.pair_count = admitted.pair_count + 1
     if name ~= queue_name and admitted.pair_count > settings.at(settings.NAMES) then
-      return refusal(path .. ".name", check.show(name) .. " is new in its queue", settings.NAMES,
-        " pairs of queue and name")
+      refuse(path .. ".name", check.show(name) .. " is new in its queue", settings.NAMES, " pairs of queue and name")
     end
   end
 end
 
---- Whether a new job exceeds no limit.
+--- Refuses the call if a new job exceeds a limit.
 ---@param admitted table as begin gives it
 ---@param new table as module job.jobspec parses it
----@return string? problem
 function M.check_job(admitted, new, path)
-  return meta.state[meta.COUNTED] and name_problem(admitted, new, path)
-    or new[jobs.OPTIONS] ~= "" and M.check_tags(admitted, jobs.options(new).tags or {}, path) or nil
+  if meta.state[meta.COUNTED] then
+    check_name(admitted, new, path)
+  end
+  if new[jobs.OPTIONS] ~= "" then
+    M.check_tags(admitted, jobs.options(new).tags or {}, path)
+  end
 end
 
 return M

@@ -68,7 +68,9 @@ function M.start(job, holder, is_registered)
     lease_ms = math.min(lease_ms, M.most_ms(job))
   end
   transition.move(job, states.RUNNING, now + lease_ms, true)
-  jobs.begin(job, now, meta.random(), holder)
+  job[jobs.ATTEMPT], job[jobs.STARTED_MS] = job[jobs.ATTEMPT] + 1, now
+  job[jobs.RANDOM], job[jobs.WORKER] = meta.random(), holder
+  jobs.set(job, jobs.STARTED)
   if is_registered then
     hold(job, holder)
   end
@@ -123,28 +125,22 @@ function M.forgive(job, number, digits)
   jobs.save(job)
 end
 
-local function keep_result(job, result)
-  batch.write(keys.OUTCOME .. job[jobs.ID], result)
-  jobs.set(job, jobs.HAS_OUTCOME)
-  local ttl_s = settings.at(settings.RESULT_TTL, queues.load(job[jobs.QUEUE]))
-  return transition.move(job, states.KEPT, meta.state[meta.NOW_MS] + ttl_s * 1000)
-end
-
 --- The running attempt succeeded.
-function M.succeed(job, result, finished_at)
+---@param outcome table with its blob, the result
+function M.succeed(job, outcome)
   local now = meta.state[meta.NOW_MS]
-  job[jobs.HOW] = jobs.SUCCEEDED
-  job[jobs.ENDED_MS] = now
-  local kept
-  if jobs.has(job, jobs.KEEP_RESULT) then
-    kept = keep_result(job, result)
-  else
-    kept = transition.move(job, states.DONE, now)
+  local to, score = states.DONE, now
+  job[jobs.HOW], job[jobs.ENDED_MS] = jobs.SUCCEEDED, now
+  if job[jobs.FLAGS] % (2 * jobs.KEEP_RESULT) >= jobs.KEEP_RESULT then
+    batch.write(keys.OUTCOME .. job[jobs.ID], outcome.blob)
+    jobs.set(job, jobs.HAS_OUTCOME)
+    to = states.KEPT
+    score = now + settings.at(settings.RESULT_TTL, queues.load(job[jobs.QUEUE])) * 1000
   end
-  if kept then
-    if finished_at then
+  if transition.move(job, to, score) then
+    if outcome.finished_at then
       local extra = extras.read(job)
-      extra.s = finished_at
+      extra.s = outcome.finished_at
       extras.save(job, extra)
     end
     jobs.save(job)

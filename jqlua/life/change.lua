@@ -151,12 +151,13 @@ function M.check(changes)
   for i, change in ipairs(changes) do
     local job, argument = jobs.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
     if not M.refusal(job, change, argument) then
-      check.refuse(is_crowded and change.tags
-        and admission.check_tags(admitted, change.tags, "jobs[" .. i - 1 .. "]"))
+      if is_crowded then
+        admission.check_tags(admitted, change.tags or {}, "jobs[" .. i - 1 .. "]")
+      end
       local name = change.queue
       if name and not new_queues[name] and queues.load(name)[queues.IS_NEW] then
         new_queues[name], new_count = true, new_count + 1
-        check.refuse(admission.check_queues(name, new_count, "jobs[" .. i - 1 .. "].queue"))
+        admission.check_queues(name, new_count, "jobs[" .. i - 1 .. "].queue")
       end
       if states.is_of(job[jobs.STATE], states.WAITING) then
         waiting[#waiting + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = job[jobs.NAME] } or job

@@ -62,36 +62,28 @@ end
 ---@param outcome table outcome
 ---@param i number its index, for errors
 ---@param first number index in ARGV of the first spec
----@return string? problem
 function M.parse(outcome, i, first)
   local list = "outcomes[" .. i .. "].enqueue"
-  if first + 2 * outcome.enqueue - 1 > #ARGV then
-    return "INVALID " .. list .. ": expected " .. outcome.enqueue
-      .. " specs, each with its argument, behind the outcome's blob"
-  end
+  check.refuse(first + 2 * outcome.enqueue - 1 > #ARGV and "INVALID " .. list .. ": expected " .. outcome.enqueue
+    .. " specs, each with its argument, behind the outcome's blob")
   outcome.jobs, outcome.first = {}, first + 1
   for j = 1, outcome.enqueue do
-    local new, problem = jobspec.parse(ARGV[first + 2 * j - 2], j - 1, list)
-    if problem then
-      return problem
-    elseif ARGV[first + 2 * j - 1] == "" then
-      return "INVALID " .. list .. "[" .. j - 1 .. "].argument: expected one MessagePack value, got no bytes"
-    end
-    outcome.jobs[j] = new
+    outcome.jobs[j] = jobspec.parse(ARGV[first + 2 * j - 2], j - 1, list)
+    check.refuse(ARGV[first + 2 * j - 1] == ""
+      and "INVALID " .. list .. "[" .. j - 1 .. "].argument: expected one MessagePack value, got no bytes")
   end
 end
 
 --- Checks that read the namespace.
----@return string? problem
 function M.check(outcome, i)
   local path = "outcomes[" .. i .. "]"
-  local problem = outcome.resume and creation.check_ids(outcome.resume.depends, path .. ".resume.depends")
-  if problem or not outcome.jobs then
-    return problem
+  if outcome.resume then
+    creation.check_ids(outcome.resume.depends, path .. ".resume.depends")
   end
-  local list = path .. ".enqueue"
-  constraints.check_asked(outcome.jobs, list)
-  return creation.check(outcome.jobs, list)
+  if outcome.jobs then
+    constraints.check_asked(outcome.jobs, path .. ".enqueue")
+    creation.check(outcome.jobs, path .. ".enqueue")
+  end
 end
 
 --- Enqueues the jobs behind an outcome.
@@ -103,10 +95,9 @@ function M.enqueue(outcome, state)
 end
 
 --- Ends the running attempt and moves the job.
----@param outcome table outcome
----@param argument string
-function M.move(job, outcome, argument)
-  local move = outcome.move
+---@param outcome table with its blob, the argument
+function M.move(job, outcome)
+  local move, argument = outcome.move, outcome.blob
   local now = meta.state[meta.NOW_MS]
   job[jobs.HOW] = jobs.MOVED_ON
   if meta.state[meta.COUNTED] then
@@ -172,16 +163,12 @@ local function set_dependencies(job, depends, if_failed, ready_ms)
 end
 
 --- Ends the running attempt; the job runs again when other jobs have ended, which may be enqueued here.
----@param outcome table outcome
----@param blob string its new argument, if the outcome says so
+---@param outcome table with its blob, the new argument if it says so
 ---@return string|table answer state; with enqueue {state, id, created, ...}
-function M.resume(job, outcome, blob)
+function M.resume(job, outcome)
   local resume, queue = outcome.resume, queues.load(job[jobs.QUEUE])
-  local answer, made = outcome.jobs and M.enqueue(outcome, "") or { "" }, {}
-  for i = 2, #answer, 2 do
-    made[i / 2] = answer[i]
-  end
-  local depends = creation.ids(resume.depends, made)
+  local answer = outcome.jobs and M.enqueue(outcome, "") or { "" }
+  local depends = creation.ids(resume.depends, answer, 1)
   local others = pending_dependencies(job[jobs.ID], depends, resume.if_failed)
   if not others then
     answer[1] = failure.fail(job, jobs.FAILED,
@@ -194,7 +181,7 @@ function M.resume(job, outcome, blob)
   extra.f = outcome.finished_at
   extras.save(job, extra)
   if resume.checkpoint then
-    redis.call("SET", keys.ARGUMENT .. job[jobs.ID], blob)
+    redis.call("SET", keys.ARGUMENT .. job[jobs.ID], outcome.blob)
   end
   taking.leave(job, false) -- also what strict order keeps: the other jobs may need it
   if others[1] then

@@ -3,6 +3,7 @@
 local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
+local check = require "jqlua.base.check"
 local change = require "jqlua.life.change"
 local enqueueing = require "jqlua.life.enqueueing"
 local dependents = require "jqlua.life.dependents"
@@ -35,37 +36,31 @@ function M.has_room(new)
   return queues.waiting(queue) < max
 end
 
---- Checks that ids were ever issued. Must precede any write.
+--- Refuses the call for ids that were never issued. Must precede any write.
 ---@param depends (string|number)[] ids, and indexes
 ---@param path string as errors name the list
 ---@param last? string the last id issued
----@return string? problem
 function M.check_ids(depends, path, last)
   last = last or call("GET", keys.SEQ) or ""
   for i, entry in ipairs(depends) do
-    local problem = type(entry) == "string" and serial.id_problem(path .. "[" .. i - 1 .. "]", entry, last)
-    if problem then
-      return problem
+    if type(entry) == "string" then
+      serial.check_id(path .. "[" .. i - 1 .. "]", entry, last)
     end
   end
 end
 
 --- The same for the dependencies of new jobs.
 ---@param list string as errors name it
----@return string? problem
 function M.check(new_jobs, list)
   local last, count = nil, 0
   for i, new in ipairs(new_jobs) do
-    local depends = new[jobspec.IS_LINKED] and jobs.copy_options(new).depends
-    count = count + #(depends or {})
-    if count > MOST_LINKS then
-      return "INVALID " .. list .. "[" .. i - 1 .. "].depends: more than " .. MOST_LINKS
-        .. " dependencies in one call: send fewer"
-    end
-    last = last or depends and call("GET", keys.SEQ) or nil
-    local problem = depends and M.check_ids(depends, list .. "[" .. i - 1 .. "].depends", last)
-    if problem then
-      return problem
+    local depends = new[jobspec.IS_LINKED] and jobs.options(new).depends
+    if depends then
+      count = count + #depends
+      check.refuse(count > MOST_LINKS and "INVALID " .. list .. "[" .. i - 1 .. "].depends: more than " .. MOST_LINKS
+        .. " dependencies in one call: send fewer")
+      last = last or call("GET", keys.SEQ) or ""
+      M.check_ids(depends, list .. "[" .. i - 1 .. "].depends", last)
     end
   end
 end
@@ -92,12 +87,13 @@ local function existing(new, options, argument)
 end
 
 --- The ids of jobs that are named by id or by index, without duplicates: a job may be named by both.
----@param made string[] ids of the jobs that indexes refer to
+---@param made string[] as create_all makes it, of the jobs that indexes refer to
+---@param before number how many entries of it precede them
 ---@return string[]
-function M.ids(entries, made)
+function M.ids(entries, made, before)
   local ids, known = {}, {}
   for _, entry in ipairs(entries) do
-    local id = type(entry) == "number" and made[entry + 1] or entry
+    local id = type(entry) == "number" and made[before + 2 * entry + 1] or entry
     if not known[id] then
       known[id] = true
       ids[#ids + 1] = id
@@ -107,11 +103,12 @@ function M.ids(entries, made)
 end
 
 --- Links a new job to those it has to wait for.
----@param made string[] ids of the jobs before it in its list
+---@param made string[] as of M.ids
+---@param before number
 ---@return boolean blocked
-local function link(id, options, made)
+local function link(id, options, made, before)
   local others = {}
-  options.depends = M.ids(options.depends, made)
+  options.depends = M.ids(options.depends, made, before)
   awaited.fetch(options.depends)
   for _, other_id in ipairs(options.depends) do
     if dependents.must_wait(other_id, options.if_failed) then
@@ -126,11 +123,12 @@ end
 --- Creates a job, unless another holds its unique key.
 ---@param parsed table as jobspec gives it
 ---@param argument string
----@param made? string[] ids of the jobs before it in its list
+---@param made? string[] as of M.ids
+---@param before? number
 ---@return string id
 ---@return number created 0 or 1
-function M.create(parsed, argument, made)
-  local queue, options, is_next = queues.load(parsed[jobs.QUEUE]), nil, nil
+function M.create(parsed, argument, made, before)
+  local options, is_next, is_blocked, is_needless
   if parsed[jobspec.IS_LINKED] then
     options = jobs.copy_options(parsed)
     local id
@@ -142,10 +140,9 @@ function M.create(parsed, argument, made)
     end
     options.if_exists = nil
   end
-  local id = serial.next()
-  local is_blocked, is_needless = false, false
+  local id, queue = serial.next(), queues.load(parsed[jobs.QUEUE])
   if options then
-    is_blocked = options.depends and link(id, options, made or {})
+    is_blocked = options.depends and link(id, options, made or {}, before or 0)
     is_needless = options.if_failed == "only" and not is_blocked
   end
   local new, score, record = enqueueing.place(parsed, id, queue, argument, options, is_blocked or is_needless)
@@ -167,12 +164,10 @@ end
 ---@param reply table id, created, ... are appended to it
 ---@return table reply
 function M.create_all(new_jobs, first, reply)
-  local made, n, arguments = { nil }, #reply, ARGV
-  for i = 1, #new_jobs do
-    local id, created = M.create(new_jobs[i], arguments[first + 2 * i - 2], made)
-    made[i] = id
-    reply[n + 1], reply[n + 2] = id, created
-    n = n + 2
+  local before, arguments = #reply, ARGV
+  for i = 2, 2 * #new_jobs, 2 do
+    local n = before + i
+    reply[n - 1], reply[n] = M.create(new_jobs[i / 2], arguments[first + i - 2], reply, before)
   end
   return reply
 end

@@ -53,7 +53,7 @@ function M.read(spec)
   local last, added = redis.call("GET", keys.SEQ) or "", {}
   for i, id in ipairs(spec.add or {}) do
     local path = "add[" .. i - 1 .. "]"
-    check.refuse(serial.id_problem(path, id, last))
+    serial.check_id(path, id, last)
     local is_circle = links.reaches({ id }, spec.id, MOST_LOOKS)
     check.refuse(is_circle and "CONFLICT " .. path .. ": " .. id .. " waits for this job")
     check.refuse(is_circle == nil

@@ -16,21 +16,15 @@ local unique = require "jqlua.links.unique"
 local M = {}
 
 ---@return string? token
----@return string? problem
 function M.parse_options(blob)
   local options = check.map(blob)
-  if not options then
-    return nil, check.not_a_map("options", blob)
-  end
+  check.refuse(not options and check.not_a_map("options", blob))
   for field in pairs(options) do
-    if field ~= "request" then
-      return nil, check.unknown("options", field, "request")
-        .. " (an odd number of arguments begins with options: does a job lack its argument?)"
-    end
+    check.refuse(field ~= "request" and check.unknown("options", field, "request")
+      .. " (an odd number of arguments begins with options: does a job lack its argument?)")
   end
-  if options.request ~= nil and not request.is_token(options.request) then
-    return nil, check.problem("request", request.TOKEN, options.request)
-  end
+  check.refuse(options.request ~= nil and not request.is_token(options.request)
+    and check.problem("request", request.TOKEN, options.request))
   return options.request
 end
 
@@ -72,7 +66,6 @@ local function is_duplicate(new, seen)
 end
 
 --- Checks whether queues may be made, and have room.
----@return string? problem
 function M.check_queues(new_jobs)
   local waiting, keys_seen, made, is_made = {}, {}, 0, {}
   for i, new in ipairs(new_jobs) do
@@ -81,30 +74,22 @@ function M.check_queues(new_jobs)
     local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
     if queue[queues.IS_NEW] and not is_known and not is_made[queue] then
       made, is_made[queue] = made + 1, true
-      local problem = admission.check_queues(queue[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
-      if problem then
-        return problem
-      end
+      admission.check_queues(queue[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
     end
     if max > 0 and not is_known then
       waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
-      if waiting[queue] > max then
-        return "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
-          .. " has reached max_waiting " .. max
-      end
+      check.refuse(waiting[queue] > max and "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
+        .. " has reached max_waiting " .. max)
     end
   end
 end
 
 --- Checks the namespace's limits for the jobs that will be created.
----@return string? problem
 function M.check_new(new_jobs)
   local admitted, keys_seen = admission.begin(), {}
   for i, new in ipairs(new_jobs) do
-    local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
-    local problem = not is_known and admission.check_job(admitted, new, "jobs[" .. i - 1 .. "]")
-    if problem then
-      return problem
+    if not (new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)) then
+      admission.check_job(admitted, new, "jobs[" .. i - 1 .. "]")
     end
   end
 end

@@ -75,9 +75,8 @@ end
 --- The running attempt failed.
 ---@param how string jobs.FAILED or jobs.LAPSED
 ---@param outcome table with the fields of an outcome of type failure
----@param error_blob? string
 ---@return string state
-function M.fail(job, how, outcome, error_blob)
+function M.fail(job, how, outcome)
   local now, extra = meta.state[meta.NOW_MS], extras.read(job)
   local reason, message = outcome.reason or "other", outcome.message or ""
   if reason == "timeout" and jobs.has(job, jobs.HELD) then
@@ -109,7 +108,7 @@ function M.fail(job, how, outcome, error_blob)
     kept = give_up(job, reason, message, outcome.group)
   end
   if kept then
-    record(job, extra, true, reason, outcome.group, message, error_blob, outcome.finished_at)
+    record(job, extra, true, reason, outcome.group, message, outcome.blob, outcome.finished_at)
   end
   return state
 end

@@ -2,6 +2,7 @@
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
+local fields = require "jqlua.base.fields"
 local events = require "jqlua.statistics.events"
 local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
@@ -9,57 +10,35 @@ local jobs = require "jqlua.job.jobs"
 local M = {}
 
 local LONGEST_MESSAGE = 1024
-local FIELDS = "progress message argument"
+local FIELDS = { progress = { "number", -1e300, 1e300 }, message = { "message" }, argument = {} }
 
+--- Refuses the call for an argument that is not the index of a blob, each named once.
 ---@param used table indexes of blobs named so far
----@return string? problem
-local function check_notes(notes, path, used)
-  if type(notes) ~= "table" then
-    return check.problem(path, "a map", notes)
-  end
-  for field, value in pairs(notes) do
-    local expected
-    if field == "progress" then
-      expected = not check.is_number(value, -1e300, 1e300) and "a number"
-    elseif field == "message" then
-      notes.message = type(value) == "string" and check.message(value, LONGEST_MESSAGE) or nil
-      expected = not notes.message and "text"
-    elseif field == "argument" then
-      local count = #ARGV - 1
-      expected = (not check.is_integer(value, 0, count - 1) or used[value] or ARGV[value + 2] == "")
-        and "the index of one of the blobs behind the spec (" .. count
-        .. ", none of them empty), each named once"
-      if not expected then
-        used[value] = true
-      end
-    else
-      return check.unknown(path, field, FIELDS)
-    end
-    if expected then
-      return check.problem(path .. "." .. field, expected, value)
-    end
-  end
+local function check_argument(value, path, used)
+  local count = #ARGV - 1
+  check.refuse((not check.is_integer(value, 0, count - 1) or used[value] or ARGV[value + 2] == "")
+    and check.problem(path, "the index of one of the blobs behind the spec (" .. count
+    .. ", none of them empty), each named once", value))
+  used[value] = true
 end
 
---- Checks the notes in [id, token, notes?], and that they name all blobs.
----@return string? problem
+--- Checks the notes in [id, token, notes?], and that they name all blobs; refuses the call if they are wrong.
 function M.check(list)
   local used, count = {}, 0
   for i, entry in ipairs(list) do
-    local problem = entry[3] ~= nil and check_notes(entry[3], "jobs[" .. i - 1 .. "][2]", used)
-    if problem then
-      return problem
+    local notes, path = entry[3], "jobs[" .. i - 1 .. "][2]"
+    if notes ~= nil then
+      fields.check(notes, FIELDS, path)
+      notes.message = notes.message and check.message(notes.message, LONGEST_MESSAGE)
+      if notes.argument ~= nil then
+        check_argument(notes.argument, path .. ".argument", used)
+        count = count + 1
+      end
     end
   end
-  for _ in pairs(used) do
-    count = count + 1
-  end
-  if count == 0 and #ARGV > 1 then
-    return check.not_one_spec()
-  elseif count ~= #ARGV - 1 then
-    return "INVALID arguments: expected each blob behind the spec to be named by one job's argument, got " .. #ARGV - 1
-      .. " blobs and " .. count .. " names"
-  end
+  check.refuse(count == 0 and #ARGV > 1 and check.not_one_spec())
+  check.refuse(count ~= #ARGV - 1 and "INVALID arguments: expected each blob behind the spec to be named by one job's"
+    .. " argument, got " .. #ARGV - 1 .. " blobs and " .. count .. " names")
 end
 
 --- Stores notes of a running job; the caller saves its record.

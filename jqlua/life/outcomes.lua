@@ -1,5 +1,6 @@
 -- Outcomes that workers report: parses and applies them.
 local check = require "jqlua.base.check"
+local fields = require "jqlua.base.fields"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local attempts = require "jqlua.life.attempts"
@@ -8,7 +9,13 @@ local continuation = require "jqlua.life.continuation"
 
 local M = {}
 
-local FIELDS = "id token type reason should_retry retry_in message group finished_at move resume enqueue"
+local NEEDED = { id = { "job" }, token = { "lease" }, type = { "choice", words = "success failure" } }
+local SUCCESS = { move = { "map" }, resume = { "map" }, enqueue = { "integer", 1, 1000 } }
+local FAILURE = {
+  reason = { "choice", words = "other timeout" }, should_retry = { "flag" }, retry_in = { "seconds", 0, 1e10 },
+  message = { "message" }, group = { "name" },
+}
+local FINISHED_AT = "finished_at"
 
 local function is_iso8601(text)
   if type(text) ~= "string" or #text > 40 then
@@ -39,79 +46,53 @@ local function is_iso8601(text)
     and tonumber(offset_minute) < 60)
 end
 
---- Checks a field that only successes or only failures have.
+--- Checks a field that few outcomes have: refuses the call if it is wrong.
 ---@param path string of the outcome, for errors
----@return string|false|nil expected what the value is not
----@return string? problem a complete error
-local function check_more(outcome, field, value, path)
-  if field == "move" or field == "resume" or field == "enqueue" then
-    if outcome.type == "failure" then
-      return nil, "INVALID " .. path .. "." .. field .. ": only valid with type success"
-    elseif outcome.type ~= "success" then
-      return nil, check.unknown(path, field, FIELDS)
-    elseif field == "move" then
-      return nil, continuation.check_move(value, path .. ".move")
-    elseif field == "resume" then
-      return nil, continuation.check_resume(outcome, path .. ".resume")
-    end
-    return not check.is_integer(value, 1, 1000) and "an integer from 1 to 1000"
-  elseif field ~= "reason" and field ~= "should_retry" and field ~= "retry_in" and field ~= "message"
-    and field ~= "group" then
-    return nil, check.unknown(path, field, FIELDS)
-  elseif outcome.type ~= "failure" then
-    return nil, "INVALID " .. path .. "." .. field .. ": only valid with type failure"
-  elseif field == "reason" then
-    return value ~= "other" and value ~= "timeout" and '"other" or "timeout"'
-  elseif field == "should_retry" then
-    return type(value) ~= "boolean" and "true or false"
-  elseif field == "retry_in" then
-    return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
-  elseif field == "message" then
-    outcome.message = type(value) == "string" and check.message(value, check.MOST_MESSAGE) or nil
-    return not outcome.message and "text"
+local function check_more(outcome, name, value, path)
+  local field = SUCCESS[name] or FAILURE[name] or name == FINISHED_AT and {}
+  if not field then
+    fields.unknown(path, name, NEEDED, SUCCESS, FAILURE, { [FINISHED_AT] = {} })
   end
-  return not check.is_name(value) and check.NAME
+  local only = SUCCESS[name] and "success" or FAILURE[name] and "failure"
+  check.refuse(only and outcome.type ~= only and "INVALID " .. path .. "." .. name .. ": only valid with type " .. only)
+  fields.check_value(value, field, path .. ".", name)
+  if name == "move" then
+    continuation.check_move(value, path .. ".move")
+  elseif name == "resume" then
+    continuation.check_resume(outcome, path .. ".resume")
+  elseif name == "message" then
+    outcome.message = check.message(value, check.MOST_MESSAGE)
+  elseif name == FINISHED_AT then
+    check.refuse(not is_iso8601(value) and check.problem(path .. "." .. name,
+      "a time in ISO 8601 with offset or Z, such as 2026-01-31T12:00:00Z", value))
+  end
 end
 
+--- Parses an outcome; refuses the call if it is wrong.
 ---@param blob string MessagePack map
+---@param more string its result or error
 ---@param i number its index, for errors
----@return table? outcome
----@return string? problem
-function M.parse(blob, i)
+---@return table outcome with its blob
+function M.parse(blob, more, i)
   local outcome = check.map(blob)
-  if not outcome then
-    return nil, check.not_a_map("outcomes[" .. i .. "]", blob)
+  if not outcome or more == "" then
+    check.refuse(not outcome and check.not_a_map("outcomes[" .. i .. "]", blob)
+      or "INVALID outcomes[" .. i .. "].blob: expected one MessagePack value, got no bytes")
   end
-  local expected
-  for field, value in pairs(outcome) do
-    if field == "id" then
-      expected = not (type(value) == "string" and (#value == 14 or #value == 16)) and check.ID
-    elseif field == "token" then
-      expected = not check.is_token(value) and check.TOKEN
-    elseif field == "attempt" then
-      return nil, "INVALID outcomes[" .. i .. "].attempt: unknown field, did you mean token, which came with the job?"
-    elseif field == "type" then
-      expected = value ~= "success" and value ~= "failure" and '"success" or "failure"'
-    elseif field == "finished_at" then
-      expected = not is_iso8601(value) and "a time in ISO 8601 with offset or Z, such as 2026-01-31T12:00:00Z"
-    else
-      local problem
-      expected, problem = check_more(outcome, field, value, "outcomes[" .. i .. "]")
-      if problem then
-        return nil, problem
-      end
-    end
-    if expected then
-      return nil, check.problem("outcomes[" .. i .. "]." .. field, expected, value)
+  for name, value in pairs(outcome) do
+    if name ~= "id" and name ~= "token" and name ~= "type" then
+      check_more(outcome, name, value, "outcomes[" .. i .. "]")
     end
   end
-  if not outcome.id then
-    return nil, check.problem("outcomes[" .. i .. "].id", check.ID, nil)
-  elseif not outcome.token then
-    return nil, check.problem("outcomes[" .. i .. "].token", check.TOKEN, nil)
-  elseif not outcome.type then
-    return nil, check.problem("outcomes[" .. i .. "].type", '"success" or "failure"', nil)
+  local id, kind = outcome.id, outcome.type
+  -- Of an id only the length: it is looked at again if there is no such job.
+  if type(id) ~= "string" or #id ~= 14 and #id ~= 16 or not check.is_token(outcome.token)
+    or kind ~= "success" and kind ~= "failure" then
+    for name, field in pairs(NEEDED) do
+      fields.check_value(outcome[name], field, "outcomes[" .. i .. "].", name)
+    end
   end
+  outcome.blob = more
   return outcome
 end
 
@@ -140,23 +121,23 @@ end
 --- Applies an outcome, if the attempt still runs.
 ---@param job table?
 ---@return string|table answer state, or why not; with enqueue {state, id, created, ...}
-function M.apply(job, outcome, blob)
+function M.apply(job, outcome)
   if not job or not attempts.is_running(job, outcome.token) then
     return stale_answer(job, outcome)
   end
   if outcome.resume then
-    return continuation.resume(job, outcome, blob)
+    return continuation.resume(job, outcome)
   elseif outcome.type == "success" then
     local state = "done"
     if outcome.move then
-      continuation.move(job, outcome, blob)
+      continuation.move(job, outcome)
       state = states.name(job[jobs.STATE])
     else
-      attempts.succeed(job, blob, outcome.finished_at)
+      attempts.succeed(job, outcome)
     end
     return outcome.jobs and continuation.enqueue(outcome, state) or state
   end
-  return failure.fail(job, jobs.FAILED, outcome, blob)
+  return failure.fail(job, jobs.FAILED, outcome)
 end
 
 return M

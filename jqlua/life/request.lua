@@ -1,5 +1,6 @@
 -- Request tokens: replies are remembered, so that a call sent twice has one effect.
 local keys = require "jqlua.base.keys"
+local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
 
@@ -15,15 +16,24 @@ end
 local TAIL = "\167request\176"
 local SIZE = 16
 
---- The request differs in each call, while the rest of a spec stays the same: parsed specs are remembered without it.
----@param blob string spec
----@return string rest the blob without the request, if that is its end
----@return string? token
-function M.split(blob)
-  if blob:sub(-#TAIL - SIZE, -SIZE - 1) ~= TAIL then
-    return blob
+--- Parses a spec, unless a call before had the same but for its request, which differs in each.
+---@param known table marked `---@kept`: specs by their bytes, or by those before their request
+---@param blob string
+---@param parse fun(blob: string): table refuses the call if the spec is wrong
+---@return table call not to be changed; request: its token or false
+---@return string|false token
+function M.read(known, blob, parse)
+  local rest, token = blob, nil
+  if blob:sub(-#TAIL - SIZE, -SIZE - 1) == TAIL then
+    rest, token = blob:sub(1, -#TAIL - SIZE - 1), blob:sub(-SIZE)
   end
-  return blob:sub(1, -#TAIL - SIZE - 1), blob:sub(-SIZE)
+  local call = known[rest]
+  if not call or call.is_cut ~= (token ~= nil) then
+    call = parse(blob)
+    call.is_cut = token ~= nil and token == call.request
+    memory.keep(known, call.is_cut and rest or blob, call)
+  end
+  return call, token or call.request
 end
 
 ---@param operation string

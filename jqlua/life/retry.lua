@@ -3,7 +3,6 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local admission = require "jqlua.life.admission"
-local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
 local history = require "jqlua.life.history"
@@ -25,7 +24,9 @@ M.DEFAULT_STATES = "tec" -- retried if no state is named: not skipped jobs, whic
 ---@param ids? string[]
 ---@param name? string of the queue, if it changes
 function M.check(ids, name)
-  check.refuse(name and queues.load(name)[queues.IS_NEW] and admission.check_queues(name, 1, "queue"))
+  if name and queues.load(name)[queues.IS_NEW] then
+    admission.check_queues(name, 1, "queue")
+  end
   local list = {}
   for _, id in ipairs(meta.state[meta.VERSION] > 0 and ids or {}) do
     local job = jobs.read(id)

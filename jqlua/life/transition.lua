@@ -227,6 +227,10 @@ function M.commit()
   if state[meta.VERSION] > 0 then
     room.save_all()
   end
+  if state[meta.ISSUED] then
+    batch.write(keys.SEQ, state[meta.ISSUED])
+    state[meta.ISSUED] = false
+  end
   batch.flush()
   if state[meta.TAGGED] then
     meta.set(meta.TAGGED, false)

@@ -119,12 +119,12 @@ function M.best(entries, without)
   return nil, true
 end
 
---- Like best; of a queue that has to be compared with no other, the place of all that it has.
+--- Like best; of a queue that has to be compared with no other, the place of all that it has, without a look at it.
 function M.next(entries, without)
   local only = not without and not entries[2] and entries[1].name
-  local place = only and places.whole(queues.load(only))
-  if place then
-    return place
+  local queue = only and queues.load(only)
+  if queue and queue[queues.PAUSED] == 0 and queues.is_plain(queue) then
+    return { queue = queue }
   end
   return M.best(entries, without)
 end

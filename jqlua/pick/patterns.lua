@@ -1,6 +1,7 @@
 -- Patterns of queues. Each has an index of the queues that match: with a lower bound of the queue's best job (module
 -- queue.queues). It is built in steps when the pattern comes first.
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -62,13 +63,11 @@ local function build(pattern)
   return is_complete
 end
 
---- Checks that there is room for the patterns. Reads.
----@return string? problem
+--- Refuses the call if there is no room for the patterns. Reads.
 function M.check(entries, path)
   for _, entry in ipairs(entries) do
-    if entry.pattern and entry.pattern ~= "*" and not has_place(entry.pattern) then
-      return "FULL " .. path .. ": more than " .. MOST .. " different patterns were in use today"
-    end
+    check.refuse(entry.pattern and entry.pattern ~= "*" and not has_place(entry.pattern)
+      and "FULL " .. path .. ": more than " .. MOST .. " different patterns were in use today")
   end
 end
 

@@ -17,21 +17,6 @@ local M = {}
 local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
---- What is due goes first.
-local function come_by(plan)
-  local state, queue = meta.state, plan.queue
-  local is_due, is_first = state[meta.NEXT_DUE] <= state[meta.NOW_MS], pulse.is_due()
-  if is_due or is_first or not queue or not places.sees_all(queue) then
-    transition.commit()
-  end
-  if is_first then
-    pulse.note()
-  end
-  if is_due then
-    sweep.run(math.max(SWEEP_STEPS, math.floor(plan.wish.count * STEPS_OF_A_JOB)))
-  end
-end
-
 --- Gives out the jobs of a plan, or those that its request got before. The plan's reply gets next_ms, and for each job
 --- what is in front, if anything, its document, its argument. Must not raise: writes have begun.
 ---@param source table kind of request, and functions of plan: fill gives out jobs, and returns whether there may be
@@ -39,9 +24,8 @@ end
 --- sleeper is woken
 ---@return number? ms for how long its worker sleeps, if it was put to sleep
 function M.give(plan, source)
-  local state, reply, wish = meta.state, plan.reply, plan.wish
-  local wait = wish.wait
-  local at = #reply + 1
+  local state, reply, wish, queue = meta.state, plan.reply, plan.wish, plan.queue
+  local wait, at = wish.wait, #reply + 1
   reply[at] = 0
   if plan.request and plans.recall(plan, source.kind) then
     transition.commit()
@@ -50,17 +34,28 @@ function M.give(plan, source)
   if wait and state[meta.SLEEPERS] > 0 then
     sleepers.awake(wish.worker, wait.on)
   end
-  come_by(plan)
-  local is_more = not plan.is_quiet and source.fill(plan)
+  -- What is due goes first.
+  local is_due, is_first = state[meta.NEXT_DUE] <= state[meta.NOW_MS], pulse.is_due()
+  if is_due or is_first or not queue or not places.sees_all(queue) then
+    transition.commit()
+  end
+  if is_first then
+    pulse.note()
+  end
+  if is_due then
+    sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
+  end
+  local is_quiet = plan.is_quiet
+  local is_more = not is_quiet and source.fill(plan)
   -- A worker that gets no job may have consumed another's wake-up.
-  local wakes = wait and (plan.count > 0 or plan.is_quiet) and state[meta.SLEEPERS] > 0
+  local wakes = wait and (plan.count > 0 or is_quiet) and state[meta.SLEEPERS] > 0
   local is_ready
-  if wakes and (plan.is_quiet or plans.room(plan, wish.count) == 0) then
+  if wakes and (is_quiet or plans.is_full(plan, wish.count)) then
     local place, is_cut = source.choose(plan)
     is_ready = place or is_cut
   end
   transition.commit()
-  reply[at] = (is_more or plans.is_full(plan)) and 0 or meta.next_ms()
+  reply[at] = (is_more or plans.is_full(plan, math.huge)) and 0 or meta.next_ms()
   if plan.count > 0 then
     if wish.is_registered then
       workers.took(plan.worker)
@@ -71,7 +66,7 @@ function M.give(plan, source)
   end
   if wakes then
     sleepers.go_on(wait.on, is_ready)
-  elseif wait and plan.count == 0 and reply[at] ~= 0 and not plan.is_quiet then
+  elseif wait and plan.count == 0 and reply[at] ~= 0 and not is_quiet then
     return sleepers.sleep(wish.worker, wait.on, wait.ms, source.wanted(plan), wish.without)
   end
 end
@@ -88,7 +83,7 @@ local function fill_in_turn(plan)
         return true -- this entry may still have a job that comes before the next one's
       end
     end
-  until plans.room(plan, wish.count) == 0 or plan.count == before or each > 1
+  until plans.is_full(plan, wish.count) or plan.count == before or each > 1
   return false
 end
 
@@ -114,11 +109,9 @@ local PICK = {
 }
 
 --- Carries out a pick.
----@param reply table next_ms, document, argument, ... are appended to it
 ---@return table reply
-function M.pick(plan, reply)
-  local wish = plan.wish
-  plan.reply = reply
+function M.pick(plan)
+  local wish, reply = plan.wish, plan.reply
   if wish.is_registered then
     workers.came_by(wish.worker)
     if wish.without then

@@ -218,12 +218,6 @@ function M.best(queue)
   return with_lanes(queue)
 end
 
---- The place of all that a queue has, for a choice that compares nothing with it: it need not be looked at.
----@return table? place nil if it has to be
-function M.whole(queue)
-  return queue[queues.PAUSED] == 0 and queues.is_plain(queue) and { queue = queue } or nil
-end
-
 --- The best job that may start and is accepted, among the first of each of a queue's sets. Ignores the turns of groups
 --- in a fair queue.
 ---@param accepts fun(job: table?): boolean
@@ -303,19 +297,6 @@ local function read(popped)
   return call("MGET", unpack(wanted))
 end
 
-local function take_plain(place, most)
-  local key = queues.key(place.queue, states.QUEUED)
-  local popped
-  if place.is_single then
-    call("ZREM", key, place.id)
-    popped = { place.id, place.priority }
-  else
-    local is_bound = place.id and place.bound_priority < meta.NONE
-    popped = call("ZPOPMIN", key, is_bound and #first_of(place, key, most) / 2 or most)
-  end
-  return popped, popped[1] and read(popped)
-end
-
 --- Takes a job's units and removes it from the waiting ones of its lane.
 local function take_units(queue, job, units)
   budget.pay(budget.of_job(job))
@@ -385,7 +366,17 @@ function M.take(place, most)
   if place.lane then
     return take_from_lane(place, most)
   end
-  return take_plain(place, most)
+  local key = queues.key(place.queue, states.QUEUED)
+  local popped
+  if place.is_single then
+    call("ZREM", key, place.id)
+    popped = { place.id, place.priority }
+  elseif place.id and place.bound_priority < meta.NONE then
+    popped = call("ZPOPMIN", key, #first_of(place, key, most) / 2)
+  else
+    popped = call("ZPOPMIN", key, most)
+  end
+  return popped, popped[1] and read(popped)
 end
 
 return M

@@ -26,20 +26,21 @@ local MOST_IN_CHUNK = 32
 -- Expired jobs that one call may end, beyond those of the sweep.
 local MOST_EXPIRED = 100
 
----@param wish table as of wishes.parse: of it {worker, count, without, wait, is_registered}
+---@param wish table as of wishes.of_pick: of it {worker, count, without, wait, is_registered}
 ---@param token string|false|nil request
----@return table plan; other fields are only set where they are needed: front(worker): what stands in front of each job
---- in the reply, is_single: each job needs a choice of its own
-function M.of(wish, token)
+---@param reply table next_ms, and for each job what is in front, if anything, its document and argument are appended
+---@return table plan; other fields are only set where they are needed: queue: the only one that is read, is_quiet: no
+--- jobs are wanted, remembered: of its request, front(worker): what stands in front of each job in the reply,
+--- is_single: each job needs a choice of its own
+function M.of(wish, token, reply)
   return {
-    wish = wish, worker = wish.worker, reply = false, count = 0, bytes = 0, chunk = FIRST_CHUNK, expired = 0,
-    queue = false, -- the only one that is read
-    is_quiet = false, request = token or false, remembered = nil, started = token and { nil } or false,
+    wish = wish, worker = wish.worker, reply = reply, count = 0, bytes = 0, chunk = FIRST_CHUNK, expired = 0,
+    request = token, started = token and { nil },
   }
 end
 
 --- Appends the keys of what a pick reads.
----@param token string|false|nil request
+---@param token string|false request
 ---@param wanted string[]
 ---@return string[] wanted
 function M.keys(wish, token, wanted)
@@ -58,26 +59,20 @@ end
 --- Checks what a pick has read, and makes its plan.
 ---@param raws (string|false)[]
 ---@param at number where in raws the values of its keys begin
----@return table? plan of this call
----@return string? problem
-function M.new(wish, token, raws, at)
-  local plan = M.of(wish, token)
+---@return table plan of this call
+function M.new(wish, token, raws, at, reply)
+  local plan = M.of(wish, token, reply)
   if wish.queue then
     plan.queue, at = queues.decode(wish.queue, raws[at]), at + 1
-  else
-    local problem = wish.entries.has_patterns and patterns.check(wish.entries, wish.path .. "queues")
-    if problem then
-      return nil, problem
-    end
+  elseif wish.entries.has_patterns then
+    patterns.check(wish.entries, wish.path .. "queues")
   end
   if token then
     plan.remembered, at = raws[at], at + 1
   end
   if wish.is_registered then
     local record = workers.decode(wish.worker, raws[at])
-    if not record then
-      return nil, check.missing("worker", "registered worker", wish.worker)
-    end
+    check.refuse(not record and check.missing("worker", "registered worker", wish.worker))
     plan.is_quiet = record.k ~= nil
   end
   return plan
@@ -109,46 +104,33 @@ function M.recall(plan, kind)
   return running ~= nil
 end
 
+--- Whether the reply has all that it may.
+---@param most number of jobs
 ---@return boolean
-function M.is_full(plan)
-  return plan.bytes >= MOST_BYTES
-end
-
---- How many more jobs to take.
----@param most number of jobs in the reply
-function M.room(plan, most)
-  return plan.bytes < MOST_BYTES and math.min(most - plan.count, plan.chunk) or 0
-end
-
---- How many to take next: twice as many, within the size estimated from those so far.
-local function grow(plan)
-  local most = plan.bytes > 0 and math.ceil((MOST_BYTES - plan.bytes) * plan.count / plan.bytes) or MOST_IN_CHUNK
-  plan.chunk = math.max(1, math.min(MOST_IN_CHUNK, 2 * plan.chunk, most))
+function M.is_full(plan, most)
+  return plan.count >= most or plan.bytes >= MOST_BYTES
 end
 
 --- Starts jobs that were taken (places.take). Counts expired ones, which are work, too.
 local function start(plan, queue, popped, raws, taken)
-  local started = plan.started
+  local started, worker, is_registered = plan.started, plan.worker, plan.wish.is_registered
   for i = 1, taken and 2 * #taken or #popped, 2 do
-    local id, argument = popped[i], raws[i + 1]
+    local id = popped[i]
     if not taken and plan.bytes >= MOST_BYTES then
       -- Now: whether more is ready, and for which sleepers, depends on it.
       call("ZADD", queues.key(queue, states.QUEUED), popped[i + 1], id)
     else
       local job = taken and taken[(i + 1) / 2] or jobs.from_record(id, raws[i])
-      local document = job and attempts.start(job, plan.worker, plan.wish.is_registered)
-      if not document then
-        plan.expired = plan.expired + 1
-      else
-        append(plan, document, argument)
+      local document = job and attempts.start(job, worker, is_registered)
+      if document then
+        append(plan, document, raws[i + 1])
         if started then
           started[#started + 1] = starts.entry(id, job[jobs.ATTEMPT])
         end
+      else
+        plan.expired = plan.expired + 1
       end
     end
-  end
-  if popped[3] then
-    grow(plan)
   end
 end
 
@@ -157,34 +139,37 @@ end
 ---@param choose fun(what, without): table?, boolean? what it returns: place, or whether the search was cut short
 ---@return boolean? is_more
 function M.fill(plan, most, choose, what)
-  local room = M.room(plan, most)
-  while room > 0 do
+  local wish = plan.wish
+  while not M.is_full(plan, most) do
     if plan.expired > MOST_EXPIRED then
       return true
     end
-    local place, is_more = choose(what, plan.wish.without)
+    local place, is_more = choose(what, wish.without)
     if not place then
       return is_more
     end
-    local popped, raws, taken = places.take(place, plan.is_single and 1 or room)
+    local room = plan.is_single and 1 or math.min(most - plan.count, plan.chunk)
+    local popped, raws, taken = places.take(place, room)
     if not popped[1] then
       return place.id ~= nil -- the index and the queue disagree: never loop on that
     end
     start(plan, place.queue, popped, raws, taken)
-    local is_left = true
-    if plan.is_single or plan.wish.without then
+    if plan.is_single or wish.without then
       batch.flush() -- the next choice must see it
-      if plan.wish.is_registered then
+      if wish.is_registered then
         workers.took(plan.worker)
       end
-      is_left = budget.pay(budget.LOOK)
+      if not budget.pay(budget.LOOK) and plan.count < most then
+        return true
+      end
     end
-    if not place.id and #popped < 2 * room or plan.count == most then
+    if not place.id and #popped < 2 * room then
       return nil -- that was all of it
-    elseif not is_left then
-      return true
+    elseif popped[3] then
+      -- Next twice as many, within the size estimated from those so far.
+      local most_next = plan.bytes > 0 and math.ceil((MOST_BYTES - plan.bytes) * plan.count / plan.bytes)
+      plan.chunk = math.max(1, math.min(MOST_IN_CHUNK, 2 * plan.chunk, most_next or MOST_IN_CHUNK))
     end
-    room = M.room(plan, most)
   end
 end
 

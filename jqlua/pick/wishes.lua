@@ -2,33 +2,32 @@
 local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
-local memory = require "jqlua.base.memory"
 local ordering = require "jqlua.values.ordering"
 local request = require "jqlua.life.request"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
 
-local FIELDS = "worker queues count order without request wait"
-local COUNT = "an integer from 1 to 1000"
-local WITHOUT = { "list", 1, 100, of = "name", distinct = true }
+-- What few picks have; worker and queues are checked where they are read.
+local FIELDS = {
+  count = { "integer", 1, 1000 }, order = { "choice", words = "priority ordered round_robin shuffled" },
+  without = { "list", 1, 100, of = "name", distinct = true }, request = { "token" }, wait = { "map" },
+}
+local QUEUES = { queues = {} }
+local PICK = { worker = {}, queues = {} }
+local FINISH = { worker = {}, pick = {} }
+local WAIT = { on = { "text", 1, 64, required = true }, ms = { "ms", 1, 60000, required = true } }
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
----@param value any the field `queues`
----@return table? entries {name} or {pattern}; has_patterns: whether one is a pattern other than *
----@return string? problem
+--- Parses the field `queues`; refuses the call if it is wrong.
+---@return table entries {name} or {pattern}; has_patterns: whether one is a pattern other than *
 function M.parse_queues(value, path)
-  local list = value
-  if type(value) == "string" then
-    list = { value }
-  elseif not check.is_list(value, 1, 100) then
-    return nil, check.problem(path, M.QUEUES, value)
-  end
+  local list = type(value) == "string" and { value } or value
+  check.refuse(not check.is_list(list, 1, 100) and check.problem(path, M.QUEUES, value))
   local entries = {}
   for i, text in ipairs(list) do
-    if not check.is_name(text) then
-      return nil, check.problem(list == value and path .. "[" .. (i - 1) .. "]" or path, check.NAME, text)
-    end
+    check.refuse(not check.is_name(text)
+      and check.problem(list == value and path .. "[" .. (i - 1) .. "]" or path, check.NAME, text))
     if glob.is_pattern(text) then
       entries[i] = { pattern = text }
       entries.has_patterns = entries.has_patterns or text ~= "*"
@@ -39,24 +38,11 @@ function M.parse_queues(value, path)
   return entries
 end
 
----@param wait any the field `wait`
----@return string? problem
+--- Refuses the call for a wrong field `wait`.
 function M.check_wait(wait, path)
-  if type(wait) ~= "table" then
-    return check.problem(path, "a map with on and ms", wait)
-  end
-  for field in pairs(wait) do
-    if field ~= "on" and field ~= "ms" then
-      return check.unknown(path, field, "on ms")
-    end
-  end
-  local on = wait.on
-  if type(on) ~= "string" or #on == 0 or #on > 64 or string.find(on, "[^%w._-]") then
-    return check.problem(path .. ".on", "1 to 64 of A-Z a-z 0-9 . _ -", on)
-  end
-  if not check.is_number(wait.ms, 1, 60000) then
-    return check.problem(path .. ".ms", "milliseconds from 1 to 60000", wait.ms)
-  end
+  fields.check(wait, WAIT, path)
+  check.refuse(string.find(wait.on, "[^%w._-]")
+    and check.problem(path .. ".on", "1 to 64 of A-Z a-z 0-9 . _ -", wait.on))
 end
 
 --- The name of the channel of all, in any language, who want the same.
@@ -72,109 +58,89 @@ local function channel_of(wanted, without)
   return "q-" .. redis.sha1hex(table.concat(parts, "\n\n")):sub(1, 16)
 end
 
---- Names of jobs that the worker does not take. Then even one queue is searched like several.
-local function parse_without(wish, names, path)
-  fields.check_value(names, WITHOUT, path, "without")
-  wish.without = {}
-  for _, name in ipairs(names) do
-    wish.without[name] = true
-  end
-end
-
---- The rarer fields.
----@return string? problem
-local function parse_rare(wish, field, value, path, holder)
-  if field == "order" then
-    wish.order = value ~= "priority" and value
-    return not (value == "priority" or value == "ordered" or value == "round_robin" or value == "shuffled")
-      and check.problem(path .. field, "priority, ordered, round_robin or shuffled", value)
-  elseif field == "request" then
-    wish.request = value
-    return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
-  elseif field == "without" then
-    return parse_without(wish, value, path)
-  elseif field == "wait" then
-    wish.wait = value
-    return M.check_wait(value, path .. field)
-  end
-  return check.unknown(path:sub(1, -2), field, holder and FIELDS:sub(8) or FIELDS)
-end
-
---- Parses a pick's spec, and checks what needs no reading.
----@param spec table
+--- What a pick asks for; refuses the call if it is wrong.
 ---@param path string in front of fields in errors, "" or "pick."
----@param holder string? the worker, if given elsewhere
----@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, without: a
+---@param worker any who picks
+---@return table wish {worker, queue: the only one, or entries and wanted: several; count, order, without: a
 --- set of names, request, wait, is_registered: by the form of its name}, not to be changed
----@return string? problem
-function M.parse(spec, path, holder)
+local function wish_of(spec, path, worker)
+  for name, value in pairs(spec) do
+    if name ~= "queues" and (name ~= "worker" or path ~= "") then
+      fields.check_value(value, FIELDS[name]
+        or fields.unknown(path:sub(1, -2), name, FIELDS, path == "" and PICK or QUEUES), path, name)
+    end
+  end
+  check.refuse(not check.is_name(worker) and check.problem("worker", check.NAME, worker))
   local wish = {
-    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, without = false,
-    request = false, wait = false, path = path, is_registered = false,
+    worker = worker, is_registered = workers.is_id(worker), path = path, queue = false,
+    entries = M.parse_queues(spec.queues, path .. "queues"),
+    wanted = type(spec.queues) == "string" and { spec.queues } or spec.queues, count = spec.count or 1,
+    order = spec.order and spec.order ~= "priority" and spec.order, without = false, request = spec.request or false,
+    wait = spec.wait or false,
   }
-  for field, value in pairs(spec) do
-    local problem
-    if field == "worker" and not holder then
-      problem = not check.is_name(value) and check.problem(path .. field, check.NAME, value)
-      wish.worker = value
-    elseif field == "queues" then
-      wish.wanted = type(value) == "string" and { value } or value
-      wish.entries, problem = M.parse_queues(value, path .. "queues")
-    elseif field == "count" then
-      problem = not check.is_integer(value, 1, 1000) and check.problem(path .. field, COUNT, value)
-      wish.count = value
-    else
-      problem = parse_rare(wish, field, value, path, holder)
+  if spec.wait then
+    M.check_wait(spec.wait, path .. "wait")
+    local on = spec.wait.on
+    check.refuse(on:sub(1, 2) == "q-" and on ~= channel_of(wish.wanted, spec.without)
+      and check.problem(path .. "wait.on", channel_of(wish.wanted, spec.without) .. " for these names", on))
+  end
+  if spec.without then
+    -- Then even one queue is searched like several.
+    wish.without = {}
+    for _, name in ipairs(spec.without) do
+      wish.without[name] = true
     end
-    if problem then
-      return nil, problem
-    end
-  end
-  if not wish.worker then
-    return nil, check.problem(path .. "worker", check.NAME, nil)
-  elseif not wish.entries then
-    return nil, check.problem(path .. "queues", M.QUEUES, nil)
-  end
-  local on = wish.wait and wish.wait.on
-  if on and on:sub(1, 2) == "q-" and on ~= channel_of(wish.wanted, spec.without) then
-    return nil, check.problem(path .. "wait.on", channel_of(wish.wanted, spec.without) .. " for these names", on)
-  end
-  wish.is_registered = workers.is_id(wish.worker)
-  if not wish.entries[2] and wish.entries[1].name and not wish.without then
+  elseif not wish.entries[2] and wish.entries[1].name then
     wish.queue = wish.entries[1].name
   end
   return wish
 end
 
 ---@kept
--- Parsed specs, by their bytes; if they end with a request, by the bytes before it.
-local known = {}
----@kept
-local known_with_token = {}
+-- Parsed specs of picks.
+local picks = {}
 
---- Like parse, from the bytes of a call's only argument.
----@return table? wish
----@return string? problem
----@return string|false|nil token its request
-function M.read(blob)
-  local rest, token, wishes
-  if memory.LASTS and blob then
-    rest, token = request.split(blob)
-    wishes = token and known_with_token or known
-    local wish = wishes[rest]
-    if wish then
-      return wish, nil, token or wish.request
+local function parse_pick(blob)
+  local spec = check.map(blob)
+  check.refuse(not spec and check.not_one_spec())
+  return wish_of(spec, "", spec.worker)
+end
+
+--- What a pick asks for, from its only argument; refuses the call if it is wrong.
+---@return table wish as of wish_of
+---@return string|false token its request
+function M.of_pick()
+  check.refuse(#ARGV ~= 1 and check.not_one_spec())
+  return request.read(picks, ARGV[1], parse_pick)
+end
+
+---@kept
+-- Parsed first arguments of finishes.
+local finishes = {}
+
+local function parse_finish(blob)
+  local spec = check.map(blob)
+  check.refuse(not spec and check.not_a_map("spec", blob))
+  for name in pairs(spec) do
+    if name ~= "worker" and name ~= "pick" then
+      fields.unknown("", name, FINISH)
     end
   end
-  local spec = #ARGV == 1 and check.map(blob)
-  if not spec then
-    return nil, check.not_one_spec()
+  local worker, pick = spec.worker, spec.pick
+  if pick ~= nil then
+    check.refuse(type(pick) ~= "table" and check.problem("pick", "a map", pick))
+    return wish_of(pick, "pick.", worker)
   end
-  local wish, problem = M.parse(spec, "")
-  if wish and wishes and (not token or token == wish.request) then
-    memory.keep(wishes, rest, wish)
-  end
-  return wish, problem, wish and wish.request
+  check.refuse(not check.is_name(worker) and check.problem("worker", check.NAME, worker))
+  return { worker = worker, is_registered = workers.is_id(worker), entries = false, request = false }
+end
+
+--- The first argument of a finish: what is to be picked next. Refuses the call if it is wrong.
+---@return table wish as of wish_of; without entries if nothing is
+---@return string|false token its request
+function M.of_finish()
+  check.refuse(not ARGV[1] and check.not_a_map("spec"))
+  return request.read(finishes, ARGV[1], parse_finish)
 end
 
 return M

@@ -93,7 +93,8 @@ function M.left(job, from, to)
     end
     run = within(meta.state[meta.NOW_MS] - started_ms)
   end
-  list[#list + 1] = struct.pack(M.ITEM, kind_of(job, to), M.NUMBER + wait, M.NUMBER + run)
+  list[#list + 1] = struct.pack(M.ITEM, to == states.DONE and M.DONE or kind_of(job, to), M.NUMBER + wait,
+    M.NUMBER + run)
 end
 
 --- Records that a job that does not run moves to another queue.

@@ -75,8 +75,7 @@ local function run(name, KEYS, ARGV)
     use(KEYS[1] or "")
   end
   local next = next
-  local is_large = input.failed or next(state.base_batch_large)
-  if is_large then
+  if input.failed or drained.base_batch_large[1] then
     for table in next, drained do
       drained[table] = {}
     end

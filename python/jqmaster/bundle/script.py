@@ -2,7 +2,8 @@
 
 Redis runs a script's whole chunk at every call: each function defined costs some hundred instructions, each local of
 the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of one another. It is
-filled by one function, with what is first looked for: the functions of a module that the script reaches, or a value.
+filled by one function, with what is first looked for: the functions and small values of a module that the script
+reaches, or another value.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from jqmaster.bundle.source import BuildError, Item, Mention, Piece, ScriptBody,
 
 _ARITHMETIC = frozenset("+ - * / % ^ ( )".split())
 _LITERAL = re.compile(r"[\d(\"'[].*|true|false|nil", re.DOTALL)
+_SMALL = 9  # tokens of a value: an empty table, one of some numbers, another name
 _SUFFIXES = ("(", "{", "[", ".", ":")
 # What check.refuse raises is the reply. pcall would give the text of an error alone.
 FRAME = """\
@@ -55,16 +57,23 @@ class Chunk:
             self.reach(item, [])
         self.groups: dict[Hashable, list[Item]] = {}  # what is added to the table together
         for item in self.reached:
-            self.groups.setdefault(item.module if item.is_function else item, []).append(item)
+            self.groups.setdefault(self.group(item), []).append(item)
         self.places = {
             item: f"F_[{n}]" + (f"[{index}]" if group is not item else "")
             for n, (group, items) in enumerate(self.groups.items(), 1)
             for index, item in enumerate(items, 1)
         }
 
+    def group(self, item: Item) -> Hashable:
+        """What an item is added to the table with: functions of its module, also a value that costs little."""
+        is_small = len(item.pieces) <= _SMALL and not any(isinstance(piece, Mention) for piece in item.pieces)
+        return item.module if item.is_function or is_small else item
+
     def text(self) -> str:
         """The chunk: the table, the function that fills it, the script's body."""
-        table = f"local F_\nF_ = {{\n__index = {self.adder()}\n}}\nsetmetatable(F_, F_)\n" if self.groups else ""
+        # Room for all: a table that grows is made anew again and again.
+        room = "nil, " * len(self.groups)
+        table = f"local F_\nF_ = {{\n{room}__index = {self.adder()}\n}}\nsetmetatable(F_, F_)\n" if self.groups else ""
         body = self.render(self.script.pieces)
         return table + FRAME % (f"function()\n{body}\nend", "function(problem) return problem end", "")
 

@@ -37,28 +37,6 @@ describe("a server that takes over", function()
       jq:pass(300)
     end
   end)
-  it("leaves out others than one that took over at the same moment", function()
-    take_over()
-    local one = jq:enqueue("a")
-    local other = space.new()
-    other:redis("MSET", other.name .. ":server", "another")
-    assert.are_not.equal(one, other:enqueue("a"))
-    other:close()
-  end)
-  it("does so whatever is given an id", function()
-    for _, give in ipairs({
-      function()
-        return jq:register({ queues = "a" }):sub(2)
-      end,
-      function()
-        return jq:call("enqueue", { name = "a", unique = tostring(jq.now_ms) }, "\192")[1]
-      end,
-    }) do
-      jq:pass(200)
-      take_over()
-      assert.is_true(left_out_s(give()) >= 65)
-    end
-  end)
   it("leaves out no more when the note of the other form of calls is missing", function()
     jq:redis("SET", jq.name .. ":server", "unknown")
     for _ = 1, 3 do

@@ -11,7 +11,6 @@ describe("notes of a heartbeat", function()
     local jobs = jq:pick({ queues = "a", count = 2 })
     return jobs[1], jobs[2]
   end
-
   it("tell progress", function()
     local one, other = two()
     local half = { one.id, one.token, { progress = 0.5, message = "half" } }
@@ -38,13 +37,6 @@ describe("notes of a heartbeat", function()
     jq:succeed(jq:take("a"))
     assert.are.equal(3, jq:get(one.id).progress)
   end)
-  it("of an attempt that is gone are dropped", function()
-    local one = two()
-    jq:release(one)
-    assert.are.same({ "LOST" }, beat({ { one.id, one.token, { argument = 0, progress = 1 } } }, "\7"))
-    assert.is_nil(jq:get(one.id).progress)
-    assert.are.equal(msgpack.NIL, jq:take("a").blob)
-  end)
 end)
 
 describe("history", function()
@@ -59,18 +51,6 @@ describe("history", function()
     end
     return told
   end
-
-  it("of a plain job", function()
-    local id = jq:enqueue("a")
-    jq:pass(1)
-    local job = jq:take("a")
-    assert.are.same({ "enqueued 0", "started 1000" }, events(id))
-    jq:pass(1)
-    jq:succeed(job)
-    assert.are.same({ "enqueued 0", "started 1000", "done 2000" }, events(id))
-    assert.are.same({ event = "done", time_ms = space.START_MS + 2000, attempt = 1, worker_id = "worker" },
-      history(id).events[3])
-  end)
   it("of all the ways an attempt ends", function()
     local id = jq:enqueue({ name = "a", max_retry = 1 })
     jq:release(jq:take("a"))
@@ -90,14 +70,6 @@ describe("history", function()
     local failed = history(id).events[5]
     assert.are.same({ 2, "other", "g", ("x"):rep(200) },
       { failed.attempt, failed.reason, failed.group, failed.message })
-  end)
-  it("of jobs that never started", function()
-    local ids = jq:enqueue_all("a", { name = "a", expires_in = 1 })
-    jq:cancel(ids[1])
-    jq:pass(1)
-    jq:settle()
-    assert.are.same({ "enqueued 0", "cancelled 0" }, events(ids[1]))
-    assert.are.same({ "enqueued 0", "expired 1000" }, events(ids[2]))
   end)
   it("of an attempt that was cancelled, and of a cancel while the job waits to run again", function()
     local id = jq:enqueue("a")

@@ -48,21 +48,6 @@ describe("what a library remembers", function()
     assert.are.equal("done", jq:status(job.id)) -- its record is kept
   end)
 
-  it("is nothing of another namespace", function()
-    local other = space.new()
-    other:queue({ name = "a", max_waiting = 1 })
-    other:set({ events_max = 10 })
-    for _ = 1, 3 do
-      jq:enqueue("a")
-      pcall(other.enqueue, other, "a")
-    end
-    assert.are.same({ queued = 3 }, jq:counts("a"))
-    assert.are.same({ queued = 1 }, other:counts("a"))
-    assert.are.equal(1, other:redis("XLEN", other.name .. ":events"))
-    assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":events"))
-    other:close()
-  end)
-
   it("is nothing of another namespace's constraints, nor of those that a copy had", function()
     local other = space.new()
     jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })

@@ -1,5 +1,4 @@
 -- (id, token) is what fences an attempt: the number alone will not do.
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a token", function()
@@ -23,16 +22,6 @@ describe("a token", function()
     local again = jq:take("a")
     assert.are.equal("2-", again.token:sub(1, 2))
     assert.are_not.equal(random_of(jobs[1]), random_of(again))
-  end)
-  it("comes with jobs that are pushed, and with those that a finish picks", function()
-    jq:enqueue_all("a", "a", "a")
-    jq:register({ queues = "a", url = "http://w/" })
-    local pushed = jq:assign()[1]
-    assert.are.equal("done", jq:succeed(pushed))
-    local job = jq:take("a")
-    local picked = space.picked(jq:call("finish", { worker = "w", pick = { queues = "a" } },
-      { id = job.id, token = job.token, type = "success" }, msgpack.NIL), 2)[1]
-    assert.are.equal("done", jq:succeed(picked))
   end)
   it("of an attempt that runs has to be whole", function()
     jq:enqueue("a")
@@ -72,23 +61,6 @@ describe("a token", function()
         return job
       end))
     end)
-  end)
-  it("of the attempt before the one that runs gets its answer by the number", function()
-    jq:enqueue({ name = "a", retry_base = 0 })
-    local job = jq:take("a")
-    jq:fail(job)
-    jq:take("a")
-    assert.are.equal("retrying", jq:unchanged(function()
-      return jq:fail(job)
-    end))
-  end)
-  it("is all that is asked for: whoever presents it may do as the worker that started the job", function()
-    jq:enqueue_all("a", "a", "a")
-    local jobs = jq:pick({ worker = "one", queues = "a", count = 3 })
-    assert.are.equal(30000, jq:heartbeat(jobs[1], "another"))
-    assert.are.same({ "queued" }, jq:call("release", { worker = "another", jobs = { jq:held(jobs[2]) } }))
-    assert.are.same({ "done" }, jq:call("finish", { worker = "another" },
-      { id = jobs[1].id, token = jobs[1].token, type = "success" }, msgpack.NIL))
   end)
   it("is shown to nobody who did not start the job", function()
     jq:set({ events_max = 10 })

@@ -35,23 +35,5 @@ describe("enqueue", function()
       jq:pass(0.001)
       assert.are_not.equal(first, enqueue())
     end)
-    it("leaves a call that was refused unused", function()
-      jq:refuses("INVALID", "enqueue", { request = "r" }, { name = "" }, NIL)
-      assert.are.equal(1, jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)[2])
-    end)
-    it("that filled a queue repeats like any other", function()
-      jq:queue({ name = "a", max_waiting = 1 })
-      local first = jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)
-      assert.are.same(first, jq:call("enqueue", { request = "r" }, { name = "a" }, NIL))
-    end)
-    it("is remembered for a batch of 1000", function()
-      local arguments = { { request = "r" } }
-      for i = 2, 2001, 2 do
-        arguments[i], arguments[i + 1] = { name = "a" }, NIL
-      end
-      local first = jq:call_list("enqueue", arguments)
-      assert.are.same(first, jq:call_list("enqueue", arguments))
-    end)
-
   end)
 end)

@@ -12,17 +12,6 @@ describe("workers", function()
     end
     return found, reply[1]
   end
-
-  it("is empty in the beginning", function()
-    assert.are.same({ "" }, jq:call("workers", {}))
-  end)
-  it("lists workers in order of registration", function()
-    local made = {}
-    for i = 1, 5 do
-      made[i] = jq:register({})
-    end
-    assert.are.same(made, (ids()))
-  end)
   it("gives pages that together hold each worker once", function()
     local made = {}
     for i = 1, 25 do
@@ -40,15 +29,6 @@ describe("workers", function()
   end)
 
   describe("the state", function()
-    it("is pulling without an url", function()
-      assert.are.equal("pulling", jq:worker(jq:register({})).state)
-    end)
-    it("is ready with room", function()
-      local worker = jq:register({ url = "http://w/", max_jobs = 2 })
-      jq:enqueue("a")
-      jq:assign()
-      assert.are.same({ "ready", 1 }, { jq:worker(worker).state, jq:worker(worker).held })
-    end)
     for _, why in ipairs({ "busy", "unreachable" }) do
       it("is " .. why .. " when it said so", function()
         local worker = jq:register({ url = "http://w/" })
@@ -69,12 +49,5 @@ describe("workers", function()
     jq:pick({ worker = lively, queues = "a" })
     jq:tick()
     assert.are.same({ lively }, (ids()))
-  end)
-  it("shows the names that a worker refused", function()
-    local worker = jq:register({ url = "http://w/" })
-    local id = jq:enqueue("a")
-    jq:assign()
-    jq:call("refuse", { worker = worker, jobs = { jq:held(id) }, why = "unknown" })
-    assert.are.same({ "a" }, jq:worker(worker).refused)
   end)
 end)

@@ -16,7 +16,6 @@ describe("forget", function()
     end
     return names
   end
-
   it("takes a queue away that never had a job", function()
     jq:set({ trail_max = 0 })
     local before = jq:snapshot()
@@ -43,24 +42,6 @@ describe("forget", function()
       assert.is_falsy(member:find("^.a$"), member)
     end
     assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":heads:a*"))
-  end)
-  it("takes a fair queue away with its weights", function()
-    jq:queue({ name = "a", fair = { { by = "argument.x", weights = { one = 2 } }, { by = "argument.y" } } })
-    for i = 1, 5 do
-      jq:enqueue("a", { x = "one", y = i })
-      jq:enqueue("a", { x = "two", y = i })
-    end
-    jq:start({ queues = "a", count = 3 })
-    jq:call("cancel", { where = { queue = "a" } })
-    jq:call("discard", { where = { queue = "a" } })
-    forget("a")
-    for _, key in ipairs(jq:keys()) do
-      assert.is_falsy(key:find(":fair:", 1, true) or key:find(":weights:", 1, true) or key:find(":group:", 1, true)
-        or key:find(":lanes:", 1, true), key)
-    end
-    jq:enqueue("a")
-    assert.is_nil(jq:queue("a").fair)
-    assert.are.equal(1, #jq:start("a"))
   end)
   it("takes a fair queue away with its turns", function()
     for _ = 1, 2 do

@@ -28,15 +28,6 @@ describe("marks", function()
     until reply[1] == ""
     return found
   end
-
-  it("have a moment, a text, and who said so", function()
-    assert.are.same({ time_ms = now, text = "v1", actor = "ann" }, mark("v1", nil, "ann"))
-    assert.are.same({ time_ms = now - 5, text = "ä b", actor = "" }, mark("ä b", now - 5))
-    local reply = jq:call("marks", {})
-    assert.are.equal("", reply[1])
-    assert.are.same({ time_ms = now, text = "v1", actor = "ann" }, msgpack.unpack(reply[2]))
-    assert.are.same({ time_ms = now - 5, text = "ä b", actor = "" }, msgpack.unpack(reply[3]))
-  end)
   it("of the same text within a minute are one, as are those of the same text and moment", function()
     local first = mark("v1", nil, "ann")
     jq:pass(60)
@@ -49,19 +40,6 @@ describe("marks", function()
     mark("old", now - 6)
     assert.are.same({ "v1", "v2", "v1", "old", "old" }, texts())
     assert.are.equal(6, #jq:call("trail", {})) -- which has no more either
-  end)
-  it("are listed by time, in pages", function()
-    for i = 1, 7 do
-      mark("m" .. i, now - 1000 * i)
-    end
-    mark("also", now - 2000)
-    local all = { "m1", "m2", "also", "m3", "m4", "m5", "m6", "m7" }
-    for count = 1, 9 do
-      assert.are.same(all, texts({ count = count }))
-    end
-    assert.are.same({ "m2", "also", "m3" }, texts({ from_ms = now - 3000, to_ms = now - 1000, count = 1 }))
-    assert.are.same({ "m3" }, texts({ from_ms = now - 3000.5, to_ms = now - 2000 }))
-    assert.are.same({}, texts({ from_ms = now }))
   end)
   it("are kept for 400 days, and at most 1000 #once", function()
     mark("old", now - 400 * DAY_MS + 1)

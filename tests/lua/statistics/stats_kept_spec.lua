@@ -13,8 +13,7 @@ describe("stats", function()
   end)
 
   local stats = counted_in(jq)
-  local documents, counts, counted = stats.documents, stats.counts, stats.counted
-  local series, fold = stats.series, stats.fold
+  local documents, counts, fold = stats.documents, stats.counts, stats.fold
 
   it("keeps minutes for 3 hours, hours for 8 days, days for 400", function()
     local function number(by)
@@ -79,13 +78,5 @@ describe("stats", function()
       assert.is_true(document.run.min >= 0 and document.wait.min >= 0)
     end
     assert.are.same({ enqueued = 3, done = 2 }, sums)
-  end)
-  it("sums up over many queues in one log", function()
-    for i = 1, 300 do
-      jq:enqueue({ name = "n" .. i, queue = i % 3 == 0 and "q" or nil })
-    end
-    counted({ enqueued = 300 })
-    counted({ enqueued = 100 }, { queue = "q" })
-    assert.are.equal(300, #series({ count = 7 }))
   end)
 end)

@@ -39,20 +39,6 @@ return function(jq)
     luassert.are.same(expected, M.counts(M.one(spec)))
   end
 
-  function M.series(spec)
-    spec = spec or {}
-    spec.series, spec.by = true, spec.by or "hour"
-    local found = {}
-    repeat
-      local reply = jq:call("stats", spec)
-      for i = 2, #reply do
-        found[#found + 1] = msgpack.unpack(reply[i])
-      end
-      spec.cursor = reply[1]
-    until reply[1] == ""
-    return found
-  end
-
   function M.log_size()
     return jq:redis("STRLEN", keys(jq.name).LOG)
   end

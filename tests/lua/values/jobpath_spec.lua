@@ -25,13 +25,6 @@ describe("a path #once", function()
   end)
 
   describe("leads to", function()
-    it("what is said of the job", function()
-      local facts = { name = "a", queue = "b", priority = -5 }
-      assert.are.equal("sa", jobpath.value("name", facts))
-      assert.are.equal("sb", jobpath.value("queue", facts))
-      assert.are.equal("i-5", jobpath.value("priority", facts))
-      assert.are.equal("i0", jobpath.value("priority", { priority = -0 }))
-    end)
     it("every scalar, as the same text however it is encoded", function()
       for _, scalar in ipairs(atoms.scalars) do
         for _, form in ipairs(scalar.forms) do
@@ -39,31 +32,6 @@ describe("a path #once", function()
           assert.are.equal(scalar.text, value("argument.a", "\129\161a" .. form))
           assert.are.equal(scalar.text, value("argument.1", "\146\192" .. form))
         end
-      end
-    end)
-    it("nil, where there is nothing", function()
-      for _, argument in ipairs({ "\128", "\144", "\1", "\192", "\129\161b\1", "\129\161a\1\1", "\129\161a", "" }) do
-        assert.are.equal("n", value("argument.a", argument))
-      end
-    end)
-    it("maps and lists as their bytes", function()
-      assert.are.equal("m\129\161b\1", value("argument.a", "\129\161a\129\161b\1"))
-      assert.are.equal("m\144", value("argument.a", "\129\161a\144"))
-      assert.are.equal("m\144", value("argument", "\144"))
-    end)
-    it("an argument that is not one value as its bytes", function()
-      for _, broken in ipairs(atoms.broken) do
-        assert.are.equal("m" .. broken, value("argument", broken))
-      end
-    end)
-    it("NaN as itself", function()
-      assert.are.equal("dnan", value("argument.a", "\129\161a\202\127\192\0\0"))
-      assert.are.equal("dnan", value("argument", "\203\255\248\0\0\0\0\0\1"))
-    end)
-    it("what is not known yet", function()
-      for _, path in ipairs({ "name", "queue", "priority", "argument", "argument.a" }) do
-        assert.is_nil(jobpath.value((parse(path, "by")), {}))
-        assert.is_nil(jobpath.amount((parse(path, "by")), {}))
       end
     end)
     it("what a naive reader finds in random values", function()

@@ -94,7 +94,7 @@ class TestNames:
     def test_a_global_held_by_several_modules_stands_in_one_place(self, built: Built) -> None:
         module = 'local M = {}\nlocal call = redis.call\nfunction M.f() return call("PING") end\nreturn M'
         script = 'local a = require "jqlua.a"\nlocal b = require "jqlua.b"\nreturn { a.f(), b.f() }'
-        assert built(script, a=module, b=module).count("= redis.call\n") == 1
+        assert built(script, a=module, b=module).count("redis.call") == 1
 
     def test_built_names_avoid_every_name_in_use(self, run: Any) -> None:
         first = "local M = {}\nfunction M.b_c() return 1 end\nlocal function b() return 3 end\n"

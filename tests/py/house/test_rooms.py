@@ -25,7 +25,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "cluster": 1360,
         "engine": 3300,
         "connection": 1880,
-        "bundle": 800,
+        "bundle": 810,
         "manifest": 980,
         "errors": 230,
     },

@@ -122,9 +122,6 @@ def of_calls(scripts):
     resume = {"id": RUNNING, "token": HOLD, "type": "success", "resume": {"depends": [WAITING], "if_failed": "only"}}
     yield invalid("finish", "only of what has begun", "outcomes[0].resume.if_failed",
                   encode({"worker": "w"}), encode(resume), BLOB)  # fmt: skip
-    yield invalid("finish", "the attempt's number", "outcomes[0].attempt",
-                  encode({"worker": "w"}), encode({"id": RUNNING, "attempt": 1, "type": "success"}), BLOB,
-                  says="did you mean token, which came with the job?")  # fmt: skip
     yield invalid("finish", "nothing", "spec")
     yield invalid("finish", "no outcomes", "outcomes", worker)
     yield invalid("finish", "an outcome without blob", "outcomes", worker, outcome)
