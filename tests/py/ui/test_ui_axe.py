@@ -17,11 +17,11 @@ from ui_support import Server, Ui, browser  # noqa: F401
 ROOT = Path(__file__).resolve().parents[3]
 AXE = ROOT / "tools/js/node_modules/axe-core/axe.min.js"
 PAGES = (
-    "/", "/queues", "/queue/mail", "/queue/~.", "/jobs", "/jobs?queue=~..", "/failures", "/constraints",
-    "/constraint/~.", "/schedules", "/workers", "/enqueue", "/trail", "/keys", "/nothing",
+    "/", "/queues", "/queue/mail", "/queue/~.", "/jobs", "/jobs?queue=~..", "/failures", "/limits",
+    "/limit/~.", "/schedules", "/workers", "/enqueue", "/trail", "/keys", "/nothing",
 )  # fmt: skip
 # Of an empty system these are pages that others show as well: one that is not there, an empty list, no keys.
-SAME_WHEN_EMPTY = ("/queue/~.", "/jobs?queue=~..", "/constraint/~.", "/keys", "/nothing")
+SAME_WHEN_EMPTY = ("/queue/~.", "/jobs?queue=~..", "/limit/~.", "/keys", "/nothing")
 # What colours decide: dark differs from light in nothing else, and narrow only in what stands where.
 COLOURS = ["color-contrast", "link-in-text-block"]
 LOOKS: dict[str, tuple[Literal["light", "dark"], ViewportSize, dict[str, Any]]] = {
@@ -56,7 +56,7 @@ def fill(server: Server) -> None:
         server.call(
             "PUT", f"/schedule/{'~' + name if name[0] == '.' else name}", {"every": 3600, "job": {"name": name}}
         )
-    server.call("PUT", "/constraint/~.", {"match": {"name": "mail"}, "by": "argument.customer", "concurrency": 2})
+    server.call("PUT", "/limit/~.", {"match": {"name": "mail"}, "by": "argument.customer", "concurrency": 2})
     for index, job in enumerate(server.pick("mail", count=2) + server.pick(".", count=8)):
         if index:
             outcome = {"type": "failure", "group": "SMTP refused", "error": "550 no such user"} if index % 2 else {}

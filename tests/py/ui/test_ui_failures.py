@@ -83,14 +83,6 @@ def test_a_group_is_retried_whole(page: Page, site: Site) -> None:
     assert (site.queue("mail")["queued"], site.queue("card")["error"]) == (3, 5)
 
 
-def test_some_of_a_group_are_chosen_among_its_jobs(page: Page, site: Site) -> None:
-    fail_some(site)
-    go(page, "/ui/failures")
-    page.get_by_role("link", name="Choose some…").first.click()
-    expect(page).to_have_url(f"{site.url}/ui/jobs?group=Away")
-    expect(rows(page)).to_have_count(5)
-
-
 def test_nothing_failed(page: Page, site: Site) -> None:
     go(page, "/ui/failures")
     expect(page.get_by_text("No job has failed for good.")).to_be_visible()

@@ -15,7 +15,7 @@ from ui_support import Server, Ui, browser  # noqa: F401
 pytestmark = pytest.mark.faults
 
 LIVE = (
-    "/", "/queues", "/queue/a", "/jobs", "/job/{id}", "/failures", "/constraints", "/constraint/c", "/schedules",
+    "/", "/queues", "/queue/a", "/jobs", "/job/{id}", "/failures", "/limits", "/limit/c", "/schedules",
     "/workers",
 )  # fmt: skip
 STILL = ("/enqueue", "/trail", "/keys")
@@ -29,7 +29,7 @@ def site(fresh_server: RedisServer) -> Iterator[tuple[RedisServer, MasterProcess
 
 def pages(browser: Browser, server: Server) -> list[Ui]:
     [job] = server.enqueue("a", delay=1000)
-    server.call("PUT", "/constraint/c", {"match": {"name": "a"}, "concurrency": 1})
+    server.call("PUT", "/limit/c", {"match": {"name": "a"}, "concurrency": 1})
     found = []
     for target in LIVE + STILL:
         # Of a window one tab is in sight, and the others rest.

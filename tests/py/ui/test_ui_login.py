@@ -67,7 +67,7 @@ def test_nothing_is_shown_before_a_key(ui: Ui) -> None:
     assert ui.page.locator("nav a").count() == 0
     ui.page.get_by_label("Key", exact=True).fill("jq_wrong")
     ui.button("Log in").click()
-    expect(ui.page.get_by_role("alert")).to_contain_text("No such key")
+    expect(ui.page.get_by_role("alert")).to_contain_text("This key is unknown")
     assert ui.page.context.cookies() == []
 
 
@@ -83,16 +83,16 @@ def test_one_goes_on_where_one_was(ui: Ui, keys: dict[str, Any]) -> None:
 def test_each_role_sees_what_it_may_do(ui: Ui, keys: dict[str, Any]) -> None:
     log_in(ui, keys["viewer"], "/queue/mail")
     expect(ui.page.locator("nav")).not_to_contain_text("Enqueue")
-    expect(ui.page.locator("nav")).not_to_contain_text("Trail")
+    expect(ui.page.locator("nav")).not_to_contain_text("Audit log")
     expect(ui.button("Pause")).to_have_count(0)
     ui.button("Log out").click()
     expect(ui.page.locator("h1")).to_have_text("Log in")
     log_in(ui, keys["operator"], "/queue/mail")
-    expect(ui.page.locator("nav")).to_contain_text("Trail")
+    expect(ui.page.locator("nav")).to_contain_text("Audit log")
     expect(ui.page.locator("nav")).not_to_contain_text("Keys")
     ui.button("Pause").click()
     expect(ui.button("Resume").first).to_be_visible()
-    ui.go("/trail", "Trail")
+    ui.go("/trail", "Audit log")
     expect(ui.row("operator-key").first).to_contain_text("mail")
 
 
