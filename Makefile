@@ -8,7 +8,7 @@
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
 # make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
 # make soak    workers restarted one after the other under load   (ARGS="--seconds 1800 --seed 7", "--help")
-# make records  what tests compare with, written anew: refusals, the redis.calls of common paths, the exchange in bytes
+# make records  what tests compare with, written anew: refusals, and the exchange in bytes
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
@@ -18,9 +18,11 @@
 
 PYTHON ?= python3
 VENV := .venv
+DIST := build/dist
 RELEASE := build/release
 BIOME := tools/js/node_modules/.bin/biome
 PY := $(VENV)/bin/python
+PIP_OPTIONS := --quiet --disable-pip-version-check
 NAMESPACE ?= {jq}
 export PYTHON
 
@@ -35,7 +37,7 @@ help:
 setup: packages-test
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.installed $(BIOME)
 
-setup-run: packages-run $(VENV)/.installed
+setup-run: packages-run $(VENV)/.installed-run
 
 packages-run:
 	@sh tools/packages.sh run
@@ -43,10 +45,15 @@ packages-run:
 packages-test:
 	@sh tools/packages.sh test
 
-$(VENV)/.installed: pyproject.toml setup.py | packages-run
+# What runs, without what tests it.
+$(VENV)/.installed-run: pyproject.toml setup.py | packages-run
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'JQ needs Python 3.11 or newer')"
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[server,dev]'
+	$(PY) -m pip install $(PIP_OPTIONS) -e '.[server]'
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.installed-run
+	$(PY) -m pip install $(PIP_OPTIONS) -e '.[server,dev]'
 	@touch $@
 
 demo: setup-run
@@ -62,20 +69,20 @@ load: setup-run
 bench: setup
 	$(PY) bench/run.py $(ARGS)
 
-dist: setup-run $(RELEASE)/.installed
-	$(PY) tools/dist.py
-	$(PY) -m build --no-isolation --outdir dist .
-	$(RELEASE)/bin/twine check --strict dist/*.whl dist/*.tar.gz
+dist: $(DIST)/.installed
+	PYTHONPATH=python $(DIST)/bin/python tools/dist.py
+	$(DIST)/bin/python -m build --no-isolation --outdir dist .
+	$(DIST)/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
 .PHONY: docs
 docs: setup-run $(RELEASE)/.installed
 	$(PY) tools/site.py $(RELEASE)/bin/zensical
 
-# What only releases need.
-$(RELEASE)/.installed: pyproject.toml | packages-run
-	$(PYTHON) -m venv $(RELEASE)
-	$(RELEASE)/bin/pip install --quiet --disable-pip-version-check \
-		$$($(PYTHON) -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['release'])")
+# What only releases need: $(DIST) for `make dist`, $(RELEASE) for the pages, the lock and the lowest versions.
+$(DIST)/.installed $(RELEASE)/.installed: build/%/.installed: pyproject.toml | packages-run
+	$(PYTHON) -m venv build/$*
+	build/$*/bin/pip install $(PIP_OPTIONS) $$($(PYTHON) -c \
+		"import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['dependency-groups']['$*'])")
 	@touch $@
 
 # Versions that are in the file stay unless told otherwise.
@@ -187,7 +194,7 @@ soak: setup
 	$(PY) tests/py/support/rolling.py $(ARGS)
 
 records: setup
-	@for test in engine/test_errors_change_nothing engine/test_common_calls house/test_exchange; do \
+	@for test in engine/test_errors_change_nothing house/test_exchange; do \
 		PYTHONPATH=tests/py/support:tests/py/model:tools $(PY) tests/py/$$test.py || exit; done
 
 mutants: setup

@@ -7,7 +7,6 @@
 -- @arg    cursor  cursor?
 -- @reply  page<Alert> alerts
 -- @errors INVALID field
--- @cost   some milliseconds at most, and one thing more; for most queues a few counts
 -- @flags  read
 -- @role   viewer
 -- @over   turn
@@ -20,7 +19,6 @@ local constraint_alerts = require "jqlua.alerts.constraint_alerts"
 local failure_alerts = require "jqlua.alerts.failure_alerts"
 local keys = require "jqlua.base.keys"
 local queue_alerts = require "jqlua.alerts.queue_alerts"
-local schedule_alerts = require "jqlua.alerts.schedule_alerts"
 local worker_alerts = require "jqlua.alerts.worker_alerts"
 
 local AT_ONCE = 200
@@ -32,7 +30,6 @@ local PARTS = {
   { "w", keys.WORKER_IDS, worker_alerts.check },
   { "o", keys.OTHER_IDS, worker_alerts.check_other },
   { "f", keys.FAILED_GROUPS, failure_alerts.check },
-  { "s", keys.SCHEDULE_IDS, schedule_alerts.check },
 }
 
 --- Looks at all of a part behind a name, as far as the budget goes.
@@ -58,7 +55,7 @@ if queue ~= nil then
   queue_alerts.check(queue)
   return { "", unpack(alerts.encode()) }
 end
-check.refuse(cursor ~= "" and not cursor:find("^[qcwofs]")
+check.refuse(cursor ~= "" and not cursor:find("^[qcwof]")
   and check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor))
 if cursor == "" then
   alerts.check_sweeps()

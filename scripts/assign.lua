@@ -7,7 +7,6 @@
 -- @arg    without  set<worker>? 0..200    workers that get nothing for now
 -- @reply  assigned                     {next_ms, worker, url, secrets, key, document, argument, worker, ...}
 -- @errors INVALID field
--- @cost   for each job a look at the head of each pool that has room
 -- @flags  drain, function
 -- @role   server
 -- @over   none

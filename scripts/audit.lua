@@ -4,7 +4,6 @@
 -- @arg    count   integer? 1..1000 = 100  how many keys, about
 -- @reply  page<text> problems
 -- @errors INVALID field
--- @cost   some milliseconds at most, and one key more; of each set up to 200 members are looked at
 -- @flags  read
 -- @role   operator
 -- @over   turn
@@ -12,6 +11,7 @@ local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local audit = require "jqlua.upkeep.audit"
+local findings = require "jqlua.upkeep.findings"
 
 -- All keys of one SCAN must be checked.
 local AT_ONCE = 10
@@ -22,16 +22,15 @@ local count = spec.count or 100
 check.refuse((not cursor:find("^%d+$") or #cursor > 20) and check.problem("cursor", check.CURSOR, cursor))
 -- SCAN's pattern: a namespace may have special characters.
 local pattern = KEYS[1]:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
-local reply = { cursor }
 budget.pay(budget.RESERVE) -- for the rest of the last page, and for counting units
 if cursor == "0" then
-  audit.bounds(reply)
+  audit.bounds()
 end
 repeat
-  local page = redis.call("SCAN", reply[1], "MATCH", pattern, "COUNT", math.min(count, AT_ONCE))
-  reply[1], count = page[1], count - AT_ONCE
+  local page = redis.call("SCAN", cursor, "MATCH", pattern, "COUNT", math.min(count, AT_ONCE))
+  cursor, count = page[1], count - AT_ONCE
   for _, key in ipairs(page[2]) do
-    audit.key(key:sub(#KEYS[1] + 2), reply)
+    audit.key(key:sub(#KEYS[1] + 2))
   end
-until reply[1] == "0" or count <= 0 or not budget.pay(budget.LOOK)
-return reply
+until cursor == "0" or count <= 0 or not budget.pay(budget.LOOK)
+return { cursor, unpack(findings.list) }

@@ -7,7 +7,6 @@
 -- @reply  states jobs
 -- @errors INVALID jobs, INVALID jobs[i].field, FULL jobs[i].queue, FULL jobs[i].tags[j]
 -- @conflict it runs or has ended; of such only the tags can be changed
--- @cost   for each job a few commands; under constraints, and in another queue, its place is looked for anew
 -- @flags  write
 -- @role   pusher, operator
 -- @over   jobs

@@ -39,8 +39,7 @@ if spec.set ~= nil or spec.unset ~= nil then
     named[settings.ALL[place][1]] = value
   end
   local flags = meta.state[meta.FLAGS]
-  redis.call("SETRANGE", keys.META, meta.HEADER_SIZE, settings.packed(values, 1, settings.EARLY))
-  redis.call("SETRANGE", keys.META, meta.LATE_OFFSET, settings.packed(values, settings.EARLY + 1, #values))
+  redis.call("SETRANGE", keys.META, meta.SETTINGS_OFFSET, settings.packed(values))
   meta.save_flags(settings.flags(named) + flags - flags % meta.HAS_OWN)
   bounds.review(values)
   -- Due times recorded under longer limits would be too late.

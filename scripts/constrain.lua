@@ -14,7 +14,6 @@
 -- @argv   spec, match
 -- @reply  Constraint
 -- @errors INVALID field, INVALID match.place, FULL id
--- @cost   what waits or runs is dealt with in steps by the calls that follow
 -- @flags  write
 -- @role   operator
 -- @over   constrain

@@ -6,7 +6,6 @@
 -- @arg    if_failed  wait|fail|run|only?  what becomes of it when one of them fails or is cancelled
 -- @reply  state
 -- @errors INVALID field, NOTFOUND id, NOTFOUND add[i], CONFLICT id, CONFLICT add[i]
--- @cost   a few commands for each id; looks at up to 1000 jobs for a circle
 -- @flags  write
 -- @role   pusher, operator
 -- @over   job

@@ -11,7 +11,6 @@
 -- @reply  {cursor: cursor, changed: integer} with where
 -- @errors INVALID field
 -- @conflict it runs; cancel it first
--- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  drain
 -- @room   any
 -- @once

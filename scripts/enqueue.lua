@@ -6,7 +6,6 @@
 -- @reply  enqueued                      {id, created, id, created, ...} in order
 -- @errors INVALID jobs[i].field, FULL jobs[i], FULL jobs[i].queue, FULL jobs[i].name, FULL jobs[i].tags[j],
 --         NOTFOUND jobs[i].depends[j], CONFLICT request
--- @cost   for each job its part of one MSET and one ZADD; independent of what waits
 -- @flags  write, function
 -- @role   pusher
 -- @over   enqueue

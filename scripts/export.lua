@@ -6,8 +6,6 @@
 -- @arg    count   integer? 1..1000 = 100  how many keys, about
 -- @reply  page<record> records
 -- @errors INVALID field
--- @cost   up to 1000 keys are looked at, and up to 5000 elements or a megabyte given, and one record more; over all
---         calls, every key of the database is looked at
 -- @flags  read
 -- @role   admin
 -- @over   none

@@ -11,7 +11,6 @@
 --         pick its reply behind them
 -- @errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
 --         NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
--- @cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- @flags  drain, function
 -- @room   worker
 -- @role   worker

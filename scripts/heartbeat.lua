@@ -10,7 +10,6 @@
 -- @reply  states
 -- @reply  {jobs: states, request: text} with control
 -- @errors INVALID field, NOTFOUND worker
--- @cost   for each job one GETRANGE and its part of a ZADD
 -- @flags  drain, function
 -- @room   worker
 -- @role   worker

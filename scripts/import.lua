@@ -6,7 +6,6 @@
 -- @argv   records...
 -- @reply  {keys: integer}               how many were written
 -- @errors INVALID KEYS, INVALID namespace, INVALID records[i], VERSION, CONFLICT
--- @cost   a command for each record, and one for each element of a list or stream
 -- @flags  write
 -- @role   admin
 -- @over   none

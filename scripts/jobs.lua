@@ -12,7 +12,6 @@
 -- @arg    count         integer? 1..1000 = 100
 -- @reply  page<FoundJob> jobs
 -- @errors INVALID field
--- @cost   some milliseconds at most, and one document more, wherever the page is
 -- @flags  read
 -- @role   viewer
 -- @over   order

@@ -9,8 +9,6 @@
 -- @arg    wait     Wait?                 go to sleep if there is nothing
 -- @reply  picked                        {next_ms, document, argument, document, argument, ...}
 -- @errors INVALID field, NOTFOUND worker, FULL queues
--- @cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are moved
---         before
 -- @flags  drain, function
 -- @role   worker
 -- @role   server with wait

@@ -1,6 +1,6 @@
 -- Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own.
 --
--- One that is not known yet is created.
+-- One that is not there yet is created, so that it can be paused or limited before its first job; not by PATCH.
 --
 -- @arg    name         queue
 -- @arg    paused       flag?            a paused queue takes jobs and starts none
@@ -8,14 +8,15 @@
 -- @arg    fair         Fair?           levels: the values of a path take turns
 -- @arg    set          OwnSettings?     settings of its own
 -- @arg    unset        list<text>? 0..100  settings to reset to the namespace's
+-- @arg    known        flag? = false    only a queue that is there: NOTFOUND otherwise
 -- @arg    actor        actor?
 -- @reply  Queue
--- @errors INVALID field, FULL name
+-- @errors INVALID field, NOTFOUND name (with known), FULL name
 -- @flags  write
 -- @role   operator
 -- @over   all
--- @http   POST /queue/{name}
--- @http   PATCH /queue/{name}
+-- @http   POST /queue/{name} (paused, max_waiting, fair, set, unset)
+-- @http   PATCH /queue/{name} (known=true, paused, max_waiting, fair, set, unset)
 -- @http   POST /queue/{name}/pause (paused=true)
 -- @http   POST /queue/{name}/resume (paused=false)
 local admission = require "jqlua.life.admission"
@@ -36,8 +37,8 @@ local levels = fairness.parse(spec.fair)
 local own_set, own_unset = settingspec.parse(spec, true)
 
 local queue = queues.load(spec.name)
-check.refuse(queue[queues.IS_NEW] and admission.check_queues(spec.name, 1, "name"))
 if queue[queues.IS_NEW] then
+  check.refuse(spec.known and check.missing("name", "queue", spec.name) or admission.check_queues(spec.name, 1, "name"))
   queue[queues.CHANGED] = true
 end
 if spec.max_waiting then
@@ -70,11 +71,7 @@ if spec.set or spec.unset then
   settings.save_own(queue, values)
   queues.recheck_due(queue)
 end
-local says = {}
-for field in pairs(spec) do
-  says[#says + 1] = field ~= "name" and field ~= "actor" and field or nil
-end
-if says[1] then -- otherwise it only reads
+if spec.paused ~= nil or spec.max_waiting or levels or spec.set or spec.unset then -- otherwise it only reads
   trail.note("queue", spec.name, spec)
 end
 transition.commit()

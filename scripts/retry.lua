@@ -13,7 +13,6 @@
 -- @reply  {cursor: cursor, changed: integer} with where
 -- @errors INVALID field, FULL queue
 -- @conflict neither failed, cancelled, skipped nor waiting for a retry; or its unique key is another's
--- @cost   with where, some milliseconds at most; with ids, each of them
 -- @flags  write
 -- @room   any
 -- @once

@@ -22,7 +22,6 @@
 -- @reply  Schedule
 -- @reply  {job_id: job, created: flag} with run
 -- @errors INVALID field, INVALID job.field, INVALID argument, NOTFOUND id, FULL job.queue
--- @cost   independent of how many schedules there are and of what waits; jobs are made by the sweeps that follow
 -- @flags  write
 -- @role   operator
 -- @over   schedule

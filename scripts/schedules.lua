@@ -7,7 +7,6 @@
 -- @arg    count   integer? 1..1000 = 100
 -- @reply  page<Schedule> schedules
 -- @errors INVALID field
--- @cost   grows with the documents, and the moments and jobs in the reply: at most 1000 and 2000
 -- @flags  read
 -- @role   viewer
 -- @over   name

@@ -4,7 +4,6 @@
 -- @arg    count  integer? 1..20 = 5  of each kind
 -- @reply  Found
 -- @errors INVALID field
--- @cost   some milliseconds at most; `more` names the kinds of which there may be others
 -- @flags  read
 -- @role   viewer
 -- @over   found

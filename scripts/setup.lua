@@ -23,7 +23,7 @@ if redis.call("EXISTS", keys.META) == 0 then
     values[i] = setting[2]
   end
   redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, 0, meta.new_secret())
-    .. settings.packed(values, 1, settings.EARLY))
+    .. meta.NO_PULSE .. settings.packed(values))
   -- The index of all queues is built now, while it costs nothing.
   redis.call("HSET", keys.PATTERNS, "*", "")
   -- Ids of a partition have its number from the first on; those of partition 0 are as everywhere.

@@ -12,7 +12,6 @@
 -- @reply  list<Stats> stats
 -- @reply  page<Stats> series with series
 -- @errors INVALID field
--- @cost   for each bucket asked for its part of an HMGET of one or two hashes; with series, of each pair on the page
 -- @flags  read
 -- @role   viewer
 -- @over   stats

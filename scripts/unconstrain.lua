@@ -4,7 +4,6 @@
 -- @arg    actor  actor?
 -- @reply  nothing
 -- @errors INVALID id, NOTFOUND id
--- @cost   what it held comes back in steps by the calls that follow
 -- @flags  drain
 -- @role   operator
 -- @over   all

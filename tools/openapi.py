@@ -48,7 +48,6 @@ FAILURES = {
     415: ("Unsupported", "The body is of a type that the server does not read.", ["UNSUPPORTED"]),
     429: ("TooMany", "A bound is reached: try again later (`Retry-After`).", ["FULL", "RATE"]),
     500: ("Internal", "A fault of the server. Never the answer to a bad request.", ["INTERNAL"]),
-    501: ("NotThere", "The server lacks a library for it.", ["UNSUPPORTED"]),
     503: ("Unavailable", "The server or its Redis cannot serve now; another, or a moment later, may.",
           ["UNAVAILABLE", "VERSION", "DRAINING", "BUSY"]),
     504: ("NotDurable", "Enqueued (`job_ids`), but too few replicas had it in time.", ["NOTDURABLE"]),
@@ -63,7 +62,7 @@ TAGS = {
     "calls": "Every operation as it is, with the script's own arguments.",
 }
 """Each operation has the role that it takes as its tag."""
-OWN_STATUS = {"TIMEOUT": 408, "UNAUTHORIZED": 401, "NOTACCEPTABLE": 406, "UNSUPPORTED": 501}
+OWN_STATUS = {"TIMEOUT": 408, "UNAUTHORIZED": 401, "RATE": 429}
 
 
 def ref(name: str) -> Schema:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import fields
@@ -28,10 +28,11 @@ Made from the heads of [scripts/](../scripts) by `make generate`; for programs:
 [schemas.yaml](../openapi/schemas.yaml), HTTP in [master.yaml](../openapi/master.yaml).
 
 An operation is called with two keys, the namespace and `namespace:meta`, and with the arguments
-shown: mostly a *spec*, a MessagePack map of the fields listed below it (with a star: required).
-`[spec]` is left out when it is empty; `jobs...` stands for as many as there are, each document
-packed, followed by its value. `POST /call/<operation>` takes a list of the same arguments, and
-answers with the reply.
+shown: mostly a *spec*, a MessagePack map of the fields listed below it (with a star: required; what
+is not explained has a [type](#types) of its name). `[spec]` is left out when it is empty; `jobs...`
+stands for as many as there are, each document packed, followed by its value. `POST
+/call/<operation>` takes a list of the same arguments, and answers with the reply. Roles are those
+of HTTP keys: straight on Redis all may be called.
 
 Any operation may answer `INVALID` and `VERSION`; other errors are listed. When Redis is out of
 memory, those of kind `write` are refused with `OOM`; `drain` and `read` always run, `read` on
@@ -50,9 +51,18 @@ def typed(argument: Argument) -> str:
     return f"`{argument.type}`{bounds}{default}"
 
 
-def row(argument: Argument) -> str:
+def named(argument: Argument) -> str:
+    """With its type, unless that has its name, as `cursor` and `actor` have."""
     name = f"`{argument.name}`" + ("" if argument.optional else "\\*")
-    return f"- {name} ({typed(argument)})" + (f": {escaped(argument.meaning)}" if argument.meaning else "")
+    shown = typed(argument)
+    return name if shown == f"`{argument.name}`" else f"{name} ({shown})"
+
+
+def rows(arguments: Sequence[Argument]) -> Iterator[str]:
+    """One for each that means something of its own, and one for those of which the type says all."""
+    yield from (f"- {named(one)}: {escaped(one.meaning)}" for one in arguments if one.meaning)
+    if plain := [named(one) for one in arguments if not one.meaning]:
+        yield "- " + ", ".join(plain)
 
 
 def reply(one: Reply) -> str:
@@ -75,7 +85,7 @@ def section(one: Operation) -> Iterator[str]:
         yield filled(escaped(part)) + "\n"
     yield filled(f"`{' '.join([one.name, *one.positions])}` → {'; '.join(map(reply, one.replies))}") + "\n"
     if one.arguments:
-        yield "\n".join(filled(row(argument), "  ") for argument in one.arguments) + "\n"
+        yield "\n".join(filled(row, "  ") for row in rows(one.arguments)) + "\n"
     errors = [f"`{error.code} {error.path}`".replace(" `", "`") + (f" ({escaped(error.why)})" if error.why else "")
               for error in one.errors if (error.code, error.path) != ("INVALID", "field")]  # fmt: skip
     kept = [f"`{name}` needs {', '.join(roles)}" for name, roles in one.restricted.items()]
@@ -84,7 +94,6 @@ def section(one: Operation) -> Iterator[str]:
         "Role": "; ".join([", ".join(one.roles), *kept]),
         "Kind": one.flags + (", function" if one.is_function else ""),
         "HTTP": "; ".join(map(request, one.routes)),
-        "Cost": escaped(one.cost),
     }
     yield filled(" ".join(f"**{name}**: {text}." for name, text in facts.items() if text)) + "\n"
 

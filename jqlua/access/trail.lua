@@ -1,7 +1,5 @@
 -- The audit trail: what operators changed. The call that changes something writes the entry. A sorted set whose members
 -- are a serial number and the entry as it is shown. The actor of a call that names none is "".
-local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
@@ -10,12 +8,12 @@ local M = {}
 
 local call = redis.call
 
-local DIGITS = 14
+M.DIGITS = 14 -- of the number in front of an entry
 local MOST_BYTES = 1000 -- of a change
 -- Fields of specs that say nothing of the change, or must not be seen.
 local HIDDEN = {
   actor = true, cursor = true, count = true, ids = true, digest = true, declared = true, secrets = true,
-  settings = true,
+  settings = true, known = true,
 }
 
 ---@return boolean # whether the values are the same, also in tables
@@ -53,14 +51,13 @@ end
 
 ---@return table? change the fields of a spec other than its subject
 local function change_of(spec, on)
-  local change
+  local change = {}
   for field, value in pairs(spec) do
     if not HIDDEN[field] and value ~= on and not is_rounded(value) then
-      change = change or {}
       change[field] = value
     end
   end
-  return change and #cmsgpack.pack(change) <= MOST_BYTES and change or nil
+  return next(change) and #cmsgpack.pack(change) <= MOST_BYTES and change or nil
 end
 
 --- Drops the oldest beyond a number.
@@ -78,7 +75,7 @@ end
 ---@param spec table the call's
 ---@param count? number how many jobs were changed
 function M.note(what, on, spec, count)
-  local most = settings.value(settings.TRAIL_MAX)
+  local most = settings.at(settings.TRAIL_MAX)
   if most == 0 then
     return
   end
@@ -87,10 +84,10 @@ function M.note(what, on, spec, count)
     change = change_of(spec, on), count = count,
   }
   local last = call("ZRANGE", keys.TRAIL, 0, 0, "REV")[1]
-  local number = last and tonumber(last:sub(1, DIGITS), 16) or 0
+  local number = last and tonumber(last:sub(1, M.DIGITS), 16) or 0
   if last and (spec.cursor or "") ~= "" then
     -- A further step of the same change: recorded once, with the sum.
-    local before = cmsgpack.unpack(last:sub(DIGITS + 1))
+    local before = cmsgpack.unpack(last:sub(M.DIGITS + 1))
     if before.actor == entry.actor and before.what == what and is_same(before.change, entry.change) then
       call("ZREM", keys.TRAIL, last)
       entry.count, number = before.count + count, number - 1
@@ -108,26 +105,8 @@ end
 --- Records a change of jobs that a call selects.
 ---@param count number how many were changed
 function M.note_jobs(what, spec, count)
-  local on = spec.ids and spec.ids[1] or spec.where and (spec.where.queue or "") or spec.queue or spec.worker
+  local on = spec.ids and spec.ids[1] or spec.where and spec.where.queue or ""
   M.note(what, on, spec, count)
-end
-
---- A page, newest first.
----@return table reply {cursor, document, ...}
-function M.page(spec)
-  local cursor, count = spec.cursor or "", spec.count or 100
-  check.refuse(cursor ~= "" and not check.is_id(cursor) and check.problem("cursor", check.CURSOR, cursor))
-  local members = call("ZRANGE", keys.TRAIL, cursor == "" and "+" or "(" .. cursor, "-", "BYLEX", "REV", "LIMIT", 0,
-    count)
-  local reply = { #members == count and members[count]:sub(1, DIGITS) or "" }
-  for i, member in ipairs(members) do
-    reply[i + 1] = member:sub(DIGITS + 1)
-    if not budget.pay(budget.DOCUMENT + budget.of_bytes(member)) and i < #members then
-      reply[1] = member:sub(1, DIGITS)
-      break
-    end
-  end
-  return reply
 end
 
 return M

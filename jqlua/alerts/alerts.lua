@@ -15,7 +15,7 @@ local LEVELS = { note = 1, warning = 2, problem = 3 }
 
 -- Within a level causes come before what follows from them.
 local KINDS = "unswept path hung unserved unknown_job failing new_failures stopped full worker_died unreachable late "
-  .. "lapsed blocked more_failures closed paused schedule "
+  .. "lapsed blocked more_failures paused "
 
 local found = {}
 
@@ -29,7 +29,7 @@ end
 
 --- Reports what is wrong.
 ---@param alert table {kind, level, text, advice, since_ms?, values: numbers and names behind the text}; and what it is
---- about: queue, worker, constraint, job, group or schedule
+--- about: queue, worker, constraint, job or group
 ---@param jobs? number that are concerned
 function M.add(alert, jobs)
   alert.weight, alert.jobs = weight_of(alert, jobs), jobs

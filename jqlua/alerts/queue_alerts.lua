@@ -5,12 +5,11 @@ local blocked_alerts = require "jqlua.alerts.blocked_alerts"
 local budget = require "jqlua.job.budget"
 local common_values = require "jqlua.find.common_values"
 local constraintdoc = require "jqlua.limits.constraintdoc"
-local explanation = require "jqlua.find.explanation"
 local jobs = require "jqlua.job.jobs"
 local meta = require "jqlua.base.meta"
 local oldest = require "jqlua.queue.oldest"
 local queues = require "jqlua.queue.queues"
-local served = require "jqlua.find.served"
+local queue_status = require "jqlua.find.queue_status"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
 local usual = require "jqlua.alerts.usual"
@@ -83,33 +82,32 @@ local function shown(value)
   return wording.name(tostring(plain):sub(1, 60))
 end
 
---- Why the oldest job waits, what that is called, and what to do.
-local function cause_of(queue, job, running, is_stuck)
-  local name = queue[queues.NAME]
-  local held_by = job and explanation.holders(job, queue) or {}
-  local workers, channels = served.counts(name)
-  if held_by[1] then
-    return "late", "held by " .. table.concat(held_by, ", "), "See whether the limit is meant to hold so many.", held_by
-  elseif workers + channels + running == 0 and name ~= queues.WEBHOOKS and not usual.recent(name).is_active then
-    return "unserved", "nobody serves it", "Start a worker for it, or see whether its workers name another queue."
-  elseif job and served.is_unknown(name, job[jobs.NAME]) then
-    return "unknown_job", "none of its workers knows jobs named " .. wording.name(job[jobs.NAME]),
-      "Start a worker of a program that has it, or cancel them."
-  elseif is_stuck or not usual.recent(name).is_active then
-    return "stopped", "no attempt ends", is_stuck and "Its workers hang: see those first."
-      or "See what its workers do, and their logs."
-  end
-  return "late", "its workers are slower than its jobs come", "Start more workers for it, or give them more slots."
-end
+-- By why the oldest job waits: the kind of alert, what that is called, and what to do.
+local CAUSES = {
+  constraint = { "late", "held by %s", "See whether the limit is meant to hold so many." },
+  ["no worker"] = { "unserved", "nobody serves it",
+    "Start a worker for it, or see whether its workers name another queue." },
+  ["unknown job"] = { "unknown_job", "none of its workers knows jobs named %s",
+    "Start a worker of a program that has it, or cancel them." },
+  hung = { "stopped", "no attempt ends", "Its workers hang: see those first." },
+  stopped = { "stopped", "no attempt ends", "See what its workers do, and their logs." },
+  slow = { "late", "its workers are slower than its jobs come",
+    "Start more workers for it, or give them more slots." },
+}
 
-local function check_wait(queue, queued, running, is_stuck)
+local function check_wait(queue, queued, is_stuck)
   local name, late_ms = queue[queues.NAME], settings.late_ms(queue)
   local since_ms, job = oldest.since(queue)
   local age_ms = since_ms and meta.state[meta.NOW_MS] - since_ms or 0
   if age_ms < late_ms then
     return
   end
-  local kind, why, advice, held_by = cause_of(queue, job, running, is_stuck)
+  local is_active = usual.recent(name).is_active
+  local cause, held_by = queue_status.cause_of(queue, job, is_active)
+  if cause == "slow" then
+    cause = is_stuck and "hung" or is_active and "slow" or "stopped"
+  end
+  local kind, why, advice = unpack(CAUSES[cause])
   local usual_ms = usual.of_queue(name).wait_ms
   if kind == "late" and usual_ms and age_ms < TIMES * usual_ms then
     return
@@ -118,14 +116,15 @@ local function check_wait(queue, queued, running, is_stuck)
   if queued >= CROWD then
     path, value, share = flooding(queue)
   end
-  local text = string.format("Queue %s: %s, the first for %s%s; %s", wording.name(name), waits(queued),
-    wording.span(age_ms), usual_ms and ", where 95 % wait at most " .. wording.span(usual_ms) or "", why)
+  local text = string.format("Queue %s: %s, the first for %s%s; ", wording.name(name), waits(queued),
+    wording.span(age_ms), usual_ms and ", where 95 % wait at most " .. wording.span(usual_ms) or "")
+    .. why:format(held_by[1] and table.concat(held_by, ", ") or job and wording.name(job[jobs.NAME]))
   if path then
     text = string.format("%s; %s of the newest have %s %s", text, wording.percent(share), path, shown(value))
   end
   alerts.add({
-    kind = kind, level = held_by and not path and alerts.WARNING or alerts.PROBLEM, queue = name, since_ms = since_ms,
-    constraint = held_by and held_by[1], text = text, advice = advice,
+    kind = kind, level = held_by[1] and not path and alerts.WARNING or alerts.PROBLEM, queue = name,
+    since_ms = since_ms, constraint = held_by[1], text = text, advice = advice,
     values = {
       waits_ms = age_ms, usual_ms = usual_ms, queued = queued, path = path, value = path and shown(value),
       share = share, name = kind == "unknown_job" and job[jobs.NAME] or nil,
@@ -161,7 +160,7 @@ function M.check(name)
   check_settings(queue, queued)
   local is_stuck = running > 0 and attempt_alerts.check_hung(queue)
   if queued > 0 and queue[queues.PAUSED] == 0 then
-    check_wait(queue, queued, running, is_stuck)
+    check_wait(queue, queued, is_stuck)
   end
   if count(queue, states.BLOCKED) > 0 then
     blocked_alerts.check(queue)

@@ -1,5 +1,5 @@
--- What is usual for a queue: how long its jobs wait and run, and how many of its attempts fail, in the last day or two
--- without the last hour or two; and what happened in the last minutes.
+-- What is usual for a queue: how long its jobs wait, and how many of its attempts fail, in a day that ended an hour or
+-- two ago; how long its jobs run, today and yesterday; and what happened in the last minutes.
 local buckets = require "jqlua.statistics.buckets"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
@@ -23,28 +23,37 @@ local ERROR = 5
 -- What this call has read: cells of the log, figures by queue, times by pair.
 local known = { log = nil, queues = {}, recent = {}, pairs = {} }
 
-local function period(letter, width, back)
-  return letter .. math.floor(meta.state[meta.NOW_MS] / width) - back
-end
-
---- Adds cells of a hash to a sum, or takes them away.
-local function add(sum, raws, first, last, sign)
-  for i = first, last do
-    local cell = raws[i] and cmsgpack.unpack(raws[i])
-    if cell and sign > 0 then
-      buckets.add(sum, cell)
-    elseif cell then
-      for kind = DONE, ERROR do
-        sum[kind] = sum[kind] - cell[kind]
+--- Sums up cells of statistics.
+---@param hashes string[] ends of the hashes' keys
+---@param letter string m, h or d
+---@param width number ms of a bucket
+---@param first number how many buckets ago the latest is
+---@param last number and the earliest
+---@param note? fun(bucket: number, cell: table)
+---@return table cell
+local function sum_of(hashes, letter, width, first, last, note)
+  local sum, fields, current = buckets.new(), {}, math.floor(meta.state[meta.NOW_MS] / width)
+  for back = first, last do
+    fields[#fields + 1] = letter .. current - back
+  end
+  for _, key in ipairs(hashes) do
+    for i, raw in ipairs(call("HMGET", keys.STATS .. key, unpack(fields))) do
+      local cell = raw and cmsgpack.unpack(raw)
+      budget.pay(raw and 2 * budget.LOOK + budget.of_bytes(raw) or 0)
+      if cell then
+        buckets.add(sum, cell)
       end
-      local waits = cell[buckets.WAIT]
-      for place, number in pairs(waits and sum[buckets.WAIT] and waits or {}) do
-        if place == 1 or place >= buckets.STEPS then
-          sum[buckets.WAIT][place] = math.max(0, (sum[buckets.WAIT][place] or 0) - number)
-        end
+      if cell and note then
+        note(current - first - i + 1, cell)
       end
     end
   end
+  budget.pay(budget.RECORD)
+  return sum
+end
+
+local function pairs_of(queue)
+  return { queue .. "\0", queue .. "\0\0" }
 end
 
 --- What is not in the statistics yet.
@@ -64,30 +73,25 @@ local function share_of(cell)
   return failures, ended
 end
 
+--- The time that 95 % of some took no longer than.
+---@param values? table of a cell
+---@return number? ms nil of few
+local function most_of(values)
+  return values and values[1] >= ENOUGH and statisticsdoc.distribution(values, true).p95 or nil
+end
+
 ---@param name string a queue
 ---@return table usual {wait_ms?: 95 % of its jobs waited no longer; share?: of its attempts that failed}; nil of what
 --- there is too little of
 function M.of_queue(name)
-  local usual = known.queues[name]
-  if usual then
-    return usual
+  if not known.queues[name] then
+    local sum = sum_of(pairs_of(name), "h", HOUR_MS, 2, 25)
+    local failures, ended = share_of(sum)
+    known.queues[name] = {
+      wait_ms = most_of(sum[buckets.WAIT]), share = ended >= ENOUGH and failures / ended or nil,
+    }
   end
-  local sum = buckets.new()
-  for _, key in ipairs({ name .. "\0", name .. "\0\0" }) do
-    local raws = call("HMGET", keys.STATS .. key, period("d", DAY_MS, 0), period("d", DAY_MS, 1),
-      period("h", HOUR_MS, 0), period("h", HOUR_MS, 1))
-    add(sum, raws, 1, 2, 1)
-    add(sum, raws, 3, 4, -1)
-  end
-  budget.pay(budget.RECORD)
-  local failures, ended = share_of(sum)
-  local waits = sum[buckets.WAIT]
-  usual = {
-    wait_ms = waits and waits[1] >= ENOUGH and statisticsdoc.distribution(waits, true).p95 or nil,
-    share = ended >= ENOUGH and failures / ended or nil,
-  }
-  known.queues[name] = usual
-  return usual
+  return known.queues[name]
 end
 
 ---@param queue string
@@ -96,44 +100,32 @@ end
 function M.run_ms(queue, name)
   local key = queue .. "\0" .. (name == queue and "" or name)
   if known.pairs[key] == nil then
-    local sum = buckets.new()
-    add(sum, call("HMGET", keys.STATS .. key, period("d", DAY_MS, 0), period("d", DAY_MS, 1)), 1, 2, 1)
+    local sum = sum_of({ key }, "d", DAY_MS, 0, 1)
     for _, cell in pairs(logged()[key] or {}) do
       buckets.add(sum, cell)
     end
-    local runs = sum[buckets.RUN]
-    budget.pay(budget.RECORD)
-    known.pairs[key] = runs and runs[1] >= ENOUGH and statisticsdoc.distribution(runs, true).p95 or false
+    known.pairs[key] = most_of(sum[buckets.RUN]) or false
   end
   return known.pairs[key] or nil
 end
 
 local function sum_recent(hashes)
-  local fields, sum, since, is_active = {}, buckets.new(), nil, false
-  local first = math.floor(meta.state[meta.NOW_MS] / MINUTE_MS) - M.MINUTES + 1
-  for i = 1, M.MINUTES do
-    fields[i] = "m" .. first + i - 1
-  end
+  local since, is_active = nil, false
+  local current = math.floor(meta.state[meta.NOW_MS] / MINUTE_MS)
   local function note(minute, cell)
-    buckets.add(sum, cell)
     local failures, ended = share_of(cell)
     since = failures > 0 and math.min(since or minute, minute) or since
-    is_active = is_active or ended > 0 and minute >= first + M.MINUTES - 2
+    is_active = is_active or ended > 0 and minute >= current - 1
   end
+  local sum = sum_of(hashes, "m", MINUTE_MS, 0, M.MINUTES - 1, note)
   for _, key in ipairs(hashes) do
-    local raws = call("HMGET", keys.STATS .. key, unpack(fields))
-    for i = 1, M.MINUTES do
-      if raws[i] then
-        note(first + i - 1, cmsgpack.unpack(raws[i]))
-      end
-    end
     for minute, cell in pairs(logged()[key] or {}) do
-      if minute >= first then
+      if minute > current - M.MINUTES then
+        buckets.add(sum, cell)
         note(minute, cell)
       end
     end
   end
-  budget.pay(budget.RECORD)
   local failures, ended = share_of(sum)
   return {
     failures = failures, ended = ended, lapsed = sum[LAPSED], since_ms = since and since * MINUTE_MS,
@@ -146,7 +138,7 @@ end
 ---@return table recent {failures, ended, lapsed, since_ms?: of the first minute with a failure, is_active: an attempt
 --- ended in this minute or the one before}
 function M.recent(name)
-  local hashes = name and { name .. "\0", name .. "\0\0" } or { "\0" }
+  local hashes = name and pairs_of(name) or { "\0" }
   known.recent[hashes[1]] = known.recent[hashes[1]] or sum_recent(hashes)
   return known.recent[hashes[1]]
 end

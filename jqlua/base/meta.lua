@@ -1,9 +1,8 @@
 -- The namespace's own key: one string, so that a script learns all it needs with one read.
 -- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
 -- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
--- whether changes are still to be carried out (module limits.rollout), the secret that tokens are made with. Then the
--- settings (module settings.settings), and behind them, after the first call, when calls came (module life.pulse).
--- Settings added in later versions follow.
+-- whether changes are still to be carried out (module limits.rollout), the secret that tokens are made with. Then when
+-- calls came (module life.pulse), and the settings (module settings.settings).
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
@@ -11,15 +10,14 @@ local server = require "jqlua.base.server"
 
 local M = {}
 
-M.SCHEMA = 5
+M.SCHEMA = 6
 M.FORMAT = ">I2I2BdI4I4Bc8"
-M.HEADER_SIZE = 30
 local SLEEPERS_OFFSET = 2
 M.FLAGS_OFFSET = 4
-M.PULSE_OFFSET = M.HEADER_SIZE + 17 * 8 -- behind the settings of this schema
+local PULSE_OFFSET = 30
 local PULSE_FORMAT = ">dddd"
-local PULSE_SIZE = 32
-M.LATE_OFFSET = M.PULSE_OFFSET + PULSE_SIZE -- settings that came later; what is not there has its default
+M.NO_PULSE = ("\0"):rep(32)
+M.SETTINGS_OFFSET = PULSE_OFFSET + #M.NO_PULSE
 M.PULSE_MS = 1000 -- calls are recorded at most once in this time
 local DUE_OFFSET = 5
 local CONSTRAINTS_OFFSET = 13
@@ -114,7 +112,7 @@ end
 function M.open(...)
   local raws = redis.call("MGET", keys.META, ...)
   local raw = raws[1]
-  if not raw or #raw < M.HEADER_SIZE or KEYS[2] ~= keys.META or #KEYS ~= 2 then
+  if not raw or #raw < M.SETTINGS_OFFSET or KEYS[2] ~= keys.META or #KEYS ~= 2 then
     check.refuse(refusal(raw, "unknown"))
   end
   local state = M.state
@@ -127,7 +125,7 @@ function M.open(...)
     state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
     state[M.VERSION], state[M.ADDED], state[M.PENDING], state[M.CROWDED] = version, added, pending % 2, pending > 1
     state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
-    state[M.RAN_MS] = #raw >= M.PULSE_OFFSET + PULSE_SIZE and struct.unpack(">d", raw, M.PULSE_OFFSET + 9) or 0
+    state[M.RAN_MS] = struct.unpack(">d", raw, PULSE_OFFSET + 9)
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
@@ -194,17 +192,13 @@ end
 
 --- When calls began to come without a long gap, the last one recorded, and the last outage from and to.
 function M.pulse()
-  local raw = M.state[M.RAW]
-  if #raw < M.PULSE_OFFSET + PULSE_SIZE then
-    return 0, 0, 0, 0
-  end
-  return struct.unpack(PULSE_FORMAT, raw, M.PULSE_OFFSET + 1)
+  return struct.unpack(PULSE_FORMAT, M.state[M.RAW], PULSE_OFFSET + 1)
 end
 
 function M.save_pulse(since_ms, ran_ms, from_ms, to_ms)
   local state, packed = M.state, struct.pack(PULSE_FORMAT, since_ms, ran_ms, from_ms, to_ms)
-  redis.call("SETRANGE", keys.META, M.PULSE_OFFSET, packed)
-  state[M.RAW] = state[M.RAW]:sub(1, M.PULSE_OFFSET) .. packed .. state[M.RAW]:sub(M.LATE_OFFSET + 1)
+  redis.call("SETRANGE", keys.META, PULSE_OFFSET, packed)
+  state[M.RAW] = state[M.RAW]:sub(1, PULSE_OFFSET) .. packed .. state[M.RAW]:sub(M.SETTINGS_OFFSET + 1)
   M.set(M.RAN_MS, ran_ms)
 end
 

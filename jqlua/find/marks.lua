@@ -1,9 +1,9 @@
 -- Marks: named times, such as a deploy. A sorted set whose members are time, text, a 0 byte and actor, so that they are
 -- in order of time.
-local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local page = require "jqlua.find.page"
 
 local M = {}
 
@@ -67,24 +67,16 @@ end
 --- A page, newest first.
 ---@return table reply {cursor, document, ...}
 function M.page(spec)
-  check.refuse((spec.cursor or "") ~= "" and not spec.cursor:find("^" .. ("%x"):rep(DIGITS))
-    and check.problem("cursor", check.CURSOR, spec.cursor))
-  local count = spec.count or 100
-  local first = math.max(math.ceil(spec.from_ms or 0), meta.state[meta.NOW_MS] - KEPT_MS, 0)
   local cursor = spec.cursor or ""
+  check.refuse(cursor ~= "" and not cursor:find("^" .. ("%x"):rep(DIGITS))
+    and check.problem("cursor", check.CURSOR, cursor))
+  local first = math.max(math.ceil(spec.from_ms or 0), meta.state[meta.NOW_MS] - KEPT_MS, 0)
   local high = spec.to_ms and "(" .. moment(math.ceil(spec.to_ms)) or "+"
   if cursor ~= "" and (not spec.to_ms or tonumber(cursor:sub(1, DIGITS), 16) < spec.to_ms) then
     high = "(" .. cursor
   end
-  local members = call("ZRANGE", keys.MARKS, high, "[" .. moment(first), "BYLEX", "REV", "LIMIT", 0, count)
-  local reply = { "" }
-  for i, member in ipairs(members) do
-    reply[i + 1] = document(member)
-    if not budget.pay(budget.DOCUMENT + budget.of_bytes(member)) or i == count then
-      reply[1] = member:sub(1, member:find("\0", 1, true) - 1)
-      break
-    end
-  end
+  local reply = page.newest(keys.MARKS, high, "[" .. moment(first), spec.count, document)
+  reply[1] = reply[1]:match("^%Z*")
   return reply
 end
 

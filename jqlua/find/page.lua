@@ -55,6 +55,30 @@ function M.documents(key, spec, document, price, ranges)
   return reply
 end
 
+--- A page from the end of a set, as far as a call's budget goes.
+---@param key string zset whose scores are all 0
+---@param high string as of ZRANGE BYLEX, as low
+---@param count? number
+---@param document fun(member: string): string? nil to leave it out
+---@return table reply {the last member looked at, "" at the end; document, ...}
+function M.newest(key, high, low, count, document)
+  local reply = { "" }
+  count = count or COUNT
+  repeat
+    local members = redis.call("ZRANGE", key, high, low, "BYLEX", "REV", "LIMIT", 0, count)
+    for _, member in ipairs(members) do
+      local shown = document(member)
+      reply[#reply + 1] = shown
+      if not budget.pay(shown and budget.DOCUMENT + budget.of_bytes(shown) or budget.LOOK) or #reply > count then
+        reply[1] = member
+        return reply
+      end
+      high = "(" .. member
+    end
+  until #members < count
+  return reply
+end
+
 --- The reply of a listing: documents of those that are named, or a page of all.
 ---@param key string as of read
 ---@param document fun(name: string): string? nil to leave it out

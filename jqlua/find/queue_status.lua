@@ -54,25 +54,22 @@ local function empties_in(shown, recent)
   return less > 0 and shown.queued > 0 and shown.queued * recent.span_ms / less or nil
 end
 
---- Why the oldest ready job waits.
----@param is_served boolean
+--- Why the oldest ready job of a queue waits.
 ---@param oldest table? record of the job
----@return string? cause
----@return string[]? held_by constraints
----@return string? unknown name of the job, if no worker of the queue knows it
-local function cause_of(queue, shown, is_served, oldest)
-  if shown.paused then
-    return "paused"
-  end
-  local held_by = oldest and explanation.holders(oldest, queue)
-  if held_by and held_by[1] then
+---@param is_active boolean whether an attempt ended in this minute or the one before
+---@return string cause constraint, unknown job (no worker of the queue knows its name), no worker or slow
+---@return string[] held_by constraints
+function M.cause_of(queue, oldest, is_active)
+  local name, held_by = queue[queues.NAME], oldest and explanation.holders(oldest, queue) or {}
+  if held_by[1] then
     return "constraint", held_by
-  elseif meta.state[meta.NOW_MS] - shown.oldest_ready_ms >= settings.late_ms(queue) then
-    if oldest and served.is_unknown(shown.name, oldest[jobs.NAME]) then
-      return "unknown job", nil, oldest[jobs.NAME]
-    end
-    return is_served and "slow" or "no worker"
+  elseif oldest and served.is_unknown(name, oldest[jobs.NAME]) then
+    return "unknown job", held_by
   end
+  local workers, channels = served.counts(name)
+  local running = call("ZCARD", queues.key(queue, states.RUNNING))
+  local is_served = is_active or name == queues.WEBHOOKS or workers + channels + running > 0
+  return is_served and "slow" or "no worker", held_by
 end
 
 --- Adds the status to a queue's document.
@@ -80,13 +77,19 @@ end
 ---@param minutes number
 ---@param oldest table? record of its oldest ready job
 function M.add(queue, shown, minutes, oldest)
-  local name = queue[queues.NAME]
+  local name, since_ms = queue[queues.NAME], shown.oldest_ready_ms
   local recent, is_active = recent_of(name, minutes)
   shown.workers, shown.channels = served.counts(name)
   shown.recent, shown.empties_ms = recent, recent and empties_in(shown, recent)
-  if shown.oldest_ready_ms then
-    local is_served = is_active or name == queues.WEBHOOKS or shown.workers + shown.channels + shown.running > 0
-    shown.cause, shown.held_by, shown.unknown = cause_of(queue, shown, is_served, oldest)
+  if since_ms and shown.paused then
+    shown.cause = "paused"
+  elseif since_ms then
+    local cause, held_by = M.cause_of(queue, oldest, is_active)
+    if held_by[1] then
+      shown.cause, shown.held_by = cause, held_by
+    elseif meta.state[meta.NOW_MS] - since_ms >= settings.late_ms(queue) then
+      shown.cause, shown.unknown = cause, cause == "unknown job" and oldest[jobs.NAME] or nil
+    end
   end
   budget.pay(budget.LOOK)
 end

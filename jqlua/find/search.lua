@@ -1,5 +1,4 @@
 -- Things that have a text in their name, whatever its case.
-local buckets = require "jqlua.statistics.buckets"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local unregistered = require "jqlua.workers.unregistered"
@@ -89,29 +88,11 @@ local function hits_of(kind, text, count)
   return things, not is_all
 end
 
---- Adds pairs that only the log of the statistics knows.
-local function add_logged(names, text, count)
-  local seen = {}
-  for _, name in ipairs(names) do
-    seen[name] = true
-  end
-  for pair in pairs(buckets.cells(call("GET", keys.LOG), true)) do
-    local name = buckets.is_pair(pair) and name_of_pair(pair)
-    if name and not seen[name] and #names < count and name:lower():find(text:lower(), 1, true) then
-      seen[name] = true
-      names[#names + 1] = name
-    end
-  end
-end
-
 ---@return string map
 function M.encode(text, count)
   local found, more = {}, {}
   for _, kind in ipairs(KINDS) do
     local things, is_cut = hits_of(kind, text, count)
-    if kind[1] == "names" then
-      add_logged(things, text, count)
-    end
     found[kind[1]] = things
     more[#more + 1] = is_cut and kind[1] or nil
   end

@@ -17,15 +17,15 @@ local call = redis.call
 
 local function refusal(path, what, number, things)
   return string.format("FULL %s: %s, and %s (%.0f%s) is reached", path, what, settings.ALL[number][1],
-    settings.value(number), things)
+    settings.at(number), things)
 end
 
 --- Whether there is room for new queues.
 ---@param count number of new queues, the named one included
 ---@return string? problem
 function M.check_queues(name, count, path)
-  if call("ZCARD", keys.QUEUE_NAMES) + count > settings.value(bounds.QUEUES) then
-    return refusal(path, check.show(name) .. " is new", bounds.QUEUES, " queues")
+  if call("ZCARD", keys.QUEUE_NAMES) + count > settings.at(settings.QUEUES) then
+    return refusal(path, check.show(name) .. " is new", settings.QUEUES, " queues")
   end
 end
 
@@ -42,8 +42,8 @@ function M.check_tags(admitted, tags, path)
     if not admitted.tags[tag] and not call("ZSCORE", keys.TAGS, tag) then
       admitted.tag_count = (admitted.tag_count or call("ZCARD", keys.TAGS)) + 1
       admitted.tags[tag] = true
-      if admitted.tag_count > settings.value(bounds.TAGS) then
-        return refusal(path .. ".tags[" .. i - 1 .. "]", check.show(tag) .. " is new", bounds.TAGS, " tags")
+      if admitted.tag_count > settings.at(settings.TAGS) then
+        return refusal(path .. ".tags[" .. i - 1 .. "]", check.show(tag) .. " is new", settings.TAGS, " tags")
       end
     end
   end
@@ -70,8 +70,8 @@ local function name_problem(admitted, new, path)
   if not admitted.pairs[pair] and not call("ZSCORE", keys.STATS_PAIRS, pair) then
     admitted.pairs[pair] = true
     admitted.pair_count = admitted.pair_count + 1
-    if name ~= queue_name and admitted.pair_count > settings.value(bounds.NAMES) then
-      return refusal(path .. ".name", check.show(name) .. " is new in its queue", bounds.NAMES,
+    if name ~= queue_name and admitted.pair_count > settings.at(settings.NAMES) then
+      return refusal(path .. ".name", check.show(name) .. " is new in its queue", settings.NAMES,
         " pairs of queue and name")
     end
   end
@@ -81,7 +81,7 @@ end
 ---@return table|false full numbers of constraints as texts, or `all`
 local function find_full()
   local counts, total = bounds.keys_in_use()
-  local full, most = { all = total >= settings.value(bounds.ALL_KEYS) }, settings.value(bounds.KEYS)
+  local full, most = { all = total >= settings.at(settings.ALL_KEYS) }, settings.at(settings.KEYS)
   local is_any = full.all
   for number, count in pairs(counts) do
     full[number] = count >= most
@@ -95,9 +95,9 @@ end
 ---@return string? problem
 local function full_problem(full, digits, what, path)
   if digits and full[digits] then
-    return refusal(path, what, bounds.KEYS, " keys of one constraint")
+    return refusal(path, what, settings.KEYS, " keys of one constraint")
   elseif full.all then
-    return refusal(path, what, bounds.ALL_KEYS, " keys of all constraints")
+    return refusal(path, what, settings.ALL_KEYS, " keys of all constraints")
   end
 end
 

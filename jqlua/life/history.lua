@@ -53,14 +53,9 @@ local function last_attempt(extra)
   return seen
 end
 
----@param extra table of the job, as kept
 ---@return table event
-local function started(extra, number, started_ms, worker)
-  local holder = number == 1 and extra.k or {}
-  return {
-    event = "started", time_ms = started_ms, attempt = number, worker_id = worker, held_by = holder[1],
-    held_until_ms = holder[2],
-  }
+local function started(number, started_ms, worker)
+  return { event = "started", time_ms = started_ms, attempt = number, worker_id = worker }
 end
 
 ---@return string document
@@ -73,7 +68,7 @@ function M.encode(job)
   for i = forgotten + 1, #ends do
     local number, started_ms, ended_ms, how, worker, reason, group, message = unpack(ends[i])
     if number > 0 then
-      events[#events + 1] = started(extra, number, started_ms, worker)
+      events[#events + 1] = started(number, started_ms, worker)
       events[#events + 1] = {
         event = ENDS[how], time_ms = ended_ms, attempt = number, worker_id = worker, reason = text(reason),
         group = text(group) or text(reason), message = text(message),
@@ -83,7 +78,7 @@ function M.encode(job)
     end
   end
   if job[jobs.ATTEMPT] > seen then
-    events[#events + 1] = started(extra, job[jobs.ATTEMPT], job[jobs.STARTED_MS], job[jobs.WORKER])
+    events[#events + 1] = started(job[jobs.ATTEMPT], job[jobs.STARTED_MS], job[jobs.WORKER])
   end
   events[#events + 1] = last
   return cmsgpack.pack({ id = job[jobs.ID], events = events, forgotten = (extra.n or 0) + forgotten })

@@ -29,6 +29,7 @@ local SHARE = 400
 
 -- Integers that a double holds exactly.
 local EXACT = 9007199254740992
+local HALF = 4294967296
 
 local function bin(bytes)
   return struct.pack(">BI4", 0xC6, #bytes) .. bytes
@@ -40,25 +41,15 @@ local function integer(text)
   if number > -EXACT and number < EXACT then
     return pack(number)
   end
-  local is_negative = text:sub(1, 1) == "-"
-  local bytes = { 0, 0, 0, 0, 0, 0, 0, 0 }
+  local high, low = 0, 0 -- halves of its amount
   for digit in text:gmatch("%d") do
-    local carry = tonumber(digit)
-    for i = 8, 1, -1 do
-      local sum = bytes[i] * 10 + carry
-      bytes[i] = sum % 256
-      carry = (sum - bytes[i]) / 256
-    end
+    low = low * 10 + tonumber(digit)
+    high, low = high * 10 + math.floor(low / HALF), low % HALF
   end
-  if is_negative then
-    local carry = 1
-    for i = 8, 1, -1 do
-      local sum = 255 - bytes[i] + carry
-      bytes[i] = sum % 256
-      carry = (sum - bytes[i]) / 256
-    end
+  if number < 0 then
+    high, low = low == 0 and HALF - high or HALF - 1 - high, low == 0 and 0 or HALF - low
   end
-  return (is_negative and "\211" or "\207") .. string.char(unpack(bytes))
+  return struct.pack(">BI4I4", number < 0 and 0xD3 or 0xCF, high, low)
 end
 
 --- The MessagePack of a value in the form that names a key.

@@ -3,8 +3,7 @@
 -- In a script a key is a table {name, number: of its constraint, in_use: units taken, hold_ms: closed until then by a
 -- hold, opens_ms: closed until then for lack of room under the rate, used: cost of the starts in keys.STARTS or, if it
 -- is smooth, the moment of the next start, last_ms: the latest start, timer_ms: in keys.OPENING with this time or an
--- earlier one, places: where it holds or held lanes (module limits.parking), closed_ms: when it last had no room, if
--- nothing else says so, is_changed, is_new: it has no record}.
+-- earlier one, places: where it holds or held lanes (module limits.parking), is_changed, is_new: it has no record}.
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
@@ -20,16 +19,13 @@ local call = redis.call
 local FORMAT = ">I4ddddd"
 local USE = ">I4dd" -- the header: in_use, hold_ms, opens_ms
 local HEADER = 44
--- After the header: places, and closed_ms like a place, with a name that no queue begins with.
-local CLOSED = "@"
-local CLOSED_SIZE = 11
 
 --- Like load, from a record that was read with others.
 ---@param raw string|false
 local function decode(name, number, raw)
   local key = {
     name = name, number = number, in_use = 0, hold_ms = 0, opens_ms = 0, used = 0, last_ms = 0, timer_ms = 0,
-    places = {}, closed_ms = 0, is_changed = false, is_new = not raw,
+    places = {}, is_changed = false, is_new = not raw,
   }
   if raw then
     key.in_use, key.hold_ms, key.opens_ms, key.used, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
@@ -37,11 +33,7 @@ local function decode(name, number, raw)
     while at <= #raw do
       local place
       place, at = struct.unpack(">I2c0", raw, at)
-      if place:sub(1, 1) == CLOSED then
-        key.closed_ms = struct.unpack(">d", place, 2)
-      else
-        key.places[#key.places + 1] = place
-      end
+      key.places[#key.places + 1] = place
     end
   end
   loaded.keys[name] = key
@@ -117,8 +109,7 @@ function M.look_through(number, values)
     if raw then
       in_use, hold_ms, opens_ms = struct.unpack(USE, raw)
     end
-    local is_plain = hold_ms == 0 and opens_ms == 0
-      and (not raw or #raw == HEADER or #raw == HEADER + CLOSED_SIZE and raw:sub(HEADER + 3, HEADER + 3) == CLOSED)
+    local is_plain = hold_ms == 0 and opens_ms == 0 and (not raw or #raw == HEADER)
     in_use_keys[i] = is_plain and in_use or M.load(number, values[i])
   end
   return in_use_keys
@@ -149,23 +140,6 @@ function M.count(key, more)
   key.is_changed = true
 end
 
---- Records until when a key was closed.
-function M.note_closed(key, until_ms)
-  key.closed_ms = math.max(key.closed_ms, math.min(until_ms, meta.state[meta.NOW_MS]))
-end
-
---- Until when a key that now has room had none.
----@return number closed_ms 0 if unknown
-function M.closed_before(key)
-  local now, closed_ms = meta.state[meta.NOW_MS], 0
-  for _, until_ms in ipairs({ key.closed_ms, key.hold_ms, key.opens_ms }) do
-    if until_ms > closed_ms and until_ms <= now then
-      closed_ms = until_ms
-    end
-  end
-  return closed_ms
-end
-
 --- Removes an unused key.
 function M.forget(key)
   key.hold_ms, key.opens_ms, key.used, key.last_ms, key.timer_ms = 0, 0, 0, 0, 0
@@ -182,9 +156,6 @@ local function encode(key)
     key.timer_ms)
   for _, place in ipairs(key.places) do
     raw = raw .. struct.pack(">I2c0", #place, place)
-  end
-  if key.closed_ms > 0 then
-    raw = raw .. struct.pack(">I2c1d", CLOSED_SIZE - 2, CLOSED, key.closed_ms)
   end
   return raw
 end

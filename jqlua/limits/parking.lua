@@ -182,7 +182,6 @@ end
 --- Checks a key again after its constraint's limits changed or it was removed.
 function M.review(key)
   budget.pay(budget.STEP)
-  keyrecord.note_closed(key, key.opens_ms)
   key.opens_ms = 0
   key.is_changed = true
   M.reopen(key)
@@ -190,7 +189,6 @@ end
 
 --- Closes a key until then, or opens it.
 function M.hold(key, until_ms)
-  keyrecord.note_closed(key, math.max(key.hold_ms, key.opens_ms))
   key.hold_ms = until_ms
   if until_ms <= meta.state[meta.NOW_MS] then
     key.hold_ms, key.opens_ms = 0, 0

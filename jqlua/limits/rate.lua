@@ -1,6 +1,5 @@
 -- Rates. An exact one counts the starts in the period that ends now, which are stored with date and cost. A smooth one
 -- stores the time of the next start.
-local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local job_units = require "jqlua.limits.job_units"
@@ -74,7 +73,6 @@ local function opens(limit, key, entry)
       call("LPOP", keys.STARTS .. key.name, old)
     end
     key.used = key.used - freed
-    keyrecord.note_closed(key, key.opens_ms)
     key.opens_ms = 0 -- it was set by starts that have left
     key.is_changed = true
   end

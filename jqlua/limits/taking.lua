@@ -1,7 +1,6 @@
 -- Takes units of keys when a job starts, and releases them when it stops running.
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
-local meta = require "jqlua.base.meta"
 local loaded = require "jqlua.limits.loaded"
 local parking = require "jqlua.limits.parking"
 local rate = require "jqlua.limits.rate"
@@ -59,9 +58,6 @@ local function give_back(entry)
   local limit = loaded.limits[entry[job_units.NUMBER]]
   if limit then
     local key = loaded.keys[entry[job_units.NAME]]
-    if key.in_use == limit.concurrency then
-      key.closed_ms = meta.state[meta.NOW_MS]
-    end
     count(limit, entry, -1)
     parking.reopen(key)
   end

@@ -6,7 +6,6 @@
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
-local delay = require "jqlua.limits.delay"
 local failure = require "jqlua.life.failure"
 local job_units = require "jqlua.limits.job_units"
 local jobs = require "jqlua.job.jobs"
@@ -321,9 +320,6 @@ end
 local function take_units(queue, job, units)
   budget.pay(budget.of_job(job))
   batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
-  if job[jobs.ATTEMPT] == 0 then
-    delay.note(job, units[job_units.ENTRIES])
-  end
   taking.take(job, units)
 end
 

@@ -43,7 +43,7 @@ local function save(schedule)
   due.set(due.SCHEDULE .. id, M.due_ms(schedule))
 end
 
-function M.is_used_up(schedule)
+local function is_used_up(schedule)
   return schedule.m >= (schedule.s.limit or math.huge)
 end
 
@@ -89,7 +89,7 @@ function M.put(spec, argument)
     end
     spec.declared = spec.declared or old.s.declared
   end
-  if not spec.paused and not M.is_used_up(schedule) then
+  if not spec.paused and not is_used_up(schedule) then
     local plan = moments.plan(spec)
     if old and old.n and has_same_moments(old.s, spec) then
       schedule.n = old.n <= plan.end_ms and old.n or nil
@@ -183,7 +183,7 @@ local function make_due(schedule, limit)
   while at_ms and at_ms <= now and steps < limit and (steps == 0 or budget.is_left()) do
     make(schedule, at_ms)
     steps = steps + 1
-    at_ms = not M.is_used_up(schedule) and moments.next(plan, at_ms) or nil
+    at_ms = not is_used_up(schedule) and moments.next(plan, at_ms) or nil
   end
   schedule.n = at_ms
   return steps

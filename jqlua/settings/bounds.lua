@@ -9,13 +9,6 @@ local M = {}
 
 local call = redis.call
 
--- The settings, by their place in the order of storage.
-M.QUEUES = 19
-M.NAMES = 20
-M.TAGS = 21
-M.KEYS = 22
-M.ALL_KEYS = 23
-
 -- A limit is near if so many more would exceed it: as many as may come before the flag is updated.
 local NEW_NAMES = 2000 -- of a call, and what is in the log
 local NEW_TAGS = 32000 -- of a call
@@ -35,21 +28,21 @@ end
 
 local function is_near(values)
   local function left(number, count)
-    return (values and values[number] or settings.value(number)) - count
+    return (values and values[number] or settings.at(number)) - count
   end
-  if left(M.TAGS, call("ZCARD", keys.TAGS)) < NEW_TAGS
-    or left(M.NAMES, call("ZCARD", keys.STATS_PAIRS)) < NEW_NAMES then
+  if left(settings.TAGS, call("ZCARD", keys.TAGS)) < NEW_TAGS
+    or left(settings.NAMES, call("ZCARD", keys.STATS_PAIRS)) < NEW_NAMES then
     return true
   elseif meta.state[meta.VERSION] == 0 then
     return false
   end
   local counts, total = M.keys_in_use()
   for _, count in pairs(counts) do
-    if left(M.KEYS, count) < NEW_KEYS then
+    if left(settings.KEYS, count) < NEW_KEYS then
       return true
     end
   end
-  return left(M.ALL_KEYS, total) < NEW_KEYS
+  return left(settings.ALL_KEYS, total) < NEW_KEYS
 end
 
 --- Updates the flag that a limit is near.

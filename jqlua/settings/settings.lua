@@ -1,5 +1,5 @@
--- A namespace's settings: numbers behind meta's header, in this order. A queue may have its own values of some: a map
--- from places in this order to values.
+-- A namespace's settings: numbers behind meta's header, in the order of ALL. A queue may have its own values of some: a
+-- map from places in this order to values.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
@@ -7,21 +7,27 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
-local DOUBLE = 8
-local FIRST = meta.HEADER_SIZE + 1
+M.DOUBLE = 8
 
 -- Places of single settings.
-M.RETRY = FIRST -- base, cap, jitter
-M.RESULT_TTL = FIRST + 3 * DOUBLE
-M.RESULT_GRACE = FIRST + 4 * DOUBLE
-M.REQUEST_TTL = FIRST + 5 * DOUBLE
-M.DONE = FIRST + 6 * DOUBLE -- ttl, max
-M.ERROR = FIRST + 8 * DOUBLE
-M.CANCELLED = FIRST + 10 * DOUBLE
-M.CANCEL_RUNNING = FIRST + 12 * DOUBLE
-M.WORKER_TTL = FIRST + 13 * DOUBLE
-M.LEASE_GRACE = FIRST + 14 * DOUBLE
-M.EVENTS_MAX = FIRST + 15 * DOUBLE
+M.RETRY = 1 -- base, cap, jitter
+M.RESULT_TTL = 4
+M.RESULT_GRACE = 5
+M.REQUEST_TTL = 6
+M.DONE = 7 -- ttl, max
+M.ERROR = 9
+M.CANCELLED = 11
+M.CANCEL_RUNNING = 13
+M.WORKER_TTL = 14
+M.LEASE_GRACE = 15
+M.EVENTS_MAX = 16
+M.TRAIL_MAX = 18
+M.QUEUES = 19
+M.NAMES = 20
+M.TAGS = 21
+M.KEYS = 22
+M.ALL_KEYS = 23
+local LATE_AFTER = 24
 
 --- name, default, least, most; in the order of storage.
 M.ALL = {
@@ -50,9 +56,6 @@ M.ALL = {
   { "all_keys_max", 5e6, 1, 1e9, "integer" },
   { "late_after", 10, 1, 1e10 },
 }
-M.EARLY = 17 -- so many precede the pulse in meta
-M.TRAIL_MAX = 18
-local LATE_AFTER = 24
 
 -- Settings of queues that this call has read, by name of the queue.
 local known = {}
@@ -85,46 +88,30 @@ function M.save_own(queue, values)
   end
 end
 
-local function own_at(queue, place)
-  return M.own(queue)[(place - FIRST) / DOUBLE + 1]
-end
-
+---@param place number
 ---@param queue? table for this queue
----@return number value of the setting at that place
+---@return number
 function M.at(place, queue)
-  return queue and queue[queues.FLAGS] >= queues.OWN and own_at(queue, place)
-    or (struct.unpack(">d", meta.state[meta.RAW], place))
-end
-
---- The namespace's own value of the setting of that number in the order of storage.
-function M.value(number)
-  if number <= M.EARLY then
-    return M.at(FIRST + (number - 1) * DOUBLE)
-  end
-  local place, raw = meta.LATE_OFFSET + 1 + (number - 1 - M.EARLY) * DOUBLE, meta.state[meta.RAW]
-  return #raw >= place + DOUBLE - 1 and struct.unpack(">d", raw, place) or M.ALL[number][2]
+  return queue and queue[queues.FLAGS] >= queues.OWN and M.own(queue)[place]
+    or (struct.unpack(">d", meta.state[meta.RAW], meta.SETTINGS_OFFSET + 1 + (place - 1) * M.DOUBLE))
 end
 
 --- How long a ready job of a queue may wait before it counts as late.
 ---@return number ms
 function M.late_ms(queue)
-  return 1000 * (queue[queues.FLAGS] >= queues.OWN and M.own(queue)[LATE_AFTER] or M.value(LATE_AFTER))
+  return 1000 * M.at(LATE_AFTER, queue)
 end
 
---- Encodes settings.
----@param values number[] in the order of storage
-function M.packed(values, first, last)
-  local packed = {}
-  for number = first, last do
-    packed[#packed + 1] = struct.pack(">d", values[number])
-  end
-  return table.concat(packed)
+---@param values number[] of all
+---@return string bytes
+function M.packed(values)
+  return struct.pack(">" .. ("d"):rep(#values), unpack(values))
 end
 
 ---@param queue table queue
 ---@return number base_s, number cap_s, number jitter
 function M.retry(queue)
-  return M.at(M.RETRY, queue), M.at(M.RETRY + DOUBLE, queue), M.at(M.RETRY + 2 * DOUBLE, queue)
+  return M.at(M.RETRY, queue), M.at(M.RETRY + 1, queue), M.at(M.RETRY + 2, queue)
 end
 
 --- How long, and how many of a queue, records of an ended state are kept.
@@ -133,7 +120,7 @@ end
 ---@return number ttl_s, number max
 function M.retention(letter, queue)
   local place = letter == states.DONE and M.DONE or letter == states.ERROR and M.ERROR or M.CANCELLED
-  return M.at(place, queue), M.at(place + DOUBLE, queue)
+  return M.at(place, queue), M.at(place + 1, queue)
 end
 
 --- Whether a queue's jobs that end in this state are dropped.

@@ -110,7 +110,7 @@ end
 function M.current()
   local values = {}
   for i in ipairs(settings.ALL) do
-    values[i] = settings.value(i)
+    values[i] = settings.at(i)
   end
   return values
 end

@@ -5,6 +5,8 @@ local keys = require "jqlua.base.keys"
 local rollout = require "jqlua.limits.rollout"
 local constraints = require "jqlua.limits.constraints"
 local due = require "jqlua.base.due"
+local findings = require "jqlua.upkeep.findings"
+local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
@@ -18,6 +20,7 @@ local job_units = require "jqlua.limits.job_units"
 local M = {}
 
 local call = redis.call
+local expect = findings.expect
 
 -- Larger sets are not counted.
 local MOST_MEMBERS = 500
@@ -29,10 +32,6 @@ local JOB = 0.2 -- prices
 local UNIT = 0.4
 local CHUNK = 200
 local HOLDERS = "rtswq" -- states of jobs that may have units
-
-local function report(problems, ...)
-  problems[#problems + 1] = table.concat({ ... }, " ")
-end
 
 -- First entries of lanes, by index; false for an index that is too large.
 M.entries = {}
@@ -61,24 +60,22 @@ local function has_entry(index, path, lane, priority, id)
 end
 
 --- Checks a job in state w.
-function M.check_waiting(job, problems)
+function M.check_waiting(job)
   local units = job_units.of(job)
   if not units then
-    return report(problems, "job", job[jobs.ID], "waits in a lane and has no units")
+    return expect(false, "job", job[jobs.ID], "waits in a lane and has no units")
   end
   local score = call("ZSCORE", keys.LANE .. units[job_units.LANE], job[jobs.ID])
-  if tonumber(score or "nan") ~= job[jobs.PRIORITY] then
-    report(problems, "job", job[jobs.ID], "is missing in its lane")
-  end
+  expect(tonumber(score or "nan") == job[jobs.PRIORITY], "job", job[jobs.ID], "is missing in its lane")
 end
 
 ---@param lane string
-function M.check_lane(lane, problems)
+function M.check_lane(lane)
   local first = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
   local job = first[1] and jobs.read(first[1])
   local units = job and job[jobs.STATE] == states.IN_LANE and job_units.of(job)
   if not units or units[job_units.LANE] ~= lane then
-    return report(problems, "lane", lane, "holds", tostring(first[1]), "which does not wait in it")
+    return expect(false, "lane", lane, "holds", tostring(first[1]), "which does not wait in it")
   end
   local priority, id = tonumber(first[2]), first[1]
   local name, path = job[jobs.QUEUE], units[job_units.PATH]
@@ -90,7 +87,7 @@ function M.check_lane(lane, problems)
       return
     end
   end
-  report(problems, "lane", lane, "of queue", name, "has jobs and stands nowhere")
+  expect(false, "lane", lane, "of queue", name, "has jobs and stands nowhere")
 end
 
 -- [1]: units that jobs have, by key, counted once in a call.
@@ -145,53 +142,43 @@ local function count_taken()
 end
 
 ---@param name string number:value
-function M.check_key(name, problems)
+function M.check_key(name)
   local number, value = job_units.split_name(name)
   local key, limit = keyrecord.load(number, value), limitrecord.load(number)
-  if not call("ZSCORE", keys.KEYS_OF .. string.format("%d", number), value) then
-    report(problems, "key", name, "is missing among those of its constraint")
-  end
+  expect(call("ZSCORE", keys.KEYS_OF .. string.format("%d", number), value),
+    "key", name, "is missing among those of its constraint")
   if not limit then
     -- Keys due for a check may be removed then.
-    if not key.places[1] and not rollout.is_noted(rollout.LIMITED, number) then
-      report(problems, "key", name, "is of no constraint, and holds nothing")
-    end
-    return
+    return expect(key.places[1] or rollout.is_noted(rollout.LIMITED, number),
+      "key", name, "is of no constraint, and holds nothing")
   end
   local taken = count_taken()
-  if taken and (taken[name] or 0) ~= key.in_use then
-    report(problems, "key", name, "has in use", key.in_use, "but jobs have", taken[name] or 0)
-  end
+  local count = taken and (taken[name] or 0)
+  expect(not taken or count == key.in_use, "key", name, "has in use", key.in_use, "but jobs have", count)
 end
 
 ---@param number string
-function M.check_limit(number, problems)
-  local definition = constraints.load_number(tonumber(number))
-  local limit = limitrecord.load(tonumber(number))
-  local taken = count_taken()
+function M.check_limit(number)
+  local definition, limit = constraints.load_number(tonumber(number)), limitrecord.load(tonumber(number))
   if not definition then
-    report(problems, "limits", number, "are of no constraint")
-  elseif taken and (taken[tonumber(number)] or 0) ~= limit.running then
-    report(problems, "constraint", definition.i, "counts", limit.running, "running, but jobs have",
-      taken[tonumber(number)] or 0)
+    return expect(false, "limits", number, "are of no constraint")
   end
-  local noted = definition and definition.x and tonumber(call("ZSCORE", keys.DUE, due.EXPIRY .. definition.i) or nil)
-  if definition and definition.x and (not noted or noted > definition.x) then
-    report(problems, "constraint", definition.i, "expires, and that is not noted")
-  end
+  local taken = count_taken()
+  local count = taken and (taken[tonumber(number)] or 0)
+  expect(not taken or count == limit.running,
+    "constraint", definition.i, "counts", limit.running, "running, but jobs have", count)
+  findings.expect_bound("expiry of constraint " .. definition.i,
+    tonumber(call("ZSCORE", keys.DUE, due.EXPIRY .. definition.i) or meta.NONE), definition.x)
 end
 
 --- Checks the index of a queue's lanes against the bound of its best job.
 ---@param name string
-function M.check_index(name, problems)
+function M.check_index(name)
   local queue = queues.load(name)
   local least = lane_index.least_priority(queue)
-  if least and queues.is_listed(queue) and queue[queues.HEAD_PRIORITY] > least then
-    report(problems, "queue", name, "has a lane better than its bound says")
-  end
-  if not queues.has(queue, queues.LANED) then
-    report(problems, "queue", name, "has lanes and does not know it")
-  end
+  expect(not (least and queues.is_listed(queue)) or queue[queues.HEAD_PRIORITY] <= least,
+    "queue", name, "has a lane better than its bound says")
+  expect(queues.has(queue, queues.LANED), "queue", name, "has lanes and does not know it")
 end
 
 return M

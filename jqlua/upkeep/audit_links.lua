@@ -1,6 +1,8 @@
 -- Audit of what leads to jobs: indexes of tags and of failures, unique keys, dependencies.
-local budget = require "jqlua.job.budget"
+local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local findings = require "jqlua.upkeep.findings"
 local failure_groups = require "jqlua.links.failure_groups"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
@@ -10,21 +12,7 @@ local states = require "jqlua.job.states"
 local M = {}
 
 local call = redis.call
-
--- Of a larger set, the first are checked.
-local MOST_MEMBERS = 100
-local FEW_MEMBERS = 5 -- once the call's budget is spent
-local MEMBER = 2 -- price of one
-
-local function first_members(key)
-  local members = call("ZRANGE", key, 0, (budget.is_left() and MOST_MEMBERS or FEW_MEMBERS) - 1)
-  budget.pay(#members * MEMBER)
-  return members
-end
-
-local function report(problems, ...)
-  problems[#problems + 1] = table.concat({ ... }, " ")
-end
+local expect = findings.expect
 
 local function tags_of(job)
   return job[jobs.OPTIONS] ~= "" and jobs.copy_options(job).tags or {}
@@ -36,164 +24,129 @@ end
 
 --- Checks the index entries of a job.
 ---@param job table
-function M.check_entries(job, problems)
-  local id = job[jobs.ID]
-  local tags = tags_of(job)
+function M.check_entries(job)
+  local id, queue, tags = job[jobs.ID], queues.load(job[jobs.QUEUE]), tags_of(job)
   for _, tag in ipairs(tags) do
-    if not call("ZSCORE", keys.TAGGED .. tag, id) then
-      report(problems, "job", id, "is missing among those with tag", tag)
-    end
+    expect(call("ZSCORE", keys.TAGGED .. tag, id), "job", id, "is missing among those with tag", tag)
   end
-  local queue = queues.load(job[jobs.QUEUE])
   if job[jobs.STATE] == states.ERROR then
     local group = group_of(job)
-    local ended_ms = call("ZSCORE", queues.key(queue, states.ERROR), id)
-    if call("ZSCORE", keys.FAILED .. group, id) ~= ended_ms then
-      report(problems, "job", id, "is missing among the failures of group", group)
-    end
+    expect(call("ZSCORE", keys.FAILED .. group, id) == call("ZSCORE", queues.key(queue, states.ERROR), id),
+      "job", id, "is missing among the failures of group", group)
   end
-  if (tags[1] or jobs.copy_options(job).unique_for or job[jobs.STATE] == states.ERROR)
-    and not queues.has(queue, queues.INDEXED) then
-    report(problems, "queue", job[jobs.QUEUE], "has jobs in indexes and does not know it")
-  end
+  local is_indexed = tags[1] or jobs.copy_options(job).unique_for or job[jobs.STATE] == states.ERROR
+  expect(not is_indexed or queues.has(queue, queues.INDEXED),
+    "queue", job[jobs.QUEUE], "has jobs in indexes and does not know it")
 end
 
 ---@param tag string
-function M.check_tag(tag, problems)
+function M.check_tag(tag)
   local key = keys.TAGGED .. tag
-  for _, id in ipairs(first_members(key)) do
+  for _, id in ipairs(findings.members(key)) do
     local job = jobs.read(id)
     local has = false
     for _, its_tag in ipairs(job and tags_of(job) or {}) do
       has = has or its_tag == tag
     end
-    if not has then
-      report(problems, "tag", tag, "holds", id, job and "which does not have it" or "which has no record")
-    end
+    expect(has, "tag", tag, "holds", id, job and "which does not have it" or "which has no record")
   end
-  local count = tonumber(call("ZSCORE", keys.TAGS, tag) or 0)
-  if count ~= call("ZCARD", key) then
-    report(problems, "tag", tag, "is counted as", count, "and has", call("ZCARD", key))
-  end
-  if not call("ZSCORE", keys.TAG_NAMES, tag) then
-    report(problems, "tag", tag, "is missing among the names")
-  end
+  local count, size = tonumber(call("ZSCORE", keys.TAGS, tag) or 0), call("ZCARD", key)
+  expect(count == size, "tag", tag, "is counted as", count, "and has", size)
+  expect(call("ZSCORE", keys.TAG_NAMES, tag), "tag", tag, "is missing among the names")
 end
 
 ---@param group string
-function M.check_group(group, problems)
-  for _, id in ipairs(first_members(keys.FAILED .. group)) do
+function M.check_group(group)
+  for _, id in ipairs(findings.members(keys.FAILED .. group)) do
     local job = jobs.read(id)
     if not job then
-      report(problems, "group", group, "holds", id, "which has no record")
-    elseif job[jobs.STATE] ~= states.ERROR or group_of(job) ~= group then
-      report(problems, "group", group, "holds", id, "of state", job[jobs.STATE], "and group", group_of(job))
+      expect(false, "group", group, "holds", id, "which has no record")
+    else
+      expect(job[jobs.STATE] == states.ERROR and group_of(job) == group,
+        "group", group, "holds", id, "of state", job[jobs.STATE], "and group", group_of(job))
     end
   end
-  if not call("ZSCORE", keys.FAILED_GROUPS, group) then
-    report(problems, "group", group, "is missing among the groups")
-  end
+  expect(call("ZSCORE", keys.FAILED_GROUPS, group), "group", group, "is missing among the groups")
 end
 
 --- Checks a list of names: each must have its set.
 ---@param list string key
 ---@param prefix string of the sets' keys
-function M.check_names(list, prefix, problems)
-  for _, name in ipairs(first_members(list)) do
-    if call("EXISTS", prefix .. name) == 0 then
-      report(problems, "name", name, "is listed and has no jobs")
-    end
+function M.check_names(list, prefix)
+  for _, name in ipairs(findings.members(list)) do
+    expect(call("EXISTS", prefix .. name) == 1, "name", name, "is listed and has no jobs")
   end
 end
 
 --- Checks the links of a job.
 ---@param job table
-function M.check_job(job, problems)
-  local id = job[jobs.ID]
-  local options = jobs.copy_options(job)
-  if options.unique and not options.unique_within and not states.is_of(job[jobs.STATE], states.ENDED)
-    and not (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true) then
-    report(problems, "job", id, "has lost its unique key")
-  end
+function M.check_job(job)
+  local id, state, options = job[jobs.ID], job[jobs.STATE], jobs.copy_options(job)
+  local holds_key = options.unique and not options.unique_within and not states.is_of(state, states.ENDED)
+  expect(not holds_key or (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true),
+    "job", id, "has lost its unique key")
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
-  if waits ~= (job[jobs.STATE] == states.BLOCKED) then
-    report(problems, "job", id, "of state", job[jobs.STATE], waits and "waits for others" or "waits for nobody")
-  end
-  local kept = job[jobs.STATE] == states.KEPT and queues.key(queues.load(job[jobs.QUEUE]), states.KEPT)
-  if kept and tonumber(call("ZSCORE", kept, id) or nil) == readers.HELD and not readers.any(job) then
-    report(problems, "job", id, "has a result that is held for nobody")
-  end
+  expect(waits == (state == states.BLOCKED),
+    "job", id, "of state", state, waits and "waits for others" or "waits for nobody")
+  local kept = state == states.KEPT and queues.key(queues.load(job[jobs.QUEUE]), states.KEPT)
+  local is_held = kept and tonumber(call("ZSCORE", kept, id) or nil) == readers.HELD
+  expect(not is_held or readers.any(job), "job", id, "has a result that is held for nobody")
 end
 
 --- Checks a job's set of those it waits for.
-function M.check_waiting(id, problems)
+function M.check_waiting(id)
+  expect(jobs.read(id), "job", id, "waits for others and has no record")
+  for _, other_id in ipairs(findings.members(keys.WAITS_FOR .. id)) do
+    expect(call("ZSCORE", keys.DEPENDENTS .. other_id, id), "job", id, "waits for", other_id, "which does not know")
+  end
+end
+
+local function expect_awaited(id, what)
   local job = jobs.read(id)
-  if not job then
-    report(problems, "job", id, "waits for others and has no record")
-  end
-  for _, other_id in ipairs(first_members(keys.WAITS_FOR .. id)) do
-    if not call("ZSCORE", keys.DEPENDENTS .. other_id, id) then
-      report(problems, "job", id, "waits for", other_id, "which does not know")
-    end
-  end
+  expect(not job or jobs.has(job, jobs.AWAITED), "job", id, what, "and does not know")
 end
 
 --- Checks the set of those that wait for a job.
-function M.check_dependents(id, problems)
-  for _, dependent in ipairs(first_members(keys.DEPENDENTS .. id)) do
-    if not call("ZSCORE", keys.WAITS_FOR .. dependent, id) then
-      report(problems, "job", id, "is waited for by", dependent, "which does not know")
-    end
+function M.check_dependents(id)
+  for _, dependent in ipairs(findings.members(keys.DEPENDENTS .. id)) do
+    expect(call("ZSCORE", keys.WAITS_FOR .. dependent, id), "job", id, "is waited for by", dependent,
+      "which does not know")
   end
-  local other = jobs.read(id)
-  if other and not jobs.has(other, jobs.AWAITED) then
-    report(problems, "job", id, "is waited for and does not know")
-  end
+  expect_awaited(id, "is waited for")
 end
 
 --- Checks the set of those that depend on a job and have not ended.
-function M.check_readers(id, problems)
-  for _, dependent in ipairs(first_members(keys.READERS .. id)) do
+function M.check_readers(id)
+  for _, dependent in ipairs(findings.members(keys.READERS .. id)) do
     local job = jobs.read(dependent)
     local depends = job and not states.is_of(job[jobs.STATE], states.ENDED) and jobs.copy_options(job).depends or {}
-    if not (" " .. table.concat(depends, " ")):find(" " .. id, 1, true) then
-      report(problems, "job", id, "has its result held for", dependent, "which does not need it")
-    end
+    expect((" " .. table.concat(depends, " ")):find(" " .. id, 1, true), "job", id, "has its result held for",
+      dependent, "which does not need it")
   end
-  local other = jobs.read(id)
-  if other and not jobs.has(other, jobs.AWAITED) then
-    report(problems, "job", id, "has its result held and does not know")
-  end
+  expect_awaited(id, "has its result held")
 end
 
 --- Checks that a unique key is held by existing jobs, or kept: for an ended job, also without a record, or for a time
 --- from when its job was enqueued.
-function M.check_unique(key, problems)
+function M.check_unique(key)
   local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key) ~= false
   for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
     local job = jobs.read(id)
+    local options = job and jobs.copy_options(job) or {}
     local has_ended = not job or states.is_of(job[jobs.STATE], states.ENDED)
-    if is_kept ~= has_ended and not (is_kept and jobs.copy_options(job).unique_within) then
-      report(problems, "unique key", key, is_kept and "is kept for" or "is of", id, "which has",
-        has_ended and "ended" or "not ended")
-    elseif job and jobs.copy_options(job).unique ~= key then
-      report(problems, "unique key", key, "is of", id, "which has another")
-    end
+    expect(is_kept == has_ended or is_kept and options.unique_within, "unique key", key,
+      is_kept and "is kept for" or "is of", id, "which has", has_ended and "ended" or "not ended")
+    expect(not job or options.unique == key, "unique key", key, "is of", id, "which has another")
   end
 end
 
 --- Checks that kept keys have a job's id and a recorded time.
-function M.check_kept(problems)
-  for _, key in ipairs(first_members(keys.UNIQUE_KEPT)) do
-    if call("EXISTS", keys.UNIQUE .. key) == 0 then
-      report(problems, "unique key", key, "is kept, but is of no job")
-    end
+function M.check_kept()
+  for _, key in ipairs(findings.members(keys.UNIQUE_KEPT)) do
+    expect(call("EXISTS", keys.UNIQUE .. key) == 1, "unique key", key, "is kept, but is of no job")
   end
-  local first = tonumber(call("ZRANGE", keys.UNIQUE_KEPT, 0, 0, "WITHSCORES")[2])
-  local noted = tonumber(call("ZSCORE", keys.DUE, "U") or nil)
-  if first and (not noted or noted > first) then
-    report(problems, "unique keys are kept until", first, "and that is not noted")
-  end
+  findings.expect_bound("end of unique keys", tonumber(call("ZSCORE", keys.DUE, due.UNIQUE) or meta.NONE),
+    findings.first_score(keys.UNIQUE_KEPT))
 end
 
 return M

@@ -53,9 +53,7 @@ local function meta_record()
   local raw = call("GET", keys.META)
   local _, _, flags, _, version, added, pending, secret = struct.unpack(meta.FORMAT, raw)
   return struct.pack(meta.FORMAT, meta.SCHEMA, 0, flags, 0, version, added, pending, secret)
-    .. raw:sub(meta.HEADER_SIZE + 1, meta.PULSE_OFFSET)
-    .. (#raw > meta.LATE_OFFSET and ("\0"):rep(meta.LATE_OFFSET - meta.PULSE_OFFSET) .. raw:sub(meta.LATE_OFFSET + 1)
-      or "")
+    .. meta.NO_PULSE .. raw:sub(meta.SETTINGS_OFFSET + 1)
 end
 
 local function is_text(value, pattern)

@@ -4,6 +4,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local copying = require "jqlua.upkeep.copying"
+local settings = require "jqlua.settings.settings"
 
 local M = {}
 
@@ -56,7 +57,8 @@ local CHECKS = {
     return check.is_integer(record[2], 0, 65535) and is_text(record[3]) and #record[3] == 16
   end,
   ["end"] = function(record)
-    return is_text(record[2]) and is_text(record[3]) and #record[3] >= meta.HEADER_SIZE
+    return is_text(record[2]) and is_text(record[3])
+      and #record[3] == meta.SETTINGS_OFFSET + #settings.ALL * settings.DOUBLE
   end,
 }
 

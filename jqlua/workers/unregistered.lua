@@ -90,7 +90,7 @@ function M.died(id, record)
 end
 
 --- The jobs that it reported as running and still runs: {{id, started_ms}, ...}.
-function M.running(worker)
+local function running_of(worker)
   local shown = {}
   for _, id in ipairs(worker.r or {}) do
     local job = jobs.read(id)
@@ -108,7 +108,7 @@ function M.document(id)
   if not worker then
     return nil
   end
-  local running = M.running(worker)
+  local running = running_of(worker)
   return {
     id = id, name = worker.n, queues = worker.q, max_jobs = worker.m, held = #running, running = running,
     seen_ms = worker.t, since_ms = worker.s, refused = worker.f or {}, lapsed = worker.l or 0, request = "",

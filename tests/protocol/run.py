@@ -5,6 +5,7 @@ python tests/protocol/run.py redis://127.0.0.1:6379 '{jq}' [topic ...]      JQ_F
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import os
@@ -194,11 +195,16 @@ def cases(*topics: str) -> list[tuple[str, dict[str, Any]]]:
     return [(f"{file['topic']}: {case['case']}", case) for file in suite for case in file["cases"]]
 
 
-def main(url: str = "redis://127.0.0.1:6379", namespace: str = "{jq}", *topics: str) -> int:
+def main() -> int:
     """Run the suite; how many cases failed."""
-    client = Client(url, namespace)
+    parser = argparse.ArgumentParser(description="Plays the conformance cases.")
+    parser.add_argument("url", nargs="?", default="redis://127.0.0.1:6379")
+    parser.add_argument("namespace", nargs="?", default="{jq}", help="into which the scripts were loaded: {jq}")
+    parser.add_argument("topics", nargs="*", metavar="topic", help="such as enqueue; default: all")
+    options = parser.parse_args()
+    client = Client(options.url, options.namespace)
     failed = 0
-    suite = cases(*topics)
+    suite = cases(*options.topics)
     for name, case in suite:
         try:
             Case(client, case["steps"], case.get("setup", True)).run()
@@ -211,4 +217,4 @@ def main(url: str = "redis://127.0.0.1:6379", namespace: str = "{jq}", *topics: 
 
 
 if __name__ == "__main__":
-    sys.exit(min(main(*sys.argv[1:]), 1))
+    sys.exit(min(main(), 1))

@@ -119,14 +119,16 @@ class Setting:
         assert self.state(self.ended(self.enqueue("echo", {"value": "here"}), 20)) == "done"
 
     def stop_worker(self) -> int:
-        """End the worker by SIGTERM; its exit code."""
-        assert self.worker is not None
-        self.worker.terminate()
+        """End the worker by SIGTERM, while leases that nobody renews run out; its exit code."""
+        worker = self.worker
+        assert worker is not None
+        worker.terminate()
         try:
-            return self.worker.wait(30)
-        except subprocess.TimeoutExpired:
-            self.worker.kill()
-            raise AssertionError("the worker runs on, 30 s after SIGTERM") from None
+            until(lambda: self.call("tick", b"\x80") and worker.poll() is not None, "the worker ends on SIGTERM", 30)
+        except AssertionError:
+            worker.kill()
+            raise
+        return worker.wait()
 
     def close(self) -> None:
         if self.worker is not None:
@@ -344,13 +346,14 @@ def a_name_it_does_not_know_stops_nothing(setting: Setting) -> None:
 
 @check
 def sigterm_leaves_nothing_running(setting: Setting) -> None:
-    naps = [setting.running(setting.enqueue("nap", {"seconds": 2})) for _ in range(min(setting.slots, 2))]
+    jobs = [setting.enqueue("nap", {"seconds": 3}, timeout=1) for _ in range(min(setting.slots, 2))]
+    naps = [setting.running(job) for job in jobs]
     code = setting.stop_worker()
     assert code == 0, f"exit code {code}"
     for job in naps:
         document = setting.get(job)
         assert document["status"] in ("done", "queued"), document["status"]
-        assert document["attempt"] == 1
+        assert (document["attempt"], document["retry_count"]) == (1, 0), "a lease ran out"
     waiting = setting.enqueue("echo", {"value": 1})
     time.sleep(0.5)
     assert setting.state(waiting) == "queued", "somebody works on"

@@ -1,15 +1,14 @@
-"""Lays out one script: which items it reaches, which of them its common calls need, and where each stands.
+"""Lays out one script: which items it reaches, and where each stands.
 
 Redis runs a script's whole chunk at every call: each function defined costs some hundred instructions, each local of
-the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of one another. What
-the plainest call needs is put into it at once; everything else when it is first looked for, by one function: what other
-known calls need together (``scripts/common.json``), the rest of a module's functions, a single value.
+the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of one another. It is
+filled by one function, with what is first looked for: the functions of a module that the script reaches, or a value.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from jqmaster.bundle.source import BuildError, Item, Mention, Piece, ScriptBody, Token
 
@@ -24,7 +23,6 @@ return reply
 end
 error(reply, 0)
 """
-_MOST_COMMON = 120  # each may take a local: Lua allows 200, and the table is made of 50 more at a time
 
 
 def literal(item: Item) -> str | None:
@@ -47,46 +45,28 @@ def inlined(reference: Mention) -> str | None:
 
 
 class Chunk:
-    """Turns a parsed script into the text of its chunk, without the ``#!lua`` line.
+    """Turns a parsed script into the text of its chunk, without the ``#!lua`` line."""
 
-    ``calls``: labels of the items that known calls need; the first is the one that is to cost least.
-    """
-
-    when_needed = ""  # Lua that runs when ``n`` is first looked for: for tests
-
-    def __init__(self, script: ScriptBody, calls: Sequence[Collection[str]] = ()) -> None:
+    def __init__(self, script: ScriptBody) -> None:
         self.script = script
-        self.calls = calls or [()]
         self.globals: dict[str, Item] = {}
-        self.dependencies: dict[Item, list[Item]] = {}  # every item reached, each behind what it needs
+        self.reached: dict[Item, None] = {}  # each behind what it needs
         for item in self.uses(script.pieces):
             self.reach(item, [])
-        self.hot: dict[Item, None] = {}  # what the first of the calls needs
-        for item in self.dependencies:
-            if str(item) in self.calls[0] and self.is_early(item) and len(self.hot) < _MOST_COMMON:
-                self.hot[item] = None
-        self.lazy: dict[Hashable, list[Item]] = {}
-        for item in self.dependencies:
-            if item not in self.hot:
-                self.lazy.setdefault(self.group(item), []).append(item)
-        # Before there is the table, values need each other.
-        self.locals = {item: f"L{n}_" for n, item in enumerate(self.hot) if not item.is_function}
-        self.places = {item: f"F_[{n}]" for n, item in enumerate(self.hot, 1)}
-        for n, (group, items) in enumerate(self.lazy.items(), len(self.hot) + 1):
-            for index, item in enumerate(items, 1):
-                self.places[item] = f"F_[{n}]" + (f"[{index}]" if group is not item else "")
+        self.groups: dict[Hashable, list[Item]] = {}  # what is added to the table together
+        for item in self.reached:
+            self.groups.setdefault(item.module if item.is_function else item, []).append(item)
+        self.places = {
+            item: f"F_[{n}]" + (f"[{index}]" if group is not item else "")
+            for n, (group, items) in enumerate(self.groups.items(), 1)
+            for index, item in enumerate(items, 1)
+        }
 
     def text(self) -> str:
-        """The chunk: the table with what is common, the function that adds the rest, the script's body."""
-        out = [f"local {name} = {self.render(item.pieces, self.locals)}" for item, name in self.locals.items()]
-        out.append("local F_")
-        entries = [self.locals.get(item) or self.define(item) for item in self.hot]
-        if self.lazy:
-            entries.append(f"__index = {self.adder()}")
-        out.append("F_ = {\n" + ",\n".join(entries) + "\n}\nsetmetatable(F_, F_)")
+        """The chunk: the table, the function that fills it, the script's body."""
+        table = f"local F_\nF_ = {{\n__index = {self.adder()}\n}}\nsetmetatable(F_, F_)\n" if self.groups else ""
         body = self.render(self.script.pieces)
-        frame = FRAME % (f"function()\n{body}\nend", "function(problem) return problem end", "")
-        return "\n".join([*out, frame])
+        return table + FRAME % (f"function()\n{body}\nend", "function(problem) return problem end", "")
 
     def target(self, item: Item) -> Item:
         """What a use of ``item`` really uses: the item it is another name of, or a global that several modules hold."""
@@ -98,25 +78,13 @@ class Chunk:
             return self.globals.setdefault("".join(texts), item)
         return item
 
-    def is_early(self, item: Item) -> bool:
-        """Whether it can be defined when nothing but values among those in the table from the beginning is there."""
-        return item.is_function or all(used in self.hot and not used.is_function for used in self.dependencies[item])
-
-    def group(self, item: Item) -> Hashable:
-        """What is added to the table together: what the same calls need, else functions of a module."""
-        needed_by = tuple(str(item) in call for call in self.calls)
-        if any(needed_by) and self.is_early(item):
-            return needed_by
-        return item.module if item.is_function else item
-
     def adder(self) -> str:
         """The function that adds to the table what is looked for and not there yet."""
         additions = []
-        for group, items in self.lazy.items():
+        for group, items in self.groups.items():
             entries = ",\n".join(map(self.define, items))
             additions.append(f"v = {entries}" if group is items[0] else f"v = {{\n{entries}\n}}")
-        choice = _choice(len(self.hot) + 1, additions)
-        return f"function(_, n)\nlocal v\n{self.when_needed}\n{choice}\nF_[n] = v\nreturn v\nend"
+        return f"function(_, n)\nlocal v\n{_choice(1, additions)}\nF_[n] = v\nreturn v\nend"
 
     def define(self, item: Item) -> str:
         return "function" * item.is_function + self.render(item.pieces)
@@ -130,19 +98,18 @@ class Chunk:
         if item in path:
             circle = " -> ".join(map(str, [*path[path.index(item) :], item]))
             raise BuildError(item.module.file, item.line, f"items need each other: {circle}")
-        if item not in self.dependencies:
-            needed = [used for used in self.uses(item.pieces) if used is not item]
-            for used in needed:
-                self.reach(used, [*path, item])
-            self.dependencies[item] = needed
+        if item not in self.reached:
+            for used in self.uses(item.pieces):
+                if used is not item:
+                    self.reach(used, [*path, item])
+            self.reached[item] = None
 
-    def render(self, pieces: Iterable[Piece], local: Mapping[Item, str] | None = None) -> str:
-        """The text of ``pieces``. ``local``: what stands in locals there."""
+    def render(self, pieces: Iterable[Piece]) -> str:
+        """The text of ``pieces``."""
         out: list[str] = []
         for piece in pieces:
             if isinstance(piece, Mention):
-                target = self.target(piece.item)
-                text = inlined(piece) or (local or {}).get(target) or self.places[target]
+                text = inlined(piece) or self.places[self.target(piece.item)]
             else:
                 text = piece.text
             out.append(piece.space + text)

@@ -97,7 +97,6 @@ def _print(operation: Operation) -> None:
     show.facts({
         "reply": [f"{one.type}{f' with {one.given[0]}' if one.given else ''}" for one in operation.replies],
         "errors": [f"{one.code} {one.path}".strip() for one in operation.errors],
-        "cost": operation.cost,
         "roles": list(operation.roles),
         "requests": [f"{one.method} {one.shown}" for one in operation.routes],
     })  # fmt: skip

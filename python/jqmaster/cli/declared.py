@@ -22,6 +22,7 @@ def _where(text: str) -> Any:
     return values.parsed(text, "the filter") if text.startswith(("{", "@")) else where_of(text, show.now_ms())
 
 
+Where = Annotated[object, kind(_where, "LINE|JSON")]
 _TYPES: dict[str, Any] = {
     **dict.fromkeys("text name queue worker job state actor token cursor url secret zone".split(), str),
     "integer": int,
@@ -32,7 +33,7 @@ _TYPES: dict[str, Any] = {
     "moment_ms": Annotated[int, kind(lambda text: round(moment(text) * 1000), "MOMENT")],
     "flag": bool,
     "value": Annotated[bytes, kind(values.argument, "JSON")],
-    "Where": Annotated[object, kind(_where, "JSON|LINE")],
+    "Where": Where,
 }
 _JSON = Annotated[object, kind(lambda text: values.parsed(text, "the value"), "JSON")]
 

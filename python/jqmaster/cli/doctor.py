@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from jqmaster.cli import show
 from jqmaster.cli.kinds import option
 from jqmaster.cli.reach import connect, current
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Coded
-
-if TYPE_CHECKING:
-    from jqmaster.doctor.finding import Finding
+from jqmaster.engine.replies import Document
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "blue"), "ok": ("✓", "green")}
-_MOST_ALIKE = 20  # titles of one block
+_MOST_ALIKE = 20  # texts of one block
 
 
 def doctor(
     *,
     quiet: Annotated[bool, option("only problems")] = False,
-    all_: Annotated[bool, option("list similar findings one by one", name="--all")] = False,
+    all_: Annotated[bool, option("list all that are alike, not just twenty", name="--all")] = False,
 ) -> Coded:
     """Look for problems and say what to do.
 
@@ -31,37 +29,36 @@ def doctor(
 
     findings = connect().ask(examination.look)
     if quiet:
-        findings = [finding for finding in findings if finding.level in ("problem", "warning")]
-    yield [finding.document() for finding in findings], lambda: _print_all(findings, quiet=quiet, apart=all_)
+        findings = [finding for finding in findings if finding["level"] in ("problem", "warning")]
+    yield findings, lambda: _print_all(findings, quiet=quiet, most=len(findings) if all_ else _MOST_ALIKE)
     return EXIT_FAILED if examination.is_wrong(findings) else EXIT_OK
 
 
-def _print_all(findings: list[Finding], *, quiet: bool, apart: bool) -> None:
+def _print_all(findings: list[Document], *, quiet: bool, most: int) -> None:
     place = current.get().place()
-    alike: dict[Any, list[Finding]] = {}
-    for number, finding in enumerate(findings):
-        alike.setdefault(number if apart else (finding.level, finding.check), []).append(finding)
-    for block in alike.values():
-        _print(block)
+    blocks: dict[tuple[str, str], list[Document]] = {}
+    for finding in findings:
+        blocks.setdefault((finding["level"], finding["kind"]), []).append(finding)
+    for alike in blocks.values():
+        _print(alike, most)
     if not place.is_redis and not quiet:
         print("· Redis itself was not looked at; --redis URL does")
-    levels = [finding.level for finding in findings]
+    levels = [finding["level"] for finding in findings]
     counts = [show.counted(levels.count(level), level) for level in ("problem", "warning") if level in levels]
     print(f"{place}: {', '.join(counts) or 'all well'}")
 
 
-def _print(alike: list[Finding]) -> None:
+def _print(alike: list[Document], most: int) -> None:
+    """Findings of a kind, and what is to be done, once."""
     from rich.text import Text
 
-    first = alike[0]
-    mark, style = _MARKS[first.level]
-    for finding in alike[:_MOST_ALIKE]:
-        show.say(Text(f"{mark} {show.plain(finding.title)}", style)) if show.is_cut() else print(mark, finding.title)
-    if len(alike) > _MOST_ALIKE:
-        print(f"  … and {show.count(len(alike) - _MOST_ALIKE)} more like these; --all")
-    whose = f"{first.about}: " if len(alike) > 1 and first.about else ""
-    for text, prefix in ((first.means, "    "), (first.do, "  → ")):
+    mark, style = _MARKS[alike[0]["level"]]
+    for finding in alike[:most]:
+        line = f"{mark} {show.plain(finding['text'])}"
+        show.say(Text(line, style)) if show.is_cut() else print(line)
+    if len(alike) > most:
+        print(f"  … and {show.count(len(alike) - most)} more like these; --all")
+    for text, prefix in ((alike[0].get("means"), "    "), (alike[0].get("advice"), "  → ")):
         if text:
-            lines = textwrap.wrap(show.plain(whose + text), 90, break_on_hyphens=False)
+            lines = textwrap.wrap(show.plain(text), 90, break_on_hyphens=False)
             print("\n    ".join([prefix + lines[0], *lines[1:]]))
-            whose = ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from jqmaster.cli import show, values
+from jqmaster.cli.declared import Where
 from jqmaster.cli.kinds import Count, Duration, Span, State, option
 from jqmaster.cli.reach import Yes, as_json, connect
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Coded, Refused, Replies
@@ -31,12 +32,8 @@ class Filter:
     name: Annotated[str | None, option("of this name")] = None
     tag: Annotated[str | None, option("with this tag")] = None
     group: Annotated[str | None, option("failed for good with this group (see failures)")] = None
-    message: Annotated[str | None, option("whose last failure contains this text")] = None
     worker: Annotated[str | None, option("that this worker runs or ran last")] = None
-    argument: Annotated[str | None, option("whose argument contains this text")] = None
-    slower: Annotated[Duration | None, option("that ran or have run for longer than this")] = None
-    match: Annotated[str | None, option('JSON, as of a limit: \'{"argument.customer": "acme"}\'')] = None
-    where: Annotated[str | None, option("a line: 'customer.id:acme amount:>5 status:error,done slower:30s text'")] = (
+    where: Annotated[Where | None, option("'customer.id:acme amount:>5 slower:30s text', or JSON: docs/finding.md")] = (
         None
     )
     older: Annotated[Duration | None, option("created longer ago than this: 90, 5m, 2h, 1d")] = None
@@ -44,16 +41,10 @@ class Filter:
 
     def wanted(self, client: Client) -> dict[str, Any]:
         """The filter, as `where` takes it; empty when nothing was given. Raises NotFound for a group that is none."""
-        from jqmaster.engine.queryline import where_of
-
         now, given = show.now_ms(), vars(self)
-        wanted = where_of(self.where or "", now)
-        names = ("queue", "status", "name", "tag", "group", "message", "worker", "argument")
+        names = ("queue", "status", "name", "tag", "group", "worker")
+        wanted = {**given["where"]} if given["where"] else {}
         wanted |= {name: given[name] for name in names if given[name]}
-        if self.slower is not None:
-            wanted["slower_ms"] = round(self.slower * 1000)
-        if self.match is not None:
-            wanted["match"] = {**wanted.get("match", {}), **values.parsed(self.match, "--match")}
         if self.older is not None:
             wanted["to_ms"] = now - round(self.older * 1000)
         if self.newer is not None:
@@ -193,8 +184,6 @@ def _print_history(history: dict[str, Any]) -> None:
         before, group = event["time_ms"], event.get("group")
         message = show.one_line(event.get("message")).removeprefix(f"{group}: ")
         what = ": ".join(one for one in (group or event.get("reason"), message) if one)
-        if "held_by" in event:
-            what = f"held by {show.one_line(event['held_by'])} until {at(event['held_until_ms'])}"
         kind = event["event"], _EVENT_STYLES.get(event["event"])
         rows.append({**event, "at": at(event["time_ms"]), "after": after, "event": kind, "what": what})
     columns = "TIME=at|AFTER>=after|EVENT=event|ATTEMPT>=attempt|WORKER=worker_id|WHAT~=what"

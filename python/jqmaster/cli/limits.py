@@ -101,8 +101,9 @@ def show_(
         show.facts(
             {**one, "limit": limit_text(one), "in use": _use(one), "held": _least(one, "held"), "queues": queues}
         )
-        print()
-        show.Table("KEY~=by|RUN>=running|STARTS>=starts|HELD>=held:yellow|OPENS=opens", rows, empty="").print()
+        if rows:
+            print()
+            show.Table("KEY~=by|RUN>=running|STARTS>=starts|HELD>=held:yellow|OPENS=opens", rows).print()
 
     yield one, shown
 

@@ -95,10 +95,7 @@ def _serve(*, given: Serve | None = None) -> int:
 class Work:
     queues: Annotated[Names | None, option("separated by commas; default: those of its jobs")] = None
     concurrency: Annotated[Count, option("jobs at a time")] = 8
-    threads: Annotated[Count | None, option("slots for plain functions, beside --concurrency")] = None
-    processes: Annotated[Count | None, option("slots for process=True, beside --concurrency")] = None
     process_jobs: Annotated[Count | None, option("renew a process after this many jobs")] = None
-    process_memory: Annotated[Count | None, option("or when it holds this many MiB")] = None
     name: Annotated[str | None, option("its name; default: host, process id and a random part", "JQ_WORKER_NAME")] = (
         None
     )
@@ -122,7 +119,6 @@ def _work(
 
     MODULE:NAME is a JQ object, such as hello:jq, or a map of job names to functions. It takes jobs from where the
     object does, from a master or Redis (--url, several masters with commas between; --redis), or has them pushed.
-    --threads and --processes are for JQ objects.
     """
     options = given or Work()
     if not options.reload:
@@ -141,7 +137,7 @@ def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
     url = where.chosen()
     jobs = _jobs(functions)
     joblog.configure(options.pop("log_format"), verbose=where.verbose)
-    own = {name: options.pop(name) for name in ("threads", "processes", "process_jobs", "process_memory")}
+    process_jobs = options.pop("process_jobs")
     del options["reload"]
     options |= {
         "host": options.pop("push_host"),
@@ -161,9 +157,8 @@ def _run_worker(functions: str, chosen: Work, until: Any = None) -> int:
         return run(WorkOptions(functions=jobs, **options), ends_process=until is None)
     asks_redis = is_redis(url) if url else jobs.target.is_redis
     options["namespace"] = where.namespace if asks_redis else where.said_namespace
-    own["process_memory"] = own["process_memory"] and own["process_memory"] << 20
     try:
-        worker = jobs.worker(**options, **own).options()
+        worker = jobs.worker(**options, process_jobs=process_jobs).options()
     except ValueError as error:
         raise Refused(f"{functions}: {error}", "INVALID") from None
     return run(worker, ends_process=until is None)

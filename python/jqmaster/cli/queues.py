@@ -158,12 +158,11 @@ def _set(
     changes["unset"] = [name for name, value in given.items() if value is None] or None
     if fair:
         changes["fair"] = _fair(fair[-1])
-    if not new:
-        try:
-            client.there("queues", queue)
-        except NotFound:
-            raise NotFound(f"no such queue: {queue}; with --new it is made") from None
-    after = client.call("queue", queue, **{name: value for name, value in changes.items() if value is not None})
+    changes["known"] = None if new else True
+    try:
+        after = client.call("queue", queue, **{name: value for name, value in changes.items() if value is not None})
+    except NotFound:
+        raise NotFound(f"no such queue: {queue}; with --new it is made") from None
     yield after, lambda: show.facts(after)
 
 

@@ -75,7 +75,8 @@ def show_(
     def shown() -> None:
         following = [_moment(one, moment_ms) for moment_ms in one.get("next") or []]
         show.facts(
-            {**one, "when": _rhythm(one), "next": None, "runs": None, "argument": values.as_json(one.get("argument"))}
+            {**one, "when": _rhythm(one), "argument": values.as_json(one.get("argument"))}
+            | dict.fromkeys(("next", "next_ms", "runs", "cron", "every", "offset", "tz"))
         )
         for moment in following or ["never"] * (next_ > 0 and not one.get("paused")):
             print(f"next  {moment}")

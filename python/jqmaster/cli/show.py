@@ -153,6 +153,9 @@ def facts(document: Document) -> None:
     shown = {name: text(name, cell, lambda moment: both(moment, now)) for name, cell in document.items()}
     names = sorted((name for name in shown if shown[name]), key=lambda name: (name not in _FIRST, name))
     rows = [(name.removesuffix("_ms").replace("_", " "), shown[name], name) for name in names]
+    if not rows:
+        print("none")
+        return
     if not is_cut():
         _print_aligned([(title, said) for title, said, _ in rows], [False, False])
         return

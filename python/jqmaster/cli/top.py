@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
-import signal
 import sys
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from jqmaster.cli import failures, limits, queues, show, workers
@@ -23,9 +18,9 @@ if TYPE_CHECKING:
 
     from jqmaster.cli.clients import Client
 
+View = Literal["queues", "workers", "limits", "failures"]
+Order = Literal["waiting", "running", "rate", "errors", "name"]
 _WIDE = 110  # columns for all that is known of queues
-_ORDERS = ("waiting", "running", "rate", "errors", "name")
-_VIEWS = ("all", "queues", "workers", "limits", "failures")
 _RARELY_S = 5.0  # what changes slowly, or costs more, is looked at so often
 _COUNTED = ("enqueued", "done", "failed")
 _LEVELS = {"ok": "green", "warning": "yellow", "problem": "red"}
@@ -33,32 +28,31 @@ _LOW = 16  # lines, below which there is no room for the verdict
 
 
 def top(
+    view: Annotated[View | None, option("only this, on all of the screen")] = None,
+    /,
     *,
     every: Annotated[Span, option("refresh interval in s")] = 1,
-    sort: Annotated[Literal["waiting", "running", "rate", "errors", "name"], option("sort queues by this")] = "waiting",
+    sort: Annotated[Order, option("sort queues by this")] = "waiting",
     once: Annotated[bool, option("print once, for logs and pipes")] = False,
 ) -> Coded:
-    """Watch queues, workers, limits and failures, live.
-
-    Keys: v gives one table the screen, s or ← → sorts by something else, r turns the order round, p stands still, + and
-    - change how often it looks, q quits.
-    """
+    """Watch queues, workers, limits and failures, live, until Ctrl-C."""
     watch = Watch(connect(), sort)
-    if not (as_json() or once) and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (as_json() or once) and not sys.stdout.isatty():
         raise Refused("top needs a terminal; --once prints it once", "INVALID")
     watch.look()  # what cannot be reached is said before the screen is taken
-    screen = Screen(watch, str(current.get().place()), every)
+    screen = Screen(watch, str(current.get().place()), view)
     if as_json() or once:
         yield watch.found, lambda: show.say(screen.picture(None, 120))
-        return EXIT_OK
-    return screen.run()
+    else:
+        screen.run(every)
+    return EXIT_OK
 
 
 class Watch:
     """What is looked at, and in which order it is shown."""
 
-    def __init__(self, client: Client, order: str) -> None:
-        self.order, self.is_reversed = order, False
+    def __init__(self, client: Client, order: Order) -> None:
+        self._order = order
         self.found: dict[str, Any] = {}
         self._client = client
         self._rarely_at = float("-inf")
@@ -96,33 +90,30 @@ class Watch:
             "errors": lambda queue: -queue["error"],
             "name": lambda _queue: 0,
         }
-        by = orders.get(self.order, lambda queue: -queue[self.order])
-        return sorted(self.found["queues"], key=lambda queue: (by(queue), queue["name"]), reverse=self.is_reversed)
+        by = orders.get(self._order, lambda queue: -queue[self._order])
+        return sorted(self.found["queues"], key=lambda queue: (by(queue), queue["name"]))
 
 
 class Screen:
-    """The terminal while `top` runs."""
+    """What is drawn of it."""
 
-    def __init__(self, watch: Watch, where: str, every_s: float) -> None:
-        self._watch, self._where, self._every_s = watch, where, every_s
-        self._view, self._paused, self._trouble = "all", False, ""
+    def __init__(self, watch: Watch, where: str, view: View | None) -> None:
+        self._watch, self._where, self._view, self._trouble = watch, where, view, ""
 
-    def run(self) -> int:
+    def run(self, every_s: float) -> None:
+        """Until Ctrl-C."""
         from rich.console import Console
         from rich.live import Live
 
         console = Console(highlight=False, markup=False, emoji=False)
-        with _keys() as key, Live(console=console, screen=True, auto_refresh=False) as live:
-            while True:
-                due = time.monotonic() + self._every_s
-                while (left := due - time.monotonic()) > 0:
+        try:
+            with Live(console=console, screen=True, auto_refresh=False) as live:
+                while True:
                     live.update(self.picture(console.height, console.width), refresh=True)
-                    pressed = key(left)
-                    if pressed in ("q", "Q", "\x1b", "\x03"):
-                        return EXIT_OK
-                    self._obey(pressed)
-                if not self._paused:
+                    time.sleep(every_s)
                     self._look()
+        except KeyboardInterrupt:
+            return
 
     def _look(self) -> None:
         try:
@@ -133,23 +124,9 @@ class Screen:
         else:
             self._trouble = ""
 
-    def _obey(self, key: str) -> None:
-        watch = self._watch
-        if key in ("s", "\x1b[C", "\x1b[D"):
-            watch.order = _ORDERS[(_ORDERS.index(watch.order) + (-1 if key == "\x1b[D" else 1)) % len(_ORDERS)]
-        elif key == "v":
-            self._view = _VIEWS[(_VIEWS.index(self._view) + 1) % len(_VIEWS)]
-        elif key == "r":
-            watch.is_reversed = not watch.is_reversed
-        elif key == "p":
-            self._paused = not self._paused
-        elif key in ("+", "-"):
-            self._every_s = min(60.0, max(0.2, self._every_s * (0.5 if key == "+" else 2)))
-
     def picture(self, height: int | None, width: int) -> RenderableType:
-        """A head, then tables that share what room there is; with a height also a foot."""
+        """A head, then tables that share what room there is."""
         from rich.console import Group
-        from rich.text import Text
 
         watch = self._watch
         tables = {
@@ -158,21 +135,14 @@ class Screen:
             "limits": limits.table(watch.found["limits"]),
             "failures": failures.table(watch.found["failures"]),
         }
-        chosen = [one for name, one in tables.items() if name == self._view or (self._view == "all" and one.cells)]
+        shown = [self._view] if self._view else [name for name in tables if tables[name].cells]
+        chosen = [tables[name] for name in shown]
         wanted = [len(one.cells) + 1 for one in chosen]
-        if height is None:
-            return Group(*self._head(), *(part for one in chosen for part in ("", one.rich())))
         head = self._head()
-        if height < _LOW:
+        if height is not None and height < _LOW:
             del head[1]
-        room = height - len(head) - 1 - len(chosen)
-        shares = _shares(wanted, room)
-        parts = [part for one, most in zip(chosen, shares, strict=True) for part in ("", one.rich(most))]
-        order = f"{watch.order}{' (turned)' if watch.is_reversed else ''}"
-        keys = f"q quit  v view: {self._view}  s sort: {order}  r turn  p pause  +/- {show.duration(self._every_s)}"
-        foot = Text(f"{'paused, p goes on  ' * self._paused}{keys}".ljust(width), "reverse", no_wrap=True)
-        foot.truncate(width)
-        return Group(*head, *parts, *[""] * (room - sum(shares)), foot)
+        shares = _shares(wanted, None if height is None else height - len(head) - len(chosen))
+        return Group(*head, *(part for one, most in zip(chosen, shares, strict=True) for part in ("", one.rich(most))))
 
     def _head(self) -> list[Any]:
         from rich.text import Text
@@ -199,34 +169,3 @@ def _shares(wanted: list[int], room: int | None) -> list[int]:
     while room is not None and sum(shares) > max(room, 3 * len(shares)):
         shares[shares.index(max(shares))] -= 1
     return shares
-
-
-@contextlib.contextmanager
-def _keys() -> Iterator[Any]:
-    """A terminal that gives each key at once; how the next is asked for within so many seconds."""
-    import termios
-    import tty
-
-    handle = sys.stdin.fileno()
-    before = termios.tcgetattr(handle)
-
-    def leave(_number: int, _frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    def key(timeout_s: float) -> str:
-        if not select.select([handle], [], [], timeout_s)[0]:
-            return ""
-        pressed = os.read(handle, 1).decode("latin-1")
-        if pressed == "\x1b" and select.select([handle], [], [], 0)[0]:
-            pressed += os.read(handle, 2).decode("latin-1")
-        return pressed or "q"
-
-    # A terminal that was closed, or a kill, must not leave the screen as it is.
-    handlers = [(number, signal.signal(number, leave)) for number in (signal.SIGTERM, signal.SIGHUP)]
-    try:
-        tty.setcbreak(handle)
-        yield key
-    finally:
-        termios.tcsetattr(handle, termios.TCSANOW, before)
-        for number, handler in handlers:
-            signal.signal(number, handler)

@@ -35,10 +35,10 @@ class JQ(Registry):
     variable `JQ_FORM`, or "auto"; and `recreate`: whether a namespace that has vanished is set up again, empty;
     default: the variable `JQ_RECREATE`, or calls raise Vanished. A master that asks for keys gets `key`, or what
     the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things, for the
-    trail of a namespace that is asked straight. `direct`: jobs run at once where they are enqueued, without any
-    server, see `immediate`. All else are options for all jobs, such as `max_runtime`; `timeout` is one of these,
-    the lease of a job, and no bound of a call. That is `wait`: how long a call may take where Redis or the master does
-    not answer, in seconds; default: the variable `JQ_WAIT`, or 5. Nothing is connected before it is needed.
+    trail of a namespace that is asked straight. All else are options for all jobs, such as `max_runtime`; `timeout` is
+    one of these, the lease of a job, and no bound of a call. That is `wait`: how long a call may take where Redis or
+    the master does not answer, in seconds; default: the variable `JQ_WAIT`, or 5. Nothing is connected before it is
+    needed.
     """
 
     # -- working ----------------------------------------------------------------------------------
@@ -47,9 +47,8 @@ class JQ(Registry):
         """A worker for this object's jobs: `.run()` until SIGTERM, or `await .serve(stop)`.
 
         `queues`: default all those of its jobs. `options`: fields of `jqmaster.worker.run.WorkOptions`, such as
-        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; `threads` and `processes`, slots
-        beside `concurrency` for plain functions and for those with `process=True`, whose queues are their own then;
-        and when such a process makes room for a fresh one: after `process_jobs` jobs, above `process_memory` bytes.
+        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; and `process_jobs`, after how many jobs
+        a process of `process=True` makes room for a fresh one.
         """
         from jqmaster.client.worker import AppWorker
 
@@ -81,7 +80,9 @@ class JQ(Registry):
 
         `raises`: what a job raises comes out of `enqueue`; else its handle has it.
         """
-        with self.connected(self.target, self._memory(raises)):
+        from jqmaster.client.immediate import MemoryLink
+
+        with self.connected(self.target, MemoryLink(self, raises=raises)):
             yield
 
     @contextmanager
@@ -89,11 +90,5 @@ class JQ(Registry):
         """Within it the object is that of another server: for tests."""
         named = namespace is not None
         target = replace(self.target, url=url, namespace=namespace or self.namespace, names_namespace=named)
-        # A link of its own also where the jobs of this object run at once where they are enqueued.
         with self.connected(target, Link(target.transport, self.serializer)):
             yield
-
-    def _memory(self, raises: bool) -> Link:
-        from jqmaster.client.immediate import MemoryLink
-
-        return MemoryLink(self, raises=raises)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+import msgpack
+
 from jqmaster.client.handle import batched
 from jqmaster.client.immediate import MemoryLink
 from jqmaster.client.registry import Registry
@@ -40,7 +42,7 @@ async def aburst(
     if isinstance(jq.link, MemoryLink):
         return 0  # jobs have run where they were enqueued
     wanted = list(several(queues, "queues")) if queues else queues_of(jq)
-    runner = Runner(jq, concurrency, concurrency)
+    runner = Runner(jq, concurrency)
     failed: list[Exception] = []
     attempts = 0
 
@@ -72,11 +74,15 @@ async def aburst(
 
 
 def _cause(outcome: Outcome) -> Exception:
-    """What a function raised. What is no Exception would end more than the burst: it is the cause of one."""
+    """What a function raised. What is no Exception would end more than the burst; what was raised in a process stays
+    there."""
     if isinstance(outcome.raised, Exception):
         return outcome.raised
     error = RuntimeError(outcome.spec.get("message", "failed"))
     error.__cause__ = outcome.raised
+    told = msgpack.unpackb(outcome.blob) if outcome.raised is None else None  # in a process
+    if isinstance(told, dict):
+        error.add_note(told["traceback"])
     return error
 
 

@@ -17,17 +17,18 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from inspect import Parameter
+from typing import Any, Literal, Protocol
 
 import msgpack
 
-from jqmaster.client.hints import Adapter, Annotations, Types
-from jqmaster.errors import NotInstalled, brought_by
+from jqmaster.client import conversion
+from jqmaster.client.conversion import Converter
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 POSITIONAL = "*"  # no parameter can have this name
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 class Serializer(Protocol):
@@ -87,15 +88,7 @@ def _key(key: Any) -> Any:
 def _native(value: Any) -> Any:
     if isinstance(value, datetime):  # a timestamp is for those with a zone; others are text
         return msgpack.Timestamp.from_datetime(value) if value.tzinfo is not None else value.isoformat()
-    return _typed().native(value)
-
-
-def _typed() -> Any:
-    """The module for values of types that MessagePack has not: few programs need it. Raises NotInstalled."""
-    with brought_by("worker", "a typed argument or result"):
-        from jqmaster.client import typed
-
-    return typed
+    return conversion.native(value)
 
 
 class ResultType:
@@ -106,14 +99,10 @@ class ResultType:
     returns_none = False
 
     def __init__(self, hint: Any) -> None:
-        self._adapter = _typed().adapter_of(hint)
+        self._converter = conversion.converter_of(hint)
 
     def read_result(self, value: Any) -> Any:
-        return value if self._adapter is None else self._adapter.make(value)
-
-
-class Unfit(TypeError):
-    """An argument cannot be sent, or nobody knows how; the message names it."""
+        return value if self._converter is None else self._converter.make(value)
 
 
 class Signature:
@@ -126,21 +115,17 @@ class Signature:
             self._signature = inspect.signature(function)
         except ValueError:
             raise TypeError("its parameters are not known; wrap it in a function that names them") from None
-        self._annotations = Annotations(function, self._signature)
+        self._function = function
         self._strict = strict
-        parameters = self._signature.parameters.values()
-        self._by_name = all(param.kind in _NAMED or param.kind is inspect.Parameter.VAR_KEYWORD for param in parameters)
-        self._plain = all(param.kind in _NAMED for param in parameters)
-        self._names = [param.name for param in parameters if param.kind is _NAMED[0]]
-        self._positional = [param.name for param in parameters if param.kind in (param.POSITIONAL_ONLY, _NAMED[0])]
-        self._known = {param.name for param in parameters}
+        self.parameters: Mapping[str, Parameter] = self._signature.parameters
+        parameters = self.parameters.values()
+        self._plain = all(param.kind in NAMED for param in parameters)
+        self._names = [param.name for param in parameters if param.kind is NAMED[0]]
         self._required = {param.name for param in parameters if param.default is param.empty} if self._plain else set()
         self._spread = next((param.name for param in parameters if param.kind is param.VAR_KEYWORD), "")
-        self._rest = next((param.name for param in parameters if param.kind is param.VAR_POSITIONAL), "")
-        self.is_settled = False
-        """Whether all annotations could be evaluated."""
+        self._by_name = all(param.kind in (*NAMED, param.VAR_KEYWORD) for param in parameters)
         with contextlib.suppress(NameError):  # its module may define it later
-            self.is_settled = self._types is not None
+            _ = self._converters
 
     def __str__(self) -> str:
         return str(self._signature)
@@ -151,107 +136,87 @@ class Signature:
         if self._spread:
             return None
         if self._by_name:
-            return frozenset(self._known)
-        parameters = self._signature.parameters.values()
-        return frozenset(param.name for param in parameters if param.kind is param.KEYWORD_ONLY) | {POSITIONAL}
+            return frozenset(self.parameters)
+        return frozenset(name for name, param in self.parameters.items() if param.kind is param.KEYWORD_ONLY) | {
+            POSITIONAL
+        }
 
     @property
-    def parameters(self) -> Mapping[str, inspect.Parameter]:
-        return self._signature.parameters
-
-    @property
-    def types(self) -> Types:
-        """Raises TypeError for an annotation that cannot be honoured, Unfit for one that names what is not there."""
+    def converters(self) -> Mapping[str, Converter]:
+        """By the name of a parameter, and of its `return`; what has none travels as it is. Raises TypeError for an
+        annotation that names what is not there."""
         try:
-            return self._types
+            return self._converters
         except NameError as error:
             if not self._strict:
-                types: Types = _typed().types_of(self._annotations, strict=False, last=True)
-                return types
+                return {}
             advice = "have its module know it before the first job is made, not only type checkers"
-            raise Unfit(f"{error}; {advice}") from None
-
-    def misfit(self, error: TypeError, kwargs: Mapping[str, Any]) -> str:
-        """`error`, with the signature, and the names that no parameter has: Python may tell another first."""
-        names = [] if self._spread else sorted(kwargs.keys() - self._known)
-        unknown = f"; there is no {', '.join(map(repr, names))}" if names else ""
-        return f"{self._signature}: {error}{'' if 'unexpected' in str(error) else unknown}"
+            raise TypeError(f"{error}; {advice}") from None
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         """By name of the parameter, without defaults."""
         return self._signature.bind(*args, **kwargs)
 
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """The value for these arguments; None when there are none. Raises Unfit as well."""
+        """The value for these arguments; None when there are none."""
         _check(kwargs)
-        adapters = self.types.parameters
-        if self._plain and not kwargs and len(args) <= len(self._names):
+        if self._plain and not kwargs and not self.converters and len(args) <= len(self._names):
             named = dict(zip(self._names, args, strict=False))
             if self._required <= named.keys():
-                return (self._sent(named) if adapters else named) or None
+                return named or None
         bound = self.bind(args, kwargs)
-        if adapters:
-            bound.arguments = self._sent(bound.arguments)
+        self._convert(bound.arguments, "send")
         if not self._by_name:
             return join(bound.args, bound.kwargs)
         named = dict(bound.arguments)
-        if self._spread:
-            named |= named.pop(self._spread, {})
-        return named or None
+        return named | named.pop(self._spread, {}) or None
 
     def decode(self, value: Any) -> Arguments:
         """The arguments that `value` stands for."""
-        if self._plain and type(value) is dict and self._required <= value.keys() <= self._known:
-            args: tuple[Any, ...] = ()
-            kwargs = value
-        else:
-            args, kwargs = split(value)
-            self._signature.bind(*args, **kwargs)
-        if not self.types.parameters:
+        args, kwargs = split(value)
+        if self._plain and not args and not self.converters and self._required <= kwargs.keys() <= set(self.parameters):
             return args, kwargs
-        names = [*self._positional, *[self._rest] * len(args)]
-        positional = tuple(self._made(name, argument) for name, argument in zip(names, args, strict=False))
-        return positional, {name: self._made(name, argument) for name, argument in kwargs.items()}
+        bound = self.bind(args, kwargs)
+        self._convert(bound.arguments, "make")
+        return bound.args, bound.kwargs
 
     @functools.cached_property
-    def _types(self) -> Types:
-        if self._annotations.are_plain:
-            return Types()
-        try:
-            types: Types = _typed().types_of(self._annotations, strict=self._strict)
-        except NotInstalled:
-            if self._strict:
-                raise
-            types = Types()  # the serializer may know them
-        self._annotations.forget()
-        return types
+    def _converters(self) -> Mapping[str, Converter]:
+        """Raises NameError for a name that is not there, or not yet."""
+        hints = {name: param.annotation for name, param in self.parameters.items()}
+        hints["return"] = self._signature.return_annotation
+        if any(isinstance(hint, str) for hint in hints.values()):
+            try:
+                signature = inspect.signature(self._function, eval_str=True)
+            except SyntaxError as error:
+                raise TypeError(f"an annotation is no expression: {error}") from None
+            hints = {name: param.annotation for name, param in signature.parameters.items()}
+            hints["return"] = signature.return_annotation
+        converters = {}
+        for name, hint in hints.items():
+            try:
+                converters[name] = conversion.converter_of(conversion.of_result(hint) if name == "return" else hint)
+            except TypeError as error:
+                if self._strict:
+                    about = "its result" if name == "return" else f"parameter {name}"
+                    raise TypeError(f"{about}: {error}") from None
+        return {name: converter for name, converter in converters.items() if converter is not None}
 
-    def _sent(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            name: tuple(self._send(name, part) for part in value) if name == self._rest
-            else {key: self._send(key, part) for key, part in value.items()} if name == self._spread
-            else self._send(name, value)
-            for name, value in arguments.items()
-        }  # fmt: skip
-
-    def _send(self, name: str, value: Any) -> Any:
-        adapter = self._adapter(name)
-        try:
-            return value if adapter is None else adapter.send(value)
-        except (TypeError, ValueError) as error:
-            raise Unfit(f"{name}: {error}") from error
-
-    def _made(self, name: str, value: Any) -> Any:
-        adapter = self._adapter(name)
-        try:
-            return value if adapter is None else adapter.make(value)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-
-    def _adapter(self, name: str) -> Adapter | None:
-        """Of a parameter, or of a keyword that has none of its own."""
-        adapters = self.types.parameters
-        return adapters.get(name) or (None if name in self._known else adapters.get(self._spread))
+    def _convert(self, arguments: dict[str, Any], way: Literal["send", "make"]) -> None:
+        for name, converter in self.converters.items():
+            if name not in arguments:
+                continue
+            convert, value = getattr(converter, way), arguments[name]
+            try:
+                match self.parameters[name].kind:
+                    case Parameter.VAR_POSITIONAL:
+                        arguments[name] = tuple(map(convert, value))
+                    case Parameter.VAR_KEYWORD:
+                        arguments[name] = {key: convert(part) for key, part in value.items()}
+                    case _:
+                        arguments[name] = convert(value)
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"{name}: {error}") from error
 
 
 def join(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

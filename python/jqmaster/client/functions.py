@@ -46,7 +46,6 @@ def _is_in_class(qualname: str) -> bool:
 def _problem_of_process(function: Callable[..., Any]) -> str | None:
     if is_async(function):
         return "process=True is for plain functions, not for async ones"
-    has_name = inspect.isfunction(function) or (inspect.isbuiltin(function) and function.__module__ is not None)
-    if not has_name or "<" in function.__qualname__:  # <locals>, <lambda>
+    if not inspect.isfunction(function) or "<" in function.__qualname__:  # <locals>, <lambda>
         return "a process finds only functions at the top of a module, by their names"
     return None

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call
 from jqmaster.client.transport import Prepared, Transport
-from jqmaster.client.worker import Runner
 from jqmaster.connection import plainly
-from jqmaster.engine.calling import given
-from jqmaster.engine.replies import Document, Enqueued, Note, job_of
+from jqmaster.engine.replies import Document, Enqueued, job_of
 from jqmaster.errors import NotFound, Unavailable
-from jqmaster.worker.ending import FollowUp, new_job
+from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.failure import failure_of
 from jqmaster.worker.notes import Notebook, outside_of_loops
 
@@ -23,8 +21,6 @@ T = TypeVar("T")
 
 class MemoryLink(Link):
     """Runs calls and remembers how they ended. `raises`: what they raise comes out of `enqueue`."""
-
-    remembers = True
 
     def __init__(self, jq: Registry, *, raises: bool) -> None:
         self._memory = Memory(jq, raises)
@@ -53,14 +49,11 @@ class Memory(Transport):
         ids: list[str] = []
         for call, (spec, _) in zip(calls, jobs, strict=True):
             depends = [ids[job] if isinstance(job, int) else job for job in spec.get("depends", ())]
-            ids.append(await self._run(call, {**spec, "depends": depends} if depends else spec))
+            ids.append(await self._run(call, spec | ({"depends": depends} if depends else {})))
         return [Enqueued(job_id, True) for job_id in ids]
 
     async def get(self, ids: Sequence[str]) -> list[Document | None]:
         return [dict(self._jobs[job_id]) if job_id in self._jobs else None for job_id in ids]
-
-    async def cancel(self, ids: Sequence[str], **_options: Any) -> list[str]:
-        return [self._jobs[job_id]["status"] if job_id in self._jobs else "NOTFOUND" for job_id in ids]
 
     async def ended(self, job_id: str, _timeout_s: float) -> str:
         if job_id not in self._jobs:
@@ -70,26 +63,25 @@ class Memory(Transport):
     async def result(self, job_id: str) -> bytes | None:
         return self._jobs[job_id].get("result")
 
-    async def _run(self, call: Call[Any], spec: Mapping[str, Any]) -> str:
-        """Its id, once it has ended."""
+    async def _run(self, call: Call[Any], spec: dict[str, Any]) -> str:
+        """Its id, once it has ended. For plain code plain functions run in its thread, others in a loop of their
+        own."""
+        task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
+        if task is None:
+            raise LookupError(f"no function here for jobs named {call.task.name}")
         job_id = f"direct-{len(self._jobs) + 1}"
         document = {"queue": spec["name"], "priority": 0, "timeout": 30.0, "attempt": 1, "retry_count": 0, "token": ""}
-        document |= {**spec, "id": job_id, "argument": call.argument}
-        self._jobs[job_id] = document
-        depends, policy = spec.get("depends", ()), spec.get("if_failed")
-        failed = next(
-            (parent for parent in depends if self._jobs.get(parent, {}).get("status") == "error"),
-            None,
-        )
-        if policy == "only" and failed is None:
+        document = self._jobs[job_id] = document | {**spec, "id": job_id, "argument": call.argument}
+        if spec.get("if_failed") == "only":  # it is for when those before it fail, and these raise
             document["status"] = "skipped"
             return job_id
-        if policy == "fail" and failed is not None:
-            message = f"job {failed}, on which it depends, failed"
-            document |= {"status": "error", "reason": "dependency", "message": message}
-            return job_id
+        job = job_of(document, call.argument)
         try:
-            result = await self._attempted(call, document)
+            with Notebook(lambda: None).opened(job), plainly.outside():
+                needs_loop = plainly.is_plain() and (task.is_async or self._jq.middlewares)
+                result = await task.attempt(job) if not needs_loop else outside_of_loops(task.attempt(job))
+            if isinstance(result, FollowUp | Move):
+                raise Unavailable(f"{task.name} says what follows: there is no server to ask, use jq.burst()")
             document |= {"status": "done", "result": self._jq.serializer.dumps(result)}
         except Exception as error:
             if self._raises:
@@ -97,26 +89,3 @@ class Memory(Transport):
             failure = failure_of(error)
             document |= {"status": "error", "reason": "other", "message": failure.message, "error": failure.error}
         return job_id
-
-    async def _attempted(self, call: Call[Any], document: Document) -> Any:
-        """The result of its function, once what follows has run as well. For plain code plain functions run in its
-        thread, others in a loop of their own."""
-        task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
-        if task is None:
-            raise LookupError(f"no function here for jobs named {call.task.name}")
-        job, notebook = job_of(document, document["argument"]), Notebook(lambda: None)
-        notebook.dumps = self._jq.serializer.dumps
-        try:
-            with notebook.opened(job):
-                work = Runner(self._jq, 1, 1, in_place=True).call(task, job)
-                needs_loop = plainly.is_plain() and (task.is_async or self._jq.middlewares)
-                with plainly.outside():
-                    result = task.sent(outside_of_loops(work) if needs_loop else await work)
-        finally:
-            note = notebook.take() or Note()
-            document |= given(progress=note.progress, progress_message=note.message, argument=note.argument)
-        if not isinstance(result, FollowUp):
-            return result
-        jobs = [new_job(follower, result.jobs) for follower in result.jobs]
-        await self.enqueue([Call(self._jq.task(job.spec["name"]), job.argument, {}) for job in jobs], jobs, None)
-        return result.result

@@ -39,9 +39,6 @@ class Link:
     """Transports are made on first use, by `make`. That of a loop closes with it, that of plain calls when the process
     ends; a forked process makes its own."""
 
-    remembers = False
-    """Whether jobs run at once where they are enqueued, and no server is asked."""
-
     def __init__(self, make: Callable[[], Transport], serializer: Serializer) -> None:
         self.serializer = serializer
         self._make = make

@@ -61,9 +61,9 @@ class OperatingMethods:
         return AsyncOperations(self)
 
     async def acall(self, operation: str, /, *arguments: Any, **named: Any) -> Any:
-        """Run one operation (docs/operations.md): `jq.call("kick", queue="mail", delay=5)`. Type checkers know the
-        arguments of `jq.operations.kick`, which is the same. Values in documents come unpacked. Raises LookupError
-        and TypeError for an operation or argument that there is none of."""
+        """Run one operation (docs/operations.md): `jq.call("kick", where={"queue": "mail"}, delay=5)`. Type checkers
+        know the arguments of `jq.operations.kick`, which is the same. Values in documents come unpacked. Raises
+        LookupError for an unknown operation, TypeError for an unknown argument."""
         return await self.aoperations.call(operation, *arguments, **named)
 
     async def aeach(self, operation: str, /, *arguments: Any, **named: Any) -> AsyncIterator[Any]:

@@ -182,8 +182,8 @@ class PlainOperations:
         self,
         *,
         ids: Sequence[str] | None = ...,
-        queue: str,
-        worker: str | None = ...,
+        where: Spec,
+        cursor: str | None = ...,
         count: int | None = ...,
         delay: float | timedelta | None = ...,
     ) -> KickReply:
@@ -191,17 +191,10 @@ class PlainOperations:
     @overload
     def kick(
         self,
-        *,
         ids: Sequence[str] | None = ...,
-        queue: str | None = ...,
-        worker: str,
+        cursor: str | None = ...,
         count: int | None = ...,
         delay: float | timedelta | None = ...,
-    ) -> KickReply:
-        """Takes running jobs away from their workers. They wait again, and no retry is spent."""
-    @overload
-    def kick(
-        self, ids: Sequence[str] | None = ..., count: int | None = ..., delay: float | timedelta | None = ...
     ) -> list[Any]:
         """Takes running jobs away from their workers. They wait again, and no retry is spent."""
     def mark(self, text: str, time_ms: int | datetime | None = ...) -> Document:
@@ -234,6 +227,7 @@ class PlainOperations:
         fair: Spec | None = ...,
         set: Spec | None = ...,
         unset: Sequence[str] | None = ...,
+        known: bool | None = ...,
     ) -> Document:
         """Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own."""
     def queues(
@@ -408,7 +402,14 @@ class PlainOperations:
         """Notes that keys of the HTTP API were used."""
     def track(self, ids: Sequence[str], on: bool | None = ...) -> list[Any]:
         """Publishes each further change of state of jobs on channels of their own, or stops doing so."""
-    def trail(self, cursor: str | None = ..., count: int | None = ...) -> Page:
+    def trail(
+        self,
+        who: str | None = ...,
+        what: str | None = ...,
+        on: str | None = ...,
+        cursor: str | None = ...,
+        count: int | None = ...,
+    ) -> Page:
         """What operators changed, newest first."""
     def unconstrain(self, id: str) -> None:
         """Deletes a constraint. What it held is free."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
@@ -19,12 +18,11 @@ from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
 from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.target import Target, wait_s
-from jqmaster.client.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
+from jqmaster.client.task import Call, Decorator, DefinedTask, Middleware, Rules, ScheduleOptions, Task, TaskOptions
 from jqmaster.client.transport import Prepared
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions
-from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job
 
@@ -33,8 +31,6 @@ R_co = TypeVar("R_co", covariant=True)
 AnyTask = TypeVar("AnyTask", bound=Task[..., Any])
 AnyMatch = TypeVar("AnyMatch", bound=Match)
 Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
-Hook = TypeVar("Hook", bound=Callable[[], Any])
-Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
 
 LOCAL = "http://127.0.0.1:8400"
@@ -52,7 +48,6 @@ class Registry(OperatingMethods, FlowMethods):
         form: Form | None = None,
         recreate: bool | None = None,
         serializer: Serializer | None = None,
-        direct: bool = False,
         key: str | None = None,
         key_file: str | os.PathLike[str] | None = None,
         actor: str | None = None,
@@ -74,11 +69,9 @@ class Registry(OperatingMethods, FlowMethods):
         self.recurring: dict[str, tuple[Task[..., Any], ScheduleOptions]] = {}
         self.middlewares: list[Middleware] = []
         self.lifespans: list[Lifespan] = []
-        self.startups: list[Callable[[], Any]] = []
-        self.shutdowns: list[Callable[[], Any]] = []
         self.state: Any = None
         """In a worker: what the lifespan yielded."""
-        self.link = self._memory(raises=False) if direct else Link(self.target.transport, self.serializer)
+        self.link = Link(self.target.transport, self.serializer)
 
     def __repr__(self) -> str:
         return f"<JQ {redis_url.without_password(self.url)} {self.namespace}>"
@@ -94,11 +87,9 @@ class Registry(OperatingMethods, FlowMethods):
         return self.target.namespace
 
     def connect(self, target: Target) -> None:
-        """Be for that server from now on, unless jobs run at once where they are enqueued."""
+        """Be for that server from now on."""
         if target != self.target:
-            self.target = target
-            if not self.link.remembers:
-                self.link = Link(target.transport, self.serializer)
+            self.target, self.link = target, Link(target.transport, self.serializer)
 
     @contextmanager
     def connected(self, target: Target, link: Link | None = None) -> Iterator[None]:
@@ -124,9 +115,9 @@ class Registry(OperatingMethods, FlowMethods):
         """
         return cast(Decorator, self._job)
 
-    def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> SyncTask[..., Any, Any]:
+    def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> Task[..., Any]:
         """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
-        return SyncTask(self, None, name, chosen, Rules())
+        return Task(self, None, name, chosen, Rules())
 
     @overload
     def schedule(self, /, **when: Unpack[ScheduleOptions]) -> Callable[[AnyTask], AnyTask]: ...
@@ -181,26 +172,12 @@ class Registry(OperatingMethods, FlowMethods):
         self.lifespans.append(asynccontextmanager(function))
         return function
 
-    def startup(self, function: Hook) -> Hook:
-        """Decorator: called when a worker starts; plain or async."""
-        self.startups.append(function)
-        return function
-
-    def shutdown(self, function: Hook) -> Hook:
-        """Decorator: called when a worker stops, after its jobs; plain or async."""
-        self.shutdowns.append(function)
-        return function
-
     @asynccontextmanager
     async def surroundings(self) -> AsyncIterator[None]:
-        """What a worker's jobs find around them: lifespans and hooks, entered and left."""
+        """What a worker's jobs find around them: lifespans, entered and left."""
         async with AsyncExitStack() as stack:
             for lifespan in self.lifespans:
                 self.state = await stack.enter_async_context(lifespan())
-            for hook in reversed(self.shutdowns):
-                stack.push_async_callback(_called, hook)
-            for hook in self.startups:
-                await _called(hook)
             yield
 
     # -- enqueueing -------------------------------------------------------------------------------
@@ -293,14 +270,14 @@ class Registry(OperatingMethods, FlowMethods):
             raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
-        kind: type[Task[..., Any]] = AsyncTask if functions.is_async(function) else SyncTask
         rules = Rules.of(name, own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
-        task = self.tasks[name] = kind(self, function, name, own, rules)
+        task: Task[..., Any] = DefinedTask(self, function, name, own, rules)
+        self.tasks[name] = task
         return task
 
     async def _kinds_of(self, ids: Sequence[str]) -> Mapping[str, Kind]:
         """By id of those whose functions this object has, and whose results have to be made."""
-        made = {name: task for name, task in self.tasks.items() if task.result_adapter is not None}
+        made = {name: task for name, task in self.tasks.items() if task.result_converter is not None}
         if not made:
             return {}
         engine = (await self.link.open()).engine
@@ -339,16 +316,6 @@ class Registry(OperatingMethods, FlowMethods):
                     ids.append(done[number].id if number < start else number - start)
             spec["depends"] = ids
         return spec, call.argument
-
-    def _memory(self, raises: bool) -> Link:
-        """A link to jobs that run where they are enqueued."""
-        raise NotImplementedError
-
-
-async def _called(hook: Callable[[], Any]) -> None:
-    result = hook()
-    if inspect.isawaitable(result):
-        await result
 
 
 def _token(request: str, start: int) -> str:

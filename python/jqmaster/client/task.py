@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from jqmaster.client import calling, functions, unique
+from jqmaster.client.conversion import Converter
 from jqmaster.client.handle import Handle
-from jqmaster.client.hints import Adapter
 from jqmaster.client.link import Link, plain
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
-from jqmaster.worker.ending import FollowUp, Move
+from jqmaster.engine.replies import Job
+from jqmaster.worker.ending import UNPACKABLE, FollowUp, Move, returned, unpackable
+from jqmaster.worker.failure import JobFailed, text_of
+from jqmaster.worker.notes import notebook_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 V = TypeVar("V")
+Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 Exceptions = tuple[type[BaseException], ...] | type[BaseException]
 
 
@@ -105,6 +109,7 @@ class Program(Protocol):
     serializer: calling.Serializer
     defaults: JobOptions
     tasks: dict[str, Task[..., Any]]
+    middlewares: list[Middleware]
 
     def aenqueue_call(self, call: Call[R_co]) -> Coroutine[Any, Any, Handle[R_co]]: ...
 
@@ -205,23 +210,11 @@ class Task(Enqueuer[P, R]):
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
         """The argument packed, and all options of a call."""
-        if self.signature is None:
-            value = calling.join(args, kwargs)
-        else:
-            try:
-                value = self.signature.encode(args, kwargs)
-            except calling.Unfit as error:
-                raise TypeError(f"{self.name}: {error}") from error.__cause__
-            except TypeError as error:
-                raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
+        try:
+            value = calling.join(args, kwargs) if self.signature is None else self.signature.encode(args, kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}{self.signature or ''}: {error}") from error.__cause__
         return self._packed(value), self.merged(args, kwargs, chosen)
-
-    def check_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Raise TypeError if they do not fit. Values wait until all types are known."""
-        if self.signature is not None and not self.signature.is_settled:
-            self.signature.bind(args, kwargs)
-        else:
-            self.prepare(args, kwargs, {})
 
     def check_schedule(self, when: ScheduleOptions) -> None:
         """Raise TypeError or ValueError for what cannot be. Of times, zones and rules the engine has the last word."""
@@ -229,7 +222,8 @@ class Task(Enqueuer[P, R]):
         args, kwargs = own.pop("args", ()), own.pop("kwargs", {})
         self.checked(own.pop("options", {}))
         options.check_arguments("schedule", own)
-        self.check_arguments(tuple(args), kwargs)
+        if self.signature is not None:  # values wait until all types are known
+            self.signature.bind(tuple(args), kwargs)
 
     def merged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> JobOptions:
         """All options of a call with these arguments."""
@@ -238,42 +232,64 @@ class Task(Enqueuer[P, R]):
             merged["unique"] = unique.key_of(asked, self.name, (args, dict(kwargs)), self.signature, self.jq.serializer)
         return merged
 
+    async def attempt(self, job: Job, elsewhere: Callable[..., Awaitable[Any]] | None = None) -> Any:
+        """Run one attempt; its result as it travels. `elsewhere` calls a plain function, in a thread. Raises what the
+        function, the serializer and middleware raise."""
+        assert self.signature is not None
+        if (notebook := notebook_of()) is not None:
+            notebook.dumps = self.jq.serializer.dumps
+        try:
+            args, kwargs = self.signature.decode(self.jq.serializer.loads(job.argument))
+        except (TypeError, ValueError) as error:
+            message = f"the argument does not fit {self.name}{self.signature}: {text_of(error)}"
+            raise JobFailed(message, retry=False) from error
+        call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
+        for middleware in reversed(self.jq.middlewares):
+            call = functools.partial(middleware, job, call)
+        result = await call()
+        try:
+            return self.sent(result)
+        except UNPACKABLE as error:
+            raise unpackable(job, error) from error
+
+    async def _called(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], elsewhere: Callable[..., Awaitable[Any]] | None
+    ) -> Any:
+        assert self.function is not None
+        if elsewhere is None or self.is_async:
+            return await returned(self.function(*args, **kwargs))
+        return await returned(await elsewhere(self.function, *args, **kwargs))
+
     def check_types(self) -> None:
         """Raise ValueError if an annotation still names what is not there."""
         try:
-            _ = self.result_adapter
+            _ = self.result_converter
         except TypeError as error:
             raise ValueError(f"job {self.name}: {error}") from None
 
     @property
-    def result_adapter(self) -> Adapter | None:
+    def result_converter(self) -> Converter | None:
         """What makes its results of what travels; None where these are the same. Raises TypeError."""
-        return None if self.signature is None else self.signature.types.result
+        return None if self.signature is None else self.signature.converters.get("return")
 
     def sent(self, result: Any) -> Any:
         """What the function returned as it travels. Raises TypeError or ValueError for what is not as annotated."""
-        if self.result_adapter is None or isinstance(result, Move):
+        if self.result_converter is None or isinstance(result, Move):
             return result
         if isinstance(result, FollowUp):
             return FollowUp(self.sent(result.result), result.jobs)
-        return self.result_adapter.send(result)
+        return self.result_converter.send(result)
 
     def read_result(self, value: Any) -> Any:
         """What the function returned, of the type that it is annotated to return. Raises ValueError."""
-        return value if self.result_adapter is None else self.result_adapter.make(value)
+        return value if self.result_converter is None else self.result_converter.make(value)
 
     def _packed(self, value: Any) -> bytes:
-        dumps = self.jq.serializer.dumps
         try:
-            return dumps(value)
-        except unique.UNPACKABLE as error:
-            for name, part in value.items() if isinstance(value, dict) else ():
-                try:
-                    dumps(part)
-                except unique.UNPACKABLE as problem:
-                    kind = next(kind for kind in unique.UNPACKABLE if isinstance(problem, kind))
-                    raise kind(f"{self.name}: {name}: {problem}") from error
-            raise
+            return self.jq.serializer.dumps(value)
+        except UNPACKABLE as error:
+            kind = next(kind for kind in UNPACKABLE if isinstance(error, kind))
+            raise kind(f"{self.name}: {error}") from error
 
 
 def _signature(
@@ -295,23 +311,12 @@ def _returned(function: Callable[..., Any]) -> Any:
         return ""
 
 
-class SyncTask(Task[P, R], Generic[P, R, V]):
-    """A plain function. It runs in a thread of the worker. `V`: what it returns, which holds an `R` if it says what
-    follows."""
+class DefinedTask(Task[P, R], Generic[P, R, V]):
+    """One with its function. `V`: what a call of it gives, a coroutine of an async one."""
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> V:
-        if self.function is None:
-            raise TypeError(f"{self.name} lives elsewhere: it can be enqueued only")
-        result: V = self.function(*args, **kwargs)
-        return result
-
-
-class AsyncTask(Task[P, R], Generic[P, R, V]):
-    """An async function. It runs on the worker's event loop."""
-
-    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, V]:
         assert self.function is not None
-        result: Coroutine[Any, Any, V] = self.function(*args, **kwargs)
+        result: V = self.function(*args, **kwargs)
         return result
 
 
@@ -320,23 +325,23 @@ class Decorator(Protocol):
     follows is the one that this holds."""
 
     @overload
-    def __call__(  # type: ignore[overload-overlap]
+    def __call__(
         self, function: Callable[P, Coroutine[Any, Any, FollowUp[R]]], /
-    ) -> AsyncTask[P, R, FollowUp[R]]: ...
+    ) -> DefinedTask[P, R, Coroutine[Any, Any, FollowUp[R]]]: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]
+    def __call__(
         self, function: Callable[P, Coroutine[Any, Any, Move[R]]], /
-    ) -> AsyncTask[P, R, Move[R]]: ...
+    ) -> DefinedTask[P, R, Coroutine[Any, Any, Move[R]]]: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]
+    def __call__(
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R, R]: ...
+    ) -> DefinedTask[P, R, Coroutine[Any, Any, R]]: ...
     @overload
-    def __call__(self, function: Callable[P, FollowUp[R]], /) -> SyncTask[P, R, FollowUp[R]]: ...
+    def __call__(self, function: Callable[P, FollowUp[R]], /) -> DefinedTask[P, R, FollowUp[R]]: ...
     @overload
-    def __call__(self, function: Callable[P, Move[R]], /) -> SyncTask[P, R, Move[R]]: ...
+    def __call__(self, function: Callable[P, Move[R]], /) -> DefinedTask[P, R, Move[R]]: ...
     @overload
-    def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R, R]: ...
+    def __call__(self, function: Callable[P, R], /) -> DefinedTask[P, R, R]: ...
     @overload
     def __call__(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
 

@@ -47,13 +47,10 @@ async def _job(cluster: Partitions, call: Call) -> Any:
 
 
 async def _jobs(cluster: Partitions, call: Call) -> Any:
-    """Each where it is. Or those that fit, in one partition after the other; or of a queue or a worker, in all."""
+    """Each where it is. Or those that fit, in one partition after the other."""
     spec, arguments = call.spec, call.arguments
     if "where" in spec:
         return await pages.in_turn(cluster, call)
-    if call.operation == "kick" and "ids" not in spec:
-        answers = await cluster.everywhere(call, lacking=True)
-        return [sum(answer[0] for answer in answers if answer), max(answer[1] for answer in answers if answer)]
     name = "jobs" if "jobs" in spec or call.operation == "change" else "ids"
     entries = spec.get(name) if name in spec else arguments
     if call.operation == "change" and len(arguments) % 2 == 0:
@@ -198,6 +195,9 @@ async def _all(cluster: Partitions, call: Call) -> Any:
     """The same in each."""
     if call.operation == "config" and not call.spec.keys() & {"set", "unset"}:
         return await cluster.at(0, call)
+    if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
+        await cluster.in_order(call)
+        call = call.but(known=None)
     answers = await cluster.in_order(call)
     if call.operation == "queue":
         cluster.routes.forget(call.spec.get("name"))

@@ -3,47 +3,38 @@ that name has them, and what `redis_side` finds. The command `jqmaster doctor` p
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterable
 
 from jqmaster.doctor import redis_side
-from jqmaster.doctor.finding import Finding, Level
 from jqmaster.engine import alerts
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
 
-ORDER: tuple[Level, ...] = ("problem", "warning", "note", "ok")
-_ABOUT = ("worker", "job", "constraint", "schedule", "group", "queue")
+LEVELS = ("problem", "warning", "note", "ok")
 
 
-async def look(engine: Operations) -> list[Finding]:
+async def look(engine: Operations) -> list[Document]:
     """All findings, the worst first, straight on Redis or by way of a master, which tells nothing of its Redis. Raises
-    what the engine does."""
-    findings: list[Finding] = []
-    now_ms = int(time.time() * 1000)
+    what the engine does.
+
+    They are documents as those of alerts: `level`, `kind`, `text`, `advice`, `values`, and of what concerns Redis
+    `means`. `problem`: jobs do not run or may be lost. `warning`: somebody should look. `note`: good to know. `ok`: the
+    check found nothing.
+    """
+    findings: list[Document] = []
     if isinstance(engine, Engine):
         server = await redis_side.look(engine)
-        findings += redis_side.check.of(server)
+        findings = list(redis_side.findings(server))
         if server.trouble:
             return in_order(findings)
-        now_ms = server.now_ms
     told = await alerts.every(engine.alerts)
-    findings += [of_alert(alert, now_ms) for alert in told]
-    if not told:
-        findings.append(Finding("alerts", "ok", "nothing is wrong in the namespace", as_of_ms=now_ms))
-    return in_order(findings)
+    well = redis_side.finding("alerts", "ok", "nothing is wrong in the namespace")
+    return in_order([*findings, *(told or [well])])
 
 
-def of_alert(alert: Document, now_ms: int) -> Finding:
-    about = next((alert[field] for field in _ABOUT if field in alert), None)
-    return Finding(
-        alert["kind"], alert["level"], alert["text"], "", alert["advice"], about, alert.get("values") or {},
-        alert.get("since_ms"), now_ms,
-    )  # fmt: skip
+def in_order(findings: Iterable[Document]) -> list[Document]:
+    return sorted(findings, key=lambda finding: LEVELS.index(finding["level"]))
 
 
-def in_order(findings: list[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: ORDER.index(finding.level))
-
-
-def is_wrong(findings: list[Finding]) -> bool:
-    return any(finding.level in ("problem", "warning") for finding in findings)
+def is_wrong(findings: Iterable[Document]) -> bool:
+    return any(finding["level"] in ("problem", "warning") for finding in findings)

@@ -12,8 +12,8 @@ import redis.exceptions
 from redis.asyncio import Redis
 
 from jqmaster.bundle.build import version_of
-from jqmaster.doctor.finding import Checks, Found
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Document
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, from_redis
 
@@ -93,33 +93,49 @@ async def _slow(client: Redis, namespace: str, now_ms: int) -> list[tuple[int, f
 # -- checks ---------------------------------------------------------------------------------------
 
 
-check = Checks()
+def finding(kind: str, level: str, text: str, means: str = "", advice: str = "", **values: Any) -> Document:
+    """As an alert; `means`: what comes of it."""
+    told = {"kind": kind, "level": level, "text": text, "means": means, "advice": advice, "values": values}
+    return {name: value for name, value in told.items() if value}
 
 
-@check("redis")
-def _version(server: Server) -> Iterator[Found]:
+def findings(server: Server) -> Iterator[Document]:
+    """What each check finds. Those that look after something say so where all is well."""
+    for check in (_version, _eviction, _memory, _persistence, _role, _clock, _namespace, _scripts, _form, _slowness):
+        yield from check(server)
+    for difference in server.differences:
+        means = "A call that changes all partitions did not reach that one."
+        yield finding("partitions", "problem", difference, means, "Repeat it; it may be done twice.")
+
+
+def _version(server: Server) -> Iterator[Document]:
     version = str(server.info.get("redis_version", ""))
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if not numbers:
-        yield "note", "Redis does not tell its version", "7.0 or newer is needed.", "Allow the command INFO to see it."
+        text, advice = "Redis does not tell its version", "Allow the command INFO to see it."
+        yield finding("redis", "note", text, "7.0 or newer is needed.", advice)
     elif numbers < (7, 0):
-        yield "problem", f"Redis {version} is too old", "JQ's scripts need 7.0 or newer.", "Upgrade Redis."
+        yield finding(
+            "redis", "problem", f"Redis {version} is too old", "JQ's scripts need 7.0 or newer.", "Upgrade Redis."
+        )
     else:
-        yield "ok", f"Redis {version}", "", "", None, {"version": version}
+        yield finding("redis", "ok", f"Redis {version}", version=version)
 
 
-@check("eviction", "maxmemory-policy is noeviction")
-def _eviction(server: Server) -> Iterator[Found]:
+def _eviction(server: Server) -> Iterator[Document]:
     policy = server.info.get("maxmemory_policy")
-    if policy is None:
-        yield "note", "Redis does not tell its maxmemory-policy", "It must be noeviction.", "Allow the command INFO."
-    elif policy != "noeviction":
-        do = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf."
-        yield "problem", f"maxmemory-policy is {policy}", "When memory is short Redis drops keys: jobs vanish.", do
+    if policy == "noeviction":
+        yield finding("eviction", "ok", "maxmemory-policy is noeviction")
+    elif policy is None:
+        text, means = "Redis does not tell its maxmemory-policy", "It must be noeviction."
+        yield finding("eviction", "note", text, means, "Allow the command INFO.")
+    else:
+        advice = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf."
+        means = "When memory is short Redis drops keys: jobs vanish."
+        yield finding("eviction", "problem", f"maxmemory-policy is {policy}", means, advice)
 
 
-@check("memory")
-def _memory(server: Server) -> Iterator[Found]:
+def _memory(server: Server) -> Iterator[Document]:
     used, limit = int(server.info.get("used_memory", 0)), int(server.info.get("maxmemory") or 0)
     bound = limit or int(server.info.get("total_system_memory") or 0)
     if not used or not bound:
@@ -128,89 +144,83 @@ def _memory(server: Server) -> Iterator[Found]:
     means = "When it is full, enqueueing is refused with OOM; what drains the queues still works."
     if not limit:
         means = "Without maxmemory the kernel may kill Redis when memory is short."
-    do = "Give Redis more memory, or keep less: `jqmaster config` (done_ttl, result_ttl, …)."
+    advice = "Give Redis more memory, or keep less: `jqmaster config` (done_ttl, result_ttl, …)."
     level = "ok" if share < 0.8 else "warning" if share < 0.95 else "problem"
-    title = f"{used / 1e6:,.0f} MB used, {share:.0%} of {name}"
-    yield (level, title, *((means, do) if level != "ok" else ("", "")), None, {"used": used, "limit": limit})
+    text = f"{used / 1e6:,.0f} MB used, {share:.0%} of {name}"
+    yield finding("memory", level, text, *((means, advice) if level != "ok" else ()), used=used, limit=limit)
 
 
-@check("persistence")
-def _persistence(server: Server) -> Iterator[Found]:
-    info, do = server.info, "CONFIG SET appendonly yes, and the same in redis.conf."
+def _persistence(server: Server) -> Iterator[Document]:
+    info, advice = server.info, "CONFIG SET appendonly yes, and the same in redis.conf."
     failed = [name for name in info if re.fullmatch("(aof|rdb)_last_.*status", name) and info[name] != "ok"]
     if failed:
-        means = "Redis may refuse writes (MISCONF), and a restart would lose jobs."
-        yield "problem", f"writing to disk failed ({failed[0]})", means, "See Redis's log; often the disk is full."
+        text, means = f"writing to disk failed ({failed[0]})", "Redis may refuse writes, and a restart would lose jobs."
+        yield finding("persistence", "problem", text, means, "See Redis's log; often the disk is full.")
     elif int(info.get("aof_enabled", 0)):
-        yield "ok", "append-only file is on"
+        yield finding("persistence", "ok", "append-only file is on")
     elif "aof_enabled" in info and server.config.get("save", "?") == "":
-        yield "warning", "nothing is written to disk", "When Redis restarts all jobs are gone.", do
+        means = "When Redis restarts all jobs are gone."
+        yield finding("persistence", "warning", "nothing is written to disk", means, advice)
     elif "aof_enabled" in info:
-        yield "note", "only snapshots are written to disk", "A crash loses what came after the last one.", do
+        means = "A crash loses what came after the last one."
+        yield finding("persistence", "note", "only snapshots are written to disk", means, advice)
 
 
-@check("role")
-def _role(server: Server) -> Iterator[Found]:
+def _role(server: Server) -> Iterator[Document]:
     if server.info.get("role") == "slave":
-        do = "Name the primary in --redis and JQ_REDIS."
-        yield "problem", "this Redis is a replica", "It refuses every write.", do
+        advice = "Name the primary in --redis and JQ_REDIS."
+        yield finding("role", "problem", "this Redis is a replica", "It refuses every write.", advice)
 
 
-@check("clock", "Redis's clock and this host's agree")
-def _clock(server: Server) -> Iterator[Found]:
+def _clock(server: Server) -> Iterator[Document]:
     off = abs(server.ahead_ms)
-    if off >= FAR_MS:
-        title = f"Redis's clock is {off / 1000:,.1f} s {'ahead of' if server.ahead_ms > 0 else 'behind'} this host's"
-        means = "JQ goes by Redis's clock: moments (run_at, schedules) seem to come at the wrong time."
-        level, do = "problem" if off >= VERY_FAR_MS else "warning", "Have both hosts keep their time by NTP."
-        yield level, title, means, do, None, {"ahead_ms": round(server.ahead_ms)}
+    if off < FAR_MS:
+        yield finding("clock", "ok", "Redis's clock and this host's agree")
+        return
+    text = f"Redis's clock is {off / 1000:,.1f} s {'ahead of' if server.ahead_ms > 0 else 'behind'} this host's"
+    means = "JQ goes by Redis's clock: moments (run_at, schedules) seem to come at the wrong time."
+    level, advice = "problem" if off >= VERY_FAR_MS else "warning", "Have both hosts keep their time by NTP."
+    yield finding("clock", level, text, means, advice, ahead_ms=round(server.ahead_ms))
 
 
-@check("namespace")
-def _namespace(server: Server) -> Iterator[Found]:
+def _namespace(server: Server) -> Iterator[Document]:
     if server.taken:
-        title = f"there is a key named {server.taken}, which no namespace may have"
+        text = f"there is a key named {server.taken}, which no namespace may have"
         means = "While its cluster slot moves scripts would run on half a key space; nobody sets up a namespace there."
-        yield "problem", title, means, f"See what wrote it, then UNLINK '{server.taken}'."
+        yield finding("namespace", "problem", text, means, f"See what wrote it, then UNLINK '{server.taken}'.")
 
 
-@check("partitions")
-def _partitions(server: Server) -> Iterator[Found]:
-    for difference in server.differences:
-        means = "A call that changes all partitions did not reach that one."
-        yield "problem", difference, means, "Repeat it; it may be done twice."
-
-
-@check("scripts", "the scripts are loaded and current")
-def _scripts(server: Server) -> Iterator[Found]:
+def _scripts(server: Server) -> Iterator[Document]:
     if server.trouble:
-        do = "`jqmaster load` sets up one that is missing; data of another schema needs the version that wrote it."
-        yield "problem", "the scripts refuse this namespace", server.trouble, do
+        advice = "`jqmaster load` sets up one that is missing; data of another schema needs the version that wrote it."
+        yield finding("scripts", "problem", "the scripts refuse this namespace", server.trouble, advice)
     elif server.current is None:
-        yield "warning", "no scripts are in the manifest", "Clients in other languages find none.", "`jqmaster load`"
+        means = "Clients in other languages find none."
+        yield finding("scripts", "warning", "no scripts are in the manifest", means, "`jqmaster load`")
     elif server.current != server.own:
-        title = f"scripts {server.current} are current, this package has {server.own}"
+        text = f"scripts {server.current} are current, this package has {server.own}"
         means = "Versions stand side by side; during an upgrade that is as it should be."
-        yield "note", title, means, "When the upgrade is over: `jqmaster load`."
+        yield finding("scripts", "note", text, means, "When the upgrade is over: `jqmaster load`.")
+    else:
+        yield finding("scripts", "ok", "the scripts are loaded and current")
 
 
-@check("form")
-def _form(server: Server) -> Iterator[Found]:
-    title = f"operations are called as {server.form}"
+def _form(server: Server) -> Iterator[Document]:
+    text = f"operations are called as {server.form}"
     if server.form == "functions" or server.wants == "scripts":
-        yield "ok", title
+        yield finding("form", "ok", text)
     else:
         means = "This Redis has no functions, or does not let this user call them. Scripts do the same for more CPU."
-        do = "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user."
-        level = "problem" if server.wants == "functions" else "note"
-        yield level, title, means, do
+        advice = "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user."
+        yield finding("form", "problem" if server.wants == "functions" else "note", text, means, advice)
 
 
-@check("slow", "no slow calls in the last hour")
-def _slowness(server: Server) -> Iterator[Found]:
-    if server.slow:
-        count, worst = len(server.slow), max(took for _, took, _ in server.slow)
-        title = f"at least {count} slow {'call' if count == 1 else 'calls'} in the last hour, of up to {worst:.0f} ms"
-        do = "Often the host is short of CPU, swaps or forks; see SLOWLOG GET and LATENCY DOCTOR."
-        level, means = "note" if worst < 100 else "warning", "While a script runs Redis does nothing else."
-        yield level, title, means, do, None, {"count": count, "worst_ms": worst}
+def _slowness(server: Server) -> Iterator[Document]:
+    if not server.slow:
+        yield finding("slow", "ok", "no slow calls in the last hour")
+        return
+    count, worst = len(server.slow), max(took for _, took, _ in server.slow)
+    text = f"at least {count} slow {'call' if count == 1 else 'calls'} in the last hour, of up to {worst:.0f} ms"
+    advice = "Often the host is short of CPU, swaps or forks; see SLOWLOG GET and LATENCY DOCTOR."
+    level, means = "note" if worst < 100 else "warning", "While a script runs Redis does nothing else."
+    yield finding("slow", level, text, means, advice, count=count, worst_ms=worst)

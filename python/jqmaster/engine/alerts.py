@@ -7,7 +7,7 @@ from typing import Any
 
 from jqmaster.engine.replies import Document, Page
 
-_ABOUT = ("kind", "queue", "worker", "constraint", "job", "group", "schedule")
+_ABOUT = ("kind", "queue", "worker", "constraint", "job", "group")
 
 
 async def every(ask: Callable[..., Awaitable[Page]]) -> list[Document]:

@@ -19,8 +19,8 @@ class HeartbeatReply(NamedTuple):
     request: str
 
 class KickReply(NamedTuple):
-    kicked: int
-    more: bool
+    cursor: str
+    changed: int
 
 class RetryReply(NamedTuple):
     cursor: str
@@ -201,8 +201,8 @@ class CallsByName(Calling):
         self,
         *,
         ids: Sequence[str] | None = ...,
-        queue: str,
-        worker: str | None = ...,
+        where: Spec,
+        cursor: str | None = ...,
         count: int | None = ...,
         delay: float | timedelta | None = ...,
     ) -> KickReply:
@@ -210,17 +210,10 @@ class CallsByName(Calling):
     @overload
     async def kick(
         self,
-        *,
         ids: Sequence[str] | None = ...,
-        queue: str | None = ...,
-        worker: str,
+        cursor: str | None = ...,
         count: int | None = ...,
         delay: float | timedelta | None = ...,
-    ) -> KickReply:
-        """Takes running jobs away from their workers. They wait again, and no retry is spent."""
-    @overload
-    async def kick(
-        self, ids: Sequence[str] | None = ..., count: int | None = ..., delay: float | timedelta | None = ...
     ) -> list[Any]:
         """Takes running jobs away from their workers. They wait again, and no retry is spent."""
     async def mark(self, text: str, time_ms: int | datetime | None = ...) -> Document:
@@ -253,6 +246,7 @@ class CallsByName(Calling):
         fair: Spec | None = ...,
         set: Spec | None = ...,
         unset: Sequence[str] | None = ...,
+        known: bool | None = ...,
     ) -> Document:
         """Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own."""
     async def queues(
@@ -427,7 +421,14 @@ class CallsByName(Calling):
         """Notes that keys of the HTTP API were used."""
     async def track(self, ids: Sequence[str], on: bool | None = ...) -> list[Any]:
         """Publishes each further change of state of jobs on channels of their own, or stops doing so."""
-    async def trail(self, cursor: str | None = ..., count: int | None = ...) -> Page:
+    async def trail(
+        self,
+        who: str | None = ...,
+        what: str | None = ...,
+        on: str | None = ...,
+        cursor: str | None = ...,
+        count: int | None = ...,
+    ) -> Page:
         """What operators changed, newest first."""
     async def unconstrain(self, id: str) -> None:
         """Deletes a constraint. What it held is free."""

@@ -42,12 +42,6 @@ def carried(headers: Mapping[bytes, bytes]) -> dict[str, str]:
     return context
 
 
-def carry(context: dict[str, str], spec: dict[str, Any]) -> None:
-    """Give it to a job, unless that has one of its own, or has no room."""
-    if context and (both := merged(spec.get("headers", {}), context)) is not None:
-        spec["headers"] = both
-
-
 def merged(own: Any, context: Mapping[str, str]) -> dict[str, str] | None:
     """A job's own headers with those of a context; None where the own stand alone: they have a context
     already, there would be too much, or they are wrong, which the engine is to say."""

@@ -106,7 +106,9 @@ class Route:
 
     @property
     def parameter(self) -> str:
-        """How requests call it: of ``ids[0]`` it is ``id``."""
+        """How requests call it: of ``ids[0]`` it is ``id``; a queue is ``queue``, whatever it is to the script."""
+        if self.path.startswith("/queue/{"):
+            return "queue"
         name = self.place.rpartition(".")[2]
         return name.removesuffix("[0]").removesuffix("s") if name.endswith("[0]") else name
 
@@ -144,7 +146,6 @@ class Operation:
     positions: tuple[str, ...] = ("spec",)
     replies: tuple[Reply, ...] = ()
     errors: tuple[Error, ...] = ()
-    cost: str = ""
     flags: str = "write"
     is_function: bool = False
     roles: tuple[str, ...] = ()

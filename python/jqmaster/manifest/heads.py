@@ -2,7 +2,7 @@
 
 ``@arg NAME TYPE[?] [LEAST..MOST] [= DEFAULT] meaning``, ``@argv`` what the script's arguments are where they are not
 the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@conflict`` what that state of a job
-means, ``@cost``, ``@flags``, ``@once`` where a second call does or says something else, ``@room worker|any`` where
+means, ``@flags``, ``@once`` where a second call does or says something else, ``@room worker|any`` where
 workers may have room behind it, ``@role ROLE, … [with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD
 PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with ``@param``, ``@query`` and ``@header`` for what else its request has.
 Within the parentheses ``a!`` must be there and ``a?`` need not, ``a=b`` goes to the script in any case, and ``a:b``
@@ -21,7 +21,7 @@ from jqmaster.manifest.types import Type, type_of
 
 _TAGS = frozenset(
     (
-        "arg", "argv", "reply", "errors", "conflict", "cost", "flags", "once", "room", "role", "bound", "over", "http",
+        "arg", "argv", "reply", "errors", "conflict", "flags", "once", "room", "role", "bound", "over", "http",
         "param", "query", "header",
     )
 )  # fmt: skip
@@ -122,7 +122,6 @@ def _read(name: str, comment: str) -> Operation:
         positions=_positions(tagged),
         replies=tuple(_reply(value) for value in tagged.get("reply", [])),
         errors=_errors(_one(tagged, "errors")),
-        cost=_one(tagged, "cost", ""),
         flags=flags,
         is_function=form == "function",
         roles=roles,

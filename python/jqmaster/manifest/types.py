@@ -2,7 +2,8 @@
 
 ``text``, ``job`` and the like stand in `PLAIN`, one line each; ``leave|cancel`` is one of these words; ``list<job>``,
 ``map<seconds>`` and ``page<Job>`` hold others, and so does ``set<job>``, a list without duplicates; ``{kicked: integer,
-more: flag}`` has members; a name with a capital is a document of openapi/schemas.yaml. With a ``?`` it may be absent.
+more: flag}`` has members, which a script replies as a list, and one alone without a list; a name with a capital is a
+document of openapi/schemas.yaml. With a ``?`` it may be absent.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ import msgpack
 from jqmaster.engine import packform
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
-from jqmaster.server.message import JSON, read_item
-from jqmaster.server.reader import Reader
+from jqmaster.server.message import JSON
+from jqmaster.server.reader import ITEMS, parts_of, unpacked
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
@@ -167,11 +167,12 @@ def outcome(body: bytes) -> PushFinished:
     """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is none, and
     then quotes nothing of it that no outcome has: it may be the answer of something that is no worker."""
     try:
-        fields, (content, *follow) = read_item(Reader(body), "", "Outcome")
+        spec, content, *follow = parts_of(body, ITEMS["Outcome"])
     except HttpError as error:
         if error.field is None or re.split(r"[.\[]", error.field)[0] in _OUTCOME_FIELDS:
             raise
         raise invalid(None, "not a map as an outcome is") from None
+    fields = unpacked(spec) or {}
     if fields.get("type") not in ("success", "failure"):
         raise invalid("type", "expected success or failure")
     if not fields.keys() <= set(_OUTCOME_FIELDS):

@@ -11,15 +11,15 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from jqmaster.connection.url import without_password
-from jqmaster.connection.wake import backoff_s
+from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
+from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable
 from jqmaster.server import answers, delivery, logs
 from jqmaster.server.answers import Accepted, Answer, NoRoom, PushFinished, PushRefused
-from jqmaster.server.assigner import Assigner
 from jqmaster.server.breakers import Breakers
 from jqmaster.server.delivery import Deliverer, PushJob
 from jqmaster.server.egress import Egress
@@ -30,7 +30,10 @@ from jqmaster.server.meters import Meters
 
 log = logging.getLogger("jqmaster.dispatch")
 
+CHANNEL = "push"
 BATCH = 100
+# The next due moment may be known to one master alone. If that one is killed, another looks after this time.
+LOOK_EVERY_S = 10.0
 NO_ROOM_S = 1.0  # how long a master that can open no connection leaves jobs to others
 SAY_EVERY_S = 10.0
 
@@ -38,8 +41,9 @@ SAY_EVERY_S = 10.0
 class Dispatch(Deliverer):
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
-    `egress`: to where, default loopback and private networks. `keyring`: the keys with which workers are registered;
-    what one answers is held to the queues of its key.
+    `master`: its name. `secrets`: with which is signed what goes to workers that registered none. `egress`: to where,
+    default loopback and private networks. `keyring`: the keys with which workers are registered; what one answers is
+    held to the queues of its key.
     """
 
     log = log
@@ -48,8 +52,9 @@ class Dispatch(Deliverer):
     def __init__(
         self,
         engine: Engine,
-        assigner: Assigner,
         *,
+        master: str = "",
+        secrets: Sequence[str] = (),
         max_deliveries: int = 1000,
         meters: Meters | None = None,
         egress: Egress | None = None,
@@ -58,7 +63,10 @@ class Dispatch(Deliverer):
         super().__init__(max_deliveries, egress or Egress())
         self.meters = meters or Meters()
         self._engine = engine
-        self._assigner = assigner
+        self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
+        self._master = master
+        self._secrets = secrets
+        self._request = new_request()
         self._keyring = keyring
         self._breakers = Breakers(max_deliveries, self.meters, self.poke)
         self._poked = False
@@ -68,17 +76,17 @@ class Dispatch(Deliverer):
     def poke(self) -> None:
         """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
         self._poked = True
-        self._assigner.poke()
+        self._channel.wake_all()
 
     def drain(self) -> None:
-        """Assign nothing more; deliveries under way go on."""
+        """Assign nothing more, and have others look; deliveries under way go on."""
         super().drain()
-        self._assigner.drain()
+        self._channel.hand_over()
 
     async def stop(self, timeout_s: float = delivery.STOP_TIMEOUT_S) -> None:
         """As `Deliverer.stop`, and close what waiting needs."""
         await super().stop(timeout_s)
-        await self._assigner.stop()
+        await self._channel.stop()
 
     async def take(self, room: int) -> None:
         """Have jobs assigned, or sleep until there may be some."""
@@ -87,7 +95,7 @@ class Dispatch(Deliverer):
             return
         self._poked = False
         limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
-        next_ms, jobs = await self._assigner.take(limit, self._breakers.without)
+        next_ms, jobs = await self._assign(limit)
         for job in jobs:
             if self._breakers.take(job.worker, job.url):
                 work = self._deliver(job)
@@ -95,7 +103,18 @@ class Dispatch(Deliverer):
                 work = self._return(job, "the worker failed often; it is tried with one job")
             self.begin(work, f"deliver {job.id}")
         if not jobs and next_ms != 0 and not self._poked:
-            await self._assigner.sleep(next_ms)
+            self._channel.look_in(next_ms)
+            await self._channel.sleep(LOOK_EVERY_S)
+
+    async def _assign(self, limit: int) -> tuple[int, list[PushJob]]:
+        """Jobs that were started on registered workers, each counted in the same step, and when there are more."""
+        wait = {"on": CHANNEL, "ms": WINDOW_MS}
+        spec = {"limit": limit, "master": self._master, "wait": wait, "request": self._request}
+        if out := self._breakers.without():
+            spec["without"] = out
+        next_ms, *parts = await self._engine.raw("assign", pack(spec))
+        self._request = new_request()  # only now: what an answer brought that was lost comes again
+        return next_ms, delivery.assigned(parts, self._secrets)
 
     # -- one delivery -----------------------------------------------------------------------------
 

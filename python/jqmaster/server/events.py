@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import bisect
 import logging
+import random
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -17,12 +17,10 @@ from jqmaster.connection.subscriptions import Messages, Subscriptions
 from jqmaster.connection.wake import BLOCK_S, backoff_s, end
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import from_redis
-from jqmaster.server.fanout import Fanout
 
 log = logging.getLogger("jqmaster.events")
 
 PAGE = 500
-MOST_BEHIND = 5000
 STOP_TIMEOUT_S = 2.0
 
 Event = tuple[str, bytes]
@@ -35,35 +33,6 @@ def order(event_id: str) -> tuple[int, int]:
     return int(moment), int(number or 0)
 
 
-class _Latest:
-    """The latest events, once for all who follow. They are numbered as they come."""
-
-    def __init__(self) -> None:
-        self._events: list[Event] = []
-        self.first = 0  # its number
-
-    def add(self, event: Event) -> None:
-        self._events.append(event)
-        if len(self._events) >= 2 * MOST_BEHIND:
-            del self._events[:MOST_BEHIND]
-            self.first += MOST_BEHIND
-
-    def clear(self) -> None:
-        """There is a gap: no number from before is good any more."""
-        self.first += len(self._events) + 1
-        self._events.clear()
-
-    def behind(self, event_id: str) -> int:
-        """The number of the first event behind this one."""
-        return self.first + bisect.bisect_right(self._events, order(event_id), key=lambda event: order(event[0]))
-
-    def read(self, number: int) -> list[Event] | None:
-        """A page of events from this one on; None if it is gone."""
-        if number < self.first:
-            return None
-        return self._events[number - self.first : number - self.first + PAGE]
-
-
 class EventFeed:
     """Follows the stream with one blocking connection for all who want events. `stop` ends everybody's."""
 
@@ -72,10 +41,10 @@ class EventFeed:
         self._of_job = f"{engine.namespace}:job:"
         self._redis = redis
         self._subscriptions = Subscriptions(redis)
-        self._latest = _Latest()
-        self._fanout = Fanout()
+        self._pages: dict[str, asyncio.Future[list[Event]]] = {}  # by the event behind which they are
+        self._news = asyncio.Event()
+        self._starts = 0  # of the reader's connections: what came between may be missing
         self._followers = 0
-        self._breaks, self._break = 0, "0-0"  # how often the stream went on differently; behind which event
         self._reader: asyncio.Task[None] | None = None
         self._stopped = False
 
@@ -104,31 +73,25 @@ class EventFeed:
         `stop`. None when there was none for a while; an empty page where some are missing."""
         self._followers += 1
         if self._reader is None or self._reader.done():
-            self._latest.clear()
             self._reader = asyncio.create_task(self._read(), name="events")
-        last, number, breaks = event_id, -1, self._breaks
+        last, starts = event_id, self._starts
         try:
             while not self._stopped:
-                if breaks != self._breaks:
-                    last, number, breaks = self._break, -1, self._breaks
-                    yield []
-                page = self._latest.read(number)
-                if page:
-                    number += len(page)
-                    if order(page[0][0]) <= order(last):  # the connection brings what was read before it
-                        page = [event for event in page if order(event[0]) > order(last)]
-                    if page:
-                        last = page[-1][0]
-                        yield page
-                elif page is None:
-                    # Read what there is, and only then trust what the connection brings.
-                    number = self._latest.first
-                    async for page in self._range(last):
-                        last = page[-1][0]
-                        yield page
-                    if number == self._latest.first:
-                        number = self._latest.behind(last)
-                elif not await self._fanout.wait(alive_every_s):
+                news = self._news
+                if starts != self._starts:
+                    starts = self._starts
+                    last, is_missing = await self.resume(last)
+                    if is_missing:
+                        yield []
+                if page := await self._page(last):
+                    last = page[-1][0]
+                    yield page
+                    continue
+                try:
+                    # By chance, as many who began together should not all be written to at once.
+                    async with asyncio.timeout(alive_every_s * random.uniform(0.7, 1.0)):
+                        await news.wait()
+                except TimeoutError:
                     yield None
         finally:
             self._followers -= 1
@@ -139,7 +102,7 @@ class EventFeed:
     def drain(self) -> None:
         """End what is followed, soon."""
         self._stopped = True
-        self._fanout.tell()
+        self._tell()
         self._subscriptions.tell_all()
 
     async def stop(self) -> None:
@@ -156,48 +119,41 @@ class EventFeed:
             reply = await asyncio.shield(asyncio.ensure_future(asked))
         except RedisError as problem:
             raise from_redis(problem) from problem
-        return [(bytes(event_id).decode(), _event(fields)) for event_id, fields in _pairs(reply)]
+        return _events(reply)
 
-    async def _go_on(self, last: str) -> str:
-        """Behind which event to read. After a failover to a replica that was behind, `last` may be unknown, and
-        with a slower clock even ahead of all that comes."""
-        if order(last) == (0, 0) or await self._ask("XRANGE", self._key, last, last):
-            return last
-        self._break, self._breaks = await self.last_id(), self._breaks + 1
-        log.info("the stream of events has lost %s: going on behind %s", last, self._break)
-        self._latest.clear()
-        self._fanout.tell()
-        return self._break
+    async def _page(self, last: str) -> list[Event]:
+        """What comes behind an event, asked for once for all who stand there."""
+        asked = self._pages.get(last)
+        if asked is None or (asked.done() and asked.exception()):
+            ask = self._ask("XRANGE", self._key, f"({last}", "+", "COUNT", PAGE)
+            asked = self._pages[last] = asyncio.ensure_future(ask)
+        return await asyncio.shield(asked)
 
-    async def _range(self, last: str) -> AsyncGenerator[list[Event], None]:
-        while True:
-            page = await self._ask("XRANGE", self._key, f"({last}", "+", "COUNT", PAGE)
-            if page:
-                yield page
-            if len(page) < PAGE:
-                return
-            last = page[-1][0]
+    def _tell(self, pages: dict[str, asyncio.Future[list[Event]]] | None = None) -> None:
+        """Have all who wait look. `pages`: what is known already of what they find."""
+        self._pages = pages or {}
+        told, self._news = self._news, asyncio.Event()
+        told.set()
 
     async def _read(self) -> None:
         failures = 0
         last: str | None = None
         while True:
             try:
-                if last is None:
-                    last = await self.last_id()
-                    # Between a follower's start and now something may have come.
-                    self._latest.clear()
-                    self._fanout.tell()
+                last = (await self.resume(last))[0] if last else await self.last_id()
                 async with endpoint_of(self._redis).line() as line:
-                    last = await self._go_on(last)
+                    # Between a follower's start, or the end of the last connection, and now something may have come.
+                    self._starts += 1
+                    self._tell()
                     while True:
                         ask = ("XREAD", "COUNT", PAGE, "BLOCK", round(BLOCK_S * 1000), "STREAMS", self._key, last)
                         reply = await line.blocking(BLOCK_S, *ask)
                         failures = 0
-                        for event_id, fields in _pairs(reply[0][1] if reply else ()):
-                            last = bytes(event_id).decode()
-                            self._latest.add((last, _event(fields)))
-                        self._fanout.tell()
+                        if events := _events(reply[0][1] if reply else ()):
+                            page = asyncio.get_running_loop().create_future()
+                            page.set_result(events)
+                            behind, last = last, events[-1][0]
+                            self._tell({behind: page})
             except Exception as error:
                 log.info("lost the stream of events: %s", error)
             await asyncio.sleep(backoff_s(failures))
@@ -210,5 +166,5 @@ def _event(fields: Any) -> bytes:
     return bytes(fields[list(fields).index(b"e") + 1])
 
 
-def _pairs(reply: Any) -> list[Any]:
-    return [pair for pair in reply or [] if pair[1] is not None]
+def _events(entries: Any) -> list[Event]:
+    return [(bytes(event_id).decode(), _event(fields)) for event_id, fields in entries or () if fields is not None]

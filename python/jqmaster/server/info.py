@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from redis.exceptions import RedisError
@@ -14,7 +13,6 @@ from jqmaster.connection.url import parse
 from jqmaster.engine.engine import Engine
 
 Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
-_FOR_S = 60.0  # a Redis may be replaced by another version while a master runs
 _PATIENCE_S = 1.0
 
 
@@ -25,29 +23,19 @@ class ServerInfo:
     redis: str = ""
     environment: str = ""
     color: Color = "grey"
-    _version: str | None = field(default=None, init=False)
-    _asked: float = field(default=float("-inf"), init=False)
 
-    async def told(self, engine: Engine) -> dict[str, Any]:
+    async def document(self, engine: Engine) -> dict[str, Any]:
         """As `GET /session` has it. `redis_version` is None while Redis does not answer."""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                info = await engine.redis.info("server")
+                version = str(info.get("valkey_version") or info["redis_version"])
+        except (RedisError, OSError, TimeoutError):
+            version = None
         return {
-            "version": __version__,
-            "namespace": engine.namespace,
-            "redis": self.redis,
-            "redis_version": await self._redis_version(engine),
-            "environment": self.environment,
-            "color": self.color,
-        }
-
-    async def _redis_version(self, engine: Engine) -> str | None:
-        if time.monotonic() - self._asked > _FOR_S:
-            try:
-                async with asyncio.timeout(_PATIENCE_S):
-                    info = await engine.redis.info("server")
-            except (RedisError, OSError, TimeoutError):
-                return None  # it is not known, and nothing old is shown
-            self._version, self._asked = str(info.get("valkey_version") or info["redis_version"]), time.monotonic()
-        return self._version
+            "version": __version__, "namespace": engine.namespace, "redis": self.redis, "redis_version": version,
+            "environment": self.environment, "color": self.color,
+        }  # fmt: skip
 
 
 def hosts_of(url: str) -> str:

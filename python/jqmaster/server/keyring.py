@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import secrets
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis.asyncio as redis_asyncio
 import redis.exceptions
@@ -28,7 +29,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.engine.rights import SEAL
 from jqmaster.errors import JQError
-from jqmaster.server.message import Identity
+from jqmaster.manifest.contract import Role
 
 log = logging.getLogger("jqmaster.keys")
 
@@ -36,6 +37,35 @@ LOOK_EVERY_S = 30.0  # also behind a connection that died without a word
 TOUCH_EVERY_S = 60.0  # `used_ms` is exact to this
 STOP_TIMEOUT_S = 1.0
 SEAL_BYTES = 32
+
+
+class Identity(NamedTuple):
+    """`name` stands in the trail. `queues`: names and patterns to which it is bound; None: to none.
+    `key_id` is "" where no key was shown."""
+
+    name: str
+    roles: frozenset[Role]
+    queues: tuple[str, ...] | None = None
+    key_id: str = ""
+
+    def may_use(self, queue: str) -> bool:
+        """Whether a queue, or all that fit a pattern, are among those it is bound to."""
+        return self.queues is None or any(covers(pattern, queue) for pattern in self.queues)
+
+
+ANYBODY = Identity("anonymous", frozenset(("admin",)))
+"""Where no keys are asked for."""
+
+
+def covers(pattern: str, text: str) -> bool:
+    """Whether `text` fits: in `pattern` a `*` stands for any run of characters. Where `text` is a pattern itself,
+    whether all that fits it fits `pattern` too: a `*` in it fits nothing but a `*`."""
+    first, *rest = map(re.escape, pattern.split("*"))
+    if not rest:
+        return text == pattern
+    # Each part is taken where it comes first, and that stands: otherwise many parts could take very long.
+    between = "".join(f"(?>.*?{part})" for part in rest[:-1])
+    return re.fullmatch(f"{first}{between}.*{rest[-1]}", text, re.DOTALL) is not None
 
 
 @dataclass(slots=True)

@@ -13,13 +13,12 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 request_log = logging.getLogger("jqmaster.request")
 delivery_log = logging.getLogger("jqmaster.delivery")
 
-MOST_IDS = 20  # of jobs, in a line
 _ID = re.compile(rb"[!-~]{1,128}")
 _PLAIN = re.compile(r"[!#-<>-~]+")
 # Unlike any of another master's; counting on is a good deal cheaper than random bytes for each.
@@ -53,14 +52,6 @@ def request_id(header: bytes | None) -> bytes:
     if header is not None and _ID.fullmatch(header):
         return header
     return b"%s-%x" % (_prefix.encode(), next(_numbers))
-
-
-def ids(jobs: Iterable[str | bytes]) -> dict[str, Any]:
-    """The pairs that tell of jobs: `job`, or `jobs` and how many there are."""
-    named = [job.decode("ascii", "replace") if isinstance(job, bytes) else str(job) for job in jobs]
-    if len(named) <= 1:
-        return {"job": named[0]} if named else {}
-    return {"jobs": named[:MOST_IDS], "count": len(named)}
 
 
 class JsonLines(logging.Formatter):

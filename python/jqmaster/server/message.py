@@ -1,106 +1,49 @@
-"""One request and one reply, as the handlers see them: who asks, and which content types they travel in."""
+"""One request and one reply, as the handlers see them, and which content types they travel in."""
 
 from __future__ import annotations
 
 import difflib
 import math
-import re
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl
 
-from jqmaster.engine.packform import MSGPACK, NIL
-from jqmaster.manifest.contract import Role
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_accept_header, parse_options_header
+
+from jqmaster.engine.packform import MSGPACK
 from jqmaster.server.http_error import HttpError, invalid
-from jqmaster.server.reader import Reader, pack_spec, printable
+from jqmaster.server.keyring import ANYBODY, Identity
+from jqmaster.server.reader import printable
 
 JSON = "application/json"
-_ARGUMENT, _VALUES = frozenset(("argument",)), frozenset(("result", "error"))
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
-
-
-class Identity(NamedTuple):
-    """`name` stands in the trail. `queues`: names and patterns to which it is bound; None: to none.
-    `key_id` is "" where no key was shown."""
-
-    name: str
-    roles: frozenset[Role]
-    queues: tuple[str, ...] | None = None
-    key_id: str = ""
-
-    def may_use(self, queue: str) -> bool:
-        """Whether a queue, or all that fit a pattern, are among those it is bound to."""
-        return self.queues is None or any(covers(pattern, queue) for pattern in self.queues)
-
-
-ANYBODY = Identity("anonymous", frozenset(("admin",)))
-"""Where no keys are asked for."""
-
-
-def covers(pattern: str, text: str) -> bool:
-    """Whether `text` fits: in `pattern` a `*` stands for any run of characters. Where `text` is a pattern itself,
-    whether all that fits it fits `pattern` too: a `*` in it fits nothing but a `*`."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return text == pattern
-    if not text.startswith(first):
-        return False
-    at, last = len(first), rest.pop()
-    for part in rest:
-        at = text.find(part, at)
-        if at < 0:
-            return False
-        at += len(part)
-    return len(text) - len(last) >= at and text.endswith(last)
 
 
 @dataclass(slots=True)
 class Request:
-    """A request, its body already in MessagePack (empty when it has none).
+    """A request, its body already in MessagePack (empty when it has none), its path and query already read.
 
-    `rename` turns the path in an engine's error into what this request calls the thing; handlers set it when
-    the engine's spec is not shaped like the body.
+    `scope`: as ASGI has it. `rename` turns the path in an engine's error into what this request calls the thing.
     """
 
-    params: Mapping[str, str]
-    query: bytes
+    scope: Mapping[str, Any]
     headers: Mapping[bytes, bytes]
-    body: bytes
+    params: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
     who: Identity = ANYBODY
-    scope: Mapping[str, Any] = field(default_factory=dict)
-    """As ASGI has it: where the request comes from, and how."""
-    rename: Callable[[str], str] = field(default=str)
-    arguments: Mapping[str, str] = field(default_factory=dict)
-    """The query's parameters."""
-    told: Callable[[], Mapping[str, Any]] | None = None
-    """For the log: which jobs and which worker the request was about. Asked only when there is a line."""
+    rename: Callable[[str], str] = str
 
     def header(self, name: str) -> str | None:
         """A header's text, or None. Raises 400 when it is not UTF-8."""
         raw = self.headers.get(name.lower().encode("ascii"))
-        if raw is None:
-            return None
         try:
-            return raw.decode("utf-8")
+            return None if raw is None else raw.decode("utf-8")
         except UnicodeDecodeError:
             raise invalid(name, "expected valid UTF-8") from None
-
-    def read_query(self, known: Collection[str]) -> None:
-        """Take the query's parameters, each once, as `arguments`. Raises 400 for others than `known`."""
-        result: dict[str, str] = {}
-        try:
-            pairs = parse_qsl(self.query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20)
-        except ValueError:
-            raise invalid(None, "the query string cannot be read") from None
-        for name, value in pairs:
-            if name not in known:
-                raise unknown_field(name, known, "parameter")
-            if name in result:
-                raise invalid(name, "given twice")
-            result[name] = value
-        self.arguments = result
 
 
 @dataclass(slots=True)
@@ -112,9 +55,25 @@ class Reply:
 
     status: int = 200
     body: bytes = b""
-    content_type: str | None = None
+    content_type: str = ""
     stream: AsyncGenerator[bytes, None] | None = None
     headers: Sequence[tuple[bytes, bytes]] = ()
+
+
+def read_query(query: bytes, known: Iterable[str]) -> dict[str, str]:
+    """A query's parameters, each once. Raises 400 for others than `known`."""
+    result: dict[str, str] = {}
+    try:
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20)
+    except ValueError:
+        raise invalid(None, "the query string cannot be read") from None
+    for name, value in pairs:
+        if name not in known:
+            raise unknown_field(name, known, "parameter")
+        if name in result:
+            raise invalid(name, "given twice")
+        result[name] = value
+    return result
 
 
 def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpError:
@@ -125,82 +84,15 @@ def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpE
     return invalid(shown, f"unknown {kind}{hint}")
 
 
-def refuse_unknown(fields: Iterable[str], known: Iterable[str], prefix: str = "") -> None:
-    """Raise 400 for the first of `fields` that is not one of `known`; `prefix` is the path before them."""
-    known = tuple(known)
-    for name in fields:
-        if name not in known:
-            raise unknown_field(f"{prefix}{name}", [f"{prefix}{field}" for field in known])
-
-
-def flag(text: str, name: str) -> bool:
-    """A query's parameter that is true or false; alone it is true."""
-    if re.fullmatch(r"|1|true|yes", text):
-        return True
-    if re.fullmatch(r"0|false|no", text):
-        return False
-    raise invalid(name, f"expected true or false, got {printable(text, 40)!r}")
-
-
 def seconds(value: Any, name: str, most: float) -> float:
     """`value` as a number of seconds from 0 to `most`, or 400."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            raise invalid(name, f"expected a number of seconds, got {printable(value, 40)!r}") from None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise invalid(name, f"expected a number of seconds, got {type(value).__name__}")
-    if math.isnan(value) or not 0 <= value <= most:
-        raise invalid(name, f"expected 0 to {most:g} seconds, got {value:g}")
-    return float(value)
-
-
-def _media(text: str) -> tuple[str, dict[str, str]]:
-    """A media type and its parameters, all in lower case."""
-    media, *parameters = [part.strip().lower() for part in text.split(";")]
-    pairs = (parameter.partition("=") for parameter in parameters)
-    return media, {name.strip(): value.strip().strip('"') for name, _, value in pairs}
-
-
-def read_item(reader: Reader, path: str, kind: str) -> tuple[dict[str, Any], list[bytes]]:
-    """A `NewJob`, `JobChange` or `Outcome`: its spec, and what stands behind that, its value unread and the jobs that
-    follow."""
-    if kind == "Outcome":
-        return _read_outcome(reader, path)
-    spec = reader.map(path, _ARGUMENT)
-    return spec, [spec.pop("argument", NIL if kind == "NewJob" else b"")]
-
-
-def read_items(
-    reader: Reader, path: str, kind: str, carry: Callable[[dict[str, Any]], None] | None = None
-) -> list[bytes]:
-    """A list of them, as the engine takes it. `carry` is done to each spec."""
-    parts: list[bytes] = []
-    for at in reader.items(path):
-        spec, rest = read_item(reader, at, kind)
-        if carry is not None:
-            carry(spec)
-        parts.append(pack_spec(spec))
-        parts += rest
-    return parts
-
-
-def _read_outcome(reader: Reader, path: str) -> tuple[dict[str, Any], list[bytes]]:
-    follow: list[bytes] = []
-
-    def read_follow(at: str) -> int:
-        follow.extend(read_items(reader, at, "NewJob"))
-        if not follow:
-            raise invalid(at, "expected 1 to 1000 jobs, got none")
-        return len(follow) // 2
-
-    spec = reader.map(path, _VALUES, {"enqueue": read_follow})
-    name, other = ("error", "result") if spec.get("type") == "failure" else ("result", "error")
-    if other in spec:
-        kind = printable(str(spec.get("type")))
-        raise invalid(f"{path}.{other}".removeprefix("."), f"an outcome of type {kind} has {name}, not {other}")
-    return spec, [spec.pop(name, NIL), *follow]
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= most:
+        raise invalid(name, f"expected 0 to {most:g} seconds, got {printable(str(value), 40)}")
+    return number
 
 
 @lru_cache(maxsize=256)
@@ -208,17 +100,13 @@ def body_type(header: bytes | None) -> str:
     """MSGPACK or JSON for a request's content-type; none means MessagePack. Raises 415 for others."""
     if header is None:
         return MSGPACK
-    media, parameters = _media(header.decode("latin-1"))
+    media, parameters = parse_options_header(header.decode("latin-1").lower())
     if media in _MSGPACK_TYPES:
         return MSGPACK
     if media == JSON and parameters.get("charset", "utf-8") in ("utf-8", "utf8", "us-ascii"):
         return JSON
-    raise HttpError(
-        415,
-        "UNSUPPORTED",
-        f"content-type: expected {MSGPACK} or {JSON} (UTF-8), got {printable(media)!r}",
-        "content-type",
-    )
+    why = f"content-type: expected {MSGPACK} or {JSON} (UTF-8), got {printable(media)!r}"
+    raise HttpError(415, "UNSUPPORTED", why, "content-type")
 
 
 def sent_type(header: bytes | None, has_body: bool) -> str | None:
@@ -239,36 +127,15 @@ def reply_type(accept: bytes | None, sent: str | None) -> str:
     """
     is_json = sent != MSGPACK or (accept is not None and b"text/html" in accept)
     offers = (JSON, *_MSGPACK_TYPES) if is_json else (*_MSGPACK_TYPES, JSON)
-    if accept is None or accept in (b"*/*", b""):
-        return offers[0]
-    ranges = accepted(accept.decode("latin-1"))
-    best, best_quality = None, 0.0
-    for offer in offers:
-        quality = _quality(ranges, offer)
-        if quality > best_quality:
-            best, best_quality = offer, quality
+    best = parse_accept_header((accept or b"*/*").decode("latin-1"), MIMEAccept).best_match(offers)
     if best is None:
         raise HttpError(406, "NOTACCEPTABLE", f"accept: this server answers in {MSGPACK} or {JSON}", "accept")
     return best
 
 
-def accepted(header: str) -> dict[str, float]:
-    """The types that an `accept` takes, and how much each is wanted, from 0 to 1."""
-    ranges: dict[str, float] = {}
-    for part in header.split(","):
-        media, parameters = _media(part)
-        try:
-            quality = float(parameters.get("q", 1))
-        except ValueError:
-            quality = 0.0
-        if media:
-            ranges[media] = quality
-    return ranges
-
-
-def _quality(ranges: dict[str, float], offer: str) -> float:
-    # The most specific range decides (RFC 9110, 12.5.1).
-    for pattern in (offer, "application/*", "*/*"):
-        if pattern in ranges:
-            return ranges[pattern]
-    return 0.0
+def error_type(accept: bytes | None, sent: str | None) -> str:
+    """In which type to tell of an error, whatever else the client takes."""
+    try:
+        return reply_type(accept, sent)
+    except HttpError:
+        return sent or JSON

@@ -1,20 +1,18 @@
-"""Reading request bodies in MessagePack. Arguments, results and errors stay as they are: see `engine/packform.py`."""
+"""MessagePack of requests, taken apart and left unread: scripts check what is in it (see `engine/packform.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgpack
 
-from jqmaster.engine.packform import MAX_LEVELS, READER_LEVELS, cut, kind_of, pack
+from jqmaster.engine import tracing
+from jqmaster.engine.packform import MAX_LEVELS, NIL, READER_LEVELS, cut, kind_of, map_header, pack, raw_map, reader
 from jqmaster.server.http_error import invalid
 
-_PLAIN = frozenset((str, float, bool, type(None)))
-_TOO_LARGE = 1 << 63
-# Nothing outside a blob needs more than three.
-_SPEC_LEVELS = 16
-_UNREADABLE = (ValueError, TypeError, OverflowError, RecursionError)
+_UNREADABLE = (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException)
+_FAILURE = pack("failure")
 
 
 def check(raw: bytes, what: str = "the body") -> None:
@@ -41,131 +39,140 @@ def check(raw: bytes, what: str = "the body") -> None:
         raise invalid(None, f"{what} goes on after its value: {len(raw) - end} trailing bytes")
 
 
-def unique_map(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Raises ValueError when a key is there twice."""
+def unpacked(packed: bytes) -> Any:
+    """A value; None for what cannot be read, or says something twice."""
+    options: dict[str, Any] = {"strict_map_key": False, "unicode_errors": "surrogateescape"}
+    try:
+        return msgpack.unpackb(packed, object_pairs_hook=_unique_map, **options)
+    except _UNREADABLE:
+        return None
+
+
+def _unique_map(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
         raise ValueError("a map has the same key twice")
     return result
 
 
-class Reader:
-    """Walks through one request body. Every method that takes `path` raises 400 naming it."""
+def members(packed: bytes, path: str = "") -> dict[str, bytes]:
+    """The values of a checked map. Raises 400 where it is none, or has keys that are no text, or one twice."""
+    return {key: packed[at:end] for key, (_, at, end) in _spans(_reader(packed), packed, path).items()}
 
-    __slots__ = ("_raw", "_unpacker")
 
-    def __init__(self, raw: bytes) -> None:
-        check(raw)
-        self._raw = raw
-        # Each request comes by here: not by `reader`.
-        self._unpacker = msgpack.Unpacker(
-            None, max_buffer_size=len(raw), strict_map_key=False, object_pairs_hook=unique_map
-        )
-        self._unpacker.feed(raw)
+def _reader(packed: bytes) -> Any:
+    return reader(packed, strict_map_key=False)
 
-    def blob(self, _path: str = "") -> bytes:
-        """The next value's own bytes, unread."""
-        return cut(self._unpacker, self._raw)
 
-    def map(
-        self, path: str, blobs: Container[str] = frozenset(), special: Mapping[str, Callable[[str], Any]] | None = None
-    ) -> dict[str, Any]:
-        """The next value, which must be a map with text keys, each once.
-
-        The values of `blobs` are given as their own bytes; those of `special` are read by the method given
-        there, from their path; all others are unpacked. bin and ext in these are refused, which have no
-        meaning outside blobs, and integers that the engine's reader would take for negative ones.
-        """
-        # Written for speed: a request may hold a thousand of these.
-        unpacker, unpack = self._unpacker, self._unpacker.unpack
-        start = unpacker.tell()
+def _spans(unpacker: Any, packed: bytes, path: str) -> dict[str, tuple[int, int, int]]:
+    """Of a map, in order, where each key and its value begin, and where the value ends."""
+    # Written for speed: a request may hold a thousand of these.
+    unpack, skip, tell = unpacker.unpack, unpacker.skip, unpacker.tell
+    start = tell()
+    try:
+        count = unpacker.read_map_header()
+    except ValueError:
+        raise invalid(path or None, f"expected a map, got {kind_of(packed, start)}") from None
+    found: dict[str, tuple[int, int, int]] = {}
+    start = tell()
+    for _ in range(count):
         try:
-            count = unpacker.read_map_header()
-        except ValueError:
-            kind = kind_of(self._raw, start)
-            raise invalid(path or None, f"expected a map, got {_article(kind)}") from None
-        result: dict[str, Any] = {}
-        for _ in range(count):
-            start = unpacker.tell()
-            try:
-                key = unpack()
-            except _UNREADABLE as error:
-                raise invalid(path or None, f"a key: {_reason(error)}") from None
-            if type(key) is not str:
-                kind = kind_of(self._raw, start)
-                raise invalid(path or None, f"expected text as key, got {_article(kind)}")
-            if key in result:
-                raise invalid(_join(path, key), "given twice")
-            if key in blobs:
-                start = unpacker.tell()
-                unpacker.skip()
-                result[key] = self._raw[start : unpacker.tell()]
-            elif special and key in special:
-                result[key] = special[key](_join(path, key))
-            else:
-                try:
-                    value = unpack()
-                except _UNREADABLE as error:
-                    raise invalid(_join(path, key), _reason(error)) from None
-                if type(value) not in _PLAIN and not (type(value) is int and value < _TOO_LARGE):
-                    _check_plain(value, _join(path, key))
-                result[key] = value
-        return result
-
-    def items(self, path: str) -> Iterator[str]:
-        """Step through the next value, an array: yields each item's path, and the caller reads the item."""
-        start = self._unpacker.tell()
-        try:
-            count = self._unpacker.read_array_header()
-        except ValueError:
-            raise invalid(path or None, f"expected a list, got {_article(kind_of(self._raw, start))}") from None
-        for index in range(count):
-            yield f"{path}[{index}]"
+            key = unpack()
+        except _UNREADABLE:
+            key = None
+        if type(key) is not str:
+            raise invalid(path or None, "expected text as key")
+        if key in found:
+            raise invalid(join(path, key), "given twice")
+        at = tell()
+        skip()
+        end = tell()
+        found[key] = start, at, end
+        start = end
+    return found
 
 
-def _join(path: str, key: str) -> str:
+def _without(unpacker: Any, packed: bytes, name: str, path: str) -> tuple[bytes, bytes | None]:
+    """A map without one of its members, and that; None where there is none."""
+    whole = unpacker.tell()
+    spans = _spans(unpacker, packed, path)
+    last = unpacker.tell()
+    if name not in spans:
+        return packed[whole:last], None
+    start, at, end = spans[name]
+    first = next(iter(spans.values()))[0]
+    return map_header(len(spans) - 1) + packed[first:start] + packed[end:last], packed[at:end]
+
+
+def join(path: str, key: str) -> str:
+    """The path of a field."""
     return f"{path}.{printable(key)}" if path else printable(key)
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "expected valid UTF-8"
-    return f"not a value that can be read: {error}"
+Context = Mapping[str, str] | None
+"""The headers of a trace."""
+Parts = Callable[[Any, bytes, str, Context], list[bytes]]
+"""Of the item that an unpacker has come to, as scripts take it: its spec, and what stands behind."""
 
 
-def _check_plain(value: Any, path: str, levels: int = _SPEC_LEVELS) -> None:
-    if levels == 0:
-        raise invalid(path, f"nested too deeply; at most {_SPEC_LEVELS} levels here")
-    if isinstance(value, int):
-        if value >= _TOO_LARGE:
-            raise invalid(path, f"expected an integer below 2^63, got {value}")
-    elif isinstance(value, bytes):
-        raise invalid(path, "expected text, got bin")
-    elif isinstance(value, (msgpack.ExtType, msgpack.Timestamp)):
-        raise invalid(path, "expected a plain value, got ext")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            if type(item) not in _PLAIN:
-                _check_plain(item, f"{path}[{index}]", levels - 1)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _check_plain(key, path, levels - 1)
-            _check_plain(item, f"{path}.{printable(str(key))}", levels - 1)
+def new_job(unpacker: Any, packed: bytes, path: str, context: Context) -> list[bytes]:
+    """A `NewJob`'s."""
+    spec, argument = _without(unpacker, packed, "argument", path)
+    if context:
+        fields = members(spec)
+        headers = tracing.merged(unpacked(fields.get("headers", b"\x80")), context)
+        spec = spec if headers is None else raw_map(fields | {"headers": pack(headers)})
+    return [spec, NIL if argument is None else argument]
 
 
-def _article(kind: str) -> str:
-    return kind if kind == "nil" else f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+def job_change(unpacker: Any, packed: bytes, path: str, _context: Context) -> list[bytes]:
+    """A `JobChange`'s."""
+    spec, argument = _without(unpacker, packed, "argument", path)
+    return [spec, b"" if argument is None else argument]
+
+
+def outcome(unpacker: Any, packed: bytes, path: str, context: Context) -> list[bytes]:
+    """An `Outcome`'s: its result or error, and the jobs that follow it."""
+    fields = {key: packed[at:end] for key, (_, at, end) in _spans(unpacker, packed, path).items()}
+    follow: list[bytes] = []
+    if jobs := fields.get("enqueue"):
+        follow = parts(jobs, join(path, "enqueue"), new_job, context)
+        fields["enqueue"] = pack(len(follow) // 2)
+    value = fields.pop("error" if fields.get("type") == _FAILURE else "result", NIL)
+    return [raw_map(fields), value, *follow]
+
+
+def value_alone(unpacker: Any, packed: bytes, _path: str, _context: Context) -> list[bytes]:
+    """Of a value that has no spec."""
+    return [cut(unpacker, packed)]
+
+
+ITEMS: Mapping[str, Parts] = {
+    "NewJob": new_job, "JobChange": job_change, "Outcome": outcome, "value": value_alone,
+}  # fmt: skip
+"""What scripts take lists of behind their specs."""
+
+
+def parts(packed: bytes, path: str, of: Parts, context: Context = None) -> list[bytes]:
+    """Those of all items of a list. Raises 400."""
+    unpacker = _reader(packed)
+    try:
+        count = unpacker.read_array_header()
+    except ValueError:
+        raise invalid(path or None, f"expected a list, got {kind_of(packed)}") from None
+    found: list[bytes] = []
+    for at in range(count):
+        found += of(unpacker, packed, f"{path}[{at}]", context)
+    return found
+
+
+def parts_of(packed: bytes, of: Parts, context: Context = None) -> list[bytes]:
+    """Those of a body that is one item. Raises 400."""
+    check(packed)
+    return of(_reader(packed), packed, "", context)
 
 
 def printable(text: str, limit: int = 80) -> str:
     """`text` fit for an error message: short and without control characters."""
     shown = text if len(text) <= limit else text[:limit] + "…"
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
-
-
-def pack_spec(value: dict[str, Any]) -> bytes:
-    """Pack a spec for the engine. Raises 400 for nesting that the packer refuses (over 500 levels)."""
-    try:
-        return pack(value)
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise invalid(None, f"a field holds a value that cannot be passed on: {error}") from None

@@ -27,8 +27,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, UnsuitableServer
-from jqmaster.server import logs, open_files
-from jqmaster.server.assigner import Assigner
+from jqmaster.server import logs, loop
 from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
@@ -145,16 +144,16 @@ class Server:
     async def stop(self) -> None:
         """Stop within about `stop_timeout_s`: no new work, long polls answered at once, deliveries under way
         finished, then the HTTP server, and last an own Redis."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self.options.stop_timeout_s
+        now = asyncio.get_running_loop().time
+        deadline = now() + self.options.stop_timeout_s
         if hasattr(self, "master"):
             self.master.draining.set()
             for part in (self.webhooks, self._waiting, self._ended, self._events):
                 part.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
-            most_s = max(0.1, (deadline - loop.time()) * 0.6)
+            most_s = max(0.1, (deadline - now()) * 0.6)
             await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
-            await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
+            await self._stop_http(max(0.2, (deadline - now()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
         if self._keyring is not None:
             await self._keyring.stop()
@@ -168,7 +167,7 @@ class Server:
             remove(self.options.unix)
         if self._embedded is not None:
             embedded, self._embedded = self._embedded, None
-            await asyncio.to_thread(embedded.stop, max(1.0, deadline - loop.time()))
+            await asyncio.to_thread(embedded.stop, max(1.0, deadline - now()))
 
     def abandon(self) -> None:
         """For an exit at once: only sees to it that an own Redis does not stay behind."""
@@ -214,8 +213,8 @@ class Server:
         engine, meters, egress = here.engine, Meters(), options.egress()
         self.dispatch = here.each(
             lambda partition: Dispatch(
-                partition, Assigner(partition, partition.redis, name, options.push_secrets),
-                max_deliveries=here.share(options.max_deliveries), meters=meters, egress=egress, keyring=self._keyring,
+                partition, master=name, secrets=options.push_secrets, egress=egress, keyring=self._keyring,
+                max_deliveries=here.share(options.max_deliveries), meters=meters,
             )
         )  # fmt: skip
         self.webhooks = Webhooks(engine, self._waiting, master=name, egress=egress, meters=meters)
@@ -317,8 +316,8 @@ class Server:
 def run(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
     logs.set_up(access_log=options.access_log)
-    open_files.raise_limit()
-    with asyncio.Runner(loop_factory=open_files.Loop) as runner:
+    loop.raise_limit()
+    with asyncio.Runner(loop_factory=loop.Loop) as runner:
         return runner.run(_run(options))
 
 
@@ -333,9 +332,8 @@ async def _run(options: ServeOptions) -> int:
         logs.say(log, "stopping; a second signal ends it at once")
         stopping.set()
 
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal, number)
+        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
     try:
         await server.start()
     except StartError as error:

@@ -1,6 +1,6 @@
 """Who uses the web UI: somebody who has logged in with a key, or whom a proxy in front of the master knows.
 
-A session is a cookie that names a key and says until when it holds, sealed with a secret that masters alone know
+A session is a cookie that names a key and says when it was last used, signed with a secret that masters alone know
 (`keyring`). Every master of the namespace can check it, nothing is stored, and with the key it is gone.
 """
 
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import hmac
 import ipaddress
 import time
 from collections.abc import Collection, Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 
+from itsdangerous import BadSignature, TimestampSigner
+from werkzeug.http import parse_cookie
+
 from jqmaster.manifest.contract import ROLES
-from jqmaster.server.keyring import Keyring
-from jqmaster.server.message import Identity
+from jqmaster.server.keyring import Identity, Keyring
 
 COOKIE = "jq_session"
 IDLE_S = 3600.0
@@ -87,20 +87,27 @@ def _address(scope: Scope) -> str:
     return str(client[0]) if client else ""
 
 
-def make(keyring: Keyring, key_id: str, idle_s: float = IDLE_S) -> str:
-    """A session of who has shown this key."""
-    until = str(int(time.time() + idle_s))
-    return f"{key_id}.{until}.{_seal(keyring.seal_of(key_id) or b'', key_id, until)}"
+def _signer(secret: bytes) -> TimestampSigner:
+    return TimestampSigner(secret, salt="jq session", digest_method=hashlib.sha256)
 
 
-def find(keyring: Keyring, scope: Scope) -> Identity | None:
-    """Who has logged in; None without a session, or when it is over."""
-    key_id, _, rest = _cookie(scope).partition(".")
-    until, _, seal = rest.partition(".")
+def make(keyring: Keyring, key_id: str) -> str:
+    """A session of who has shown this key, from now on."""
+    return _signer(keyring.seal_of(key_id) or b"").sign(key_id).decode()
+
+
+def find(keyring: Keyring, scope: Scope, idle_s: float = IDLE_S) -> Identity | None:
+    """Who has logged in; None without a session, or when it has not been used for so long."""
+    cookie = _cookie(scope)
+    key_id = cookie.partition(".")[0]
     secret = keyring.seal_of(key_id)
-    if secret is None or not hmac.compare_digest(seal.encode(), _seal(secret, key_id, until).encode()):
+    if secret is None:
         return None
-    return keyring.identity(key_id) if int(until) > time.time() else None
+    try:
+        _signer(secret).unsign(cookie, max_age=round(idle_s))
+    except BadSignature:
+        return None
+    return keyring.identity(key_id)
 
 
 def set_cookie(session: str, scope: Scope, proxies: Proxies) -> tuple[bytes, bytes]:
@@ -123,16 +130,8 @@ def _name_of(user: str) -> str:
     return user.encode()[:_MOST_NAME].decode(errors="ignore")
 
 
-def _seal(secret: bytes, key_id: str, until: str) -> str:
-    return hmac.new(secret, f"jq session {key_id} {until}".encode(), hashlib.sha256).hexdigest()
-
-
 def _cookie(scope: Scope) -> str:
-    try:
-        morsel = SimpleCookie(_header(scope, "cookie") or "").get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if morsel is None else morsel.value
+    return parse_cookie(_header(scope, "cookie")).get(COOKIE, "")
 
 
 def _header(scope: Scope, name: str) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgpack
 
-from jqmaster.engine.options import NewJob, Seconds
+from jqmaster.engine.options import NewJob, Reference, Seconds
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, NotFound
 from jqmaster.worker.failure import Failure, JobFailed, clean, failure_of, seconds_of, text_of
@@ -23,7 +23,9 @@ log = logging.getLogger("jqmaster.jobs")
 R_co = TypeVar("R_co", covariant=True)
 
 NIL = b"\xc0"
+UNPACKABLE = (TypeError, ValueError, OverflowError)
 MOST_BYTES = 256 << 20  # of a result: Redis closes the connection on more than 512 MB, and so the worker
+LOG_CHARACTERS = 300  # of a failure's message in the log, before its traceback
 REASON_CHARACTERS = 80  # of a release's message, where what became of its hold stands behind it
 PUT_OFF_S = 10.0
 LONGEST_DELAY_S = 1e10
@@ -90,13 +92,6 @@ class FollowUp(Generic[R_co]):
     jobs: Sequence[Follower | Mapping[str, Any] | NewJob]
 
 
-class HasId(Protocol):
-    """A job that was enqueued, such as a handle."""
-
-    @property
-    def id(self) -> str: ...
-
-
 class ResumeAfter(Exception):
     """Raise it in a function: the worker lets go of the job, which runs again when `jobs` have ended.
 
@@ -114,7 +109,7 @@ class ResumeAfter(Exception):
 
     def __init__(
         self,
-        jobs: Sequence[Follower | Mapping[str, Any] | NewJob | HasId | str],
+        jobs: Sequence[Follower | Mapping[str, Any] | NewJob | Reference | str],
         *,
         if_failed: Literal["wait", "fail", "run"] | None = None,
         checkpoint: Any = ...,
@@ -138,13 +133,6 @@ class ResumeAfter(Exception):
             depends.append(len(new) if there is None else there)
             new += [job] if there is None else []
         return new, depends
-
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """A result that is packed already: one MessagePack value."""
-
-    blob: bytes
 
 
 class Outcome(NamedTuple):
@@ -204,38 +192,33 @@ async def returned(result: Any) -> Any:
     return result
 
 
-def succeeded(job: Job, result: Any) -> Outcome:
-    """The outcome of an attempt whose function returned `result`, or raised a `ResumeAfter`. Raises JobFailed for what
-    cannot be packed."""
+def succeeded(job: Job, result: Any, dumps: Callable[[Any], bytes] = msgpack.packb) -> Outcome:
+    """The outcome of an attempt whose function returned `result`. Raises JobFailed for what cannot be packed."""
+    spec = _spec(job, "success")
     try:
-        outcome = _succeeded(job, result)
-    except (TypeError, ValueError, OverflowError) as error:
-        message = f"the result cannot be packed as MessagePack: {text_of(error)}"
-        raise JobFailed(message, retry=False) from error
-    if len(outcome.blob) > MOST_BYTES:
-        message = f"the result has {len(outcome.blob)} bytes, and at most {MOST_BYTES} can be kept"
+        follow: tuple[NewJob, ...] = ()
+        if isinstance(result, FollowUp):
+            follow = tuple(new_job(follower, result.jobs) for follower in result.jobs)
+            result = result.result
+        if isinstance(result, Move):
+            spec["move"] = result.spec()
+            result = result.argument
+        blob = dumps(result)
+    except UNPACKABLE as error:
+        raise unpackable(job, error) from error
+    if len(blob) > MOST_BYTES:
+        message = f"the result has {len(blob)} bytes, and at most {MOST_BYTES} can be kept"
         raise JobFailed(message, retry=False)
-    return outcome
+    return Outcome(job, spec, blob, follow)
+
+
+def unpackable(job: Job, error: BaseException) -> JobFailed:
+    """What to say of a result, or of jobs that follow, which cannot be packed."""
+    return JobFailed(f"the result of {job.name} cannot be packed: {text_of(error)}", retry=False)
 
 
 def _spec(job: Job, type_: str) -> dict[str, Any]:
     return {"type": type_, "id": job.id, "token": job.token}
-
-
-def _succeeded(job: Job, result: Any) -> Outcome:
-    if isinstance(result, ResumeAfter):
-        return _resumed(job, result)
-    if isinstance(result, Packed):
-        return Outcome(job, _spec(job, "success"), result.blob)
-    spec = _spec(job, "success")
-    follow: tuple[NewJob, ...] = ()
-    if isinstance(result, FollowUp):
-        follow = tuple(new_job(follower, result.jobs) for follower in result.jobs)
-        result = result.result
-    if isinstance(result, Move):
-        spec["move"] = result.spec()
-        result = result.argument
-    return Outcome(job, spec, msgpack.packb(result), follow)
 
 
 def _resumed(job: Job, error: ResumeAfter) -> Outcome:
@@ -266,15 +249,20 @@ def failed(job: Job, message: str, *, retry: bool = True) -> Outcome:
     return Outcome(job, _spec(job, "failure") | {"should_retry": retry, "message": text_of(message)})
 
 
-def released(job: Job, release: JobReleased) -> Release:
-    """How an attempt ends whose function raised `release`."""
-    message = text_of(release)
-    log.info("job %s (%s) is given back%s", job.id, job.name, f": {message}" if message else "")
-    return Release(job, release.delay, dict(release.hold) if isinstance(release.hold, Mapping) else {}, message)
-
-
-def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Outcome:
+def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Ending:
     """How an attempt ends whose function raised `error`, whatever that is. `retries`: as of `failure_of`."""
+    kind = type(error)  # isinstance would ask the error for its class
+    try:
+        if issubclass(kind, ResumeAfter):
+            assert isinstance(error, ResumeAfter)
+            return _resumed(job, error)
+        if issubclass(kind, JobReleased):
+            assert isinstance(error, JobReleased)
+            return _released(job, error)
+    except UNPACKABLE as problem:
+        error = unpackable(job, problem)
+    except BaseException as problem:  # of odd attributes
+        error = problem
     failure = failure_of(error, retries)
     with suppress(BaseException):  # of a handler of the program's, which is no reason to lose what became of the job
         _log(job, error, failure)
@@ -284,6 +272,12 @@ def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bo
     return Outcome(job, _spec(job, "failure") | told, failure.error, raised=error)
 
 
+def _released(job: Job, release: JobReleased) -> Release:
+    message = text_of(release)
+    log.info("job %s (%s) is given back%s", job.id, job.name, f": {message}" if message else "")
+    return Release(job, release.delay, dict(release.hold) if isinstance(release.hold, Mapping) else {}, message)
+
+
 def _log(job: Job, error: BaseException, failure: Failure) -> None:
     if not log.isEnabledFor(logging.WARNING):
         return
@@ -291,7 +285,7 @@ def _log(job: Job, error: BaseException, failure: Failure) -> None:
     shows = not issubclass(type(error), JobFailed) or log.isEnabledFor(logging.INFO)
     shown = (type(error), error, error.__traceback__) if shows else None
     text = "job %s (%s) failed in attempt %d: %s"
-    subject = (job.id, job.name, job.attempt, failure.message)
+    subject = (job.id, job.name, job.attempt, text_of(failure.message, LOG_CHARACTERS))
     record = log.makeRecord(log.name, logging.WARNING, __file__, 0, text, subject, shown)
     if shows:
         record.exc_text = failure.trace.rstrip()  # which formatters take: their own might raise, and has no bounds

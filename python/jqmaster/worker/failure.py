@@ -21,14 +21,13 @@ import msgpack
 from jqmaster.engine.options import Seconds
 
 MESSAGE_CHARACTERS = 2000
-TRACE_CHARACTERS = 32_000
+TRACE_CHARACTERS = 16_000
 TRACE_FRAMES = 20
 ERROR_BYTES = 1 << 20
 GROUP_BYTES = 255
 
 _WORKER = str(Path(__file__).parent)
 _CALLERS = (_WORKER, str(Path(_WORKER).with_name("client")), concurrent.futures.__path__[0], asyncio.__path__[0])
-_KNOWN = "jq_failure"
 
 _SHORT = reprlib.Repr()
 _SHORT.maxother = _SHORT.maxstring = MESSAGE_CHARACTERS
@@ -65,12 +64,11 @@ class JobFailed(Exception):
 
 
 class Failure(NamedTuple):
-    """How an attempt failed, as plain data that may come from another process. `error` is packed. `should_retry`: None
-    where the rules are not known there."""
+    """How an attempt failed. `error` is packed."""
 
     message: str
     group: str
-    should_retry: bool | None
+    should_retry: bool
     retry_in: Any
     error: bytes
     trace: str
@@ -88,20 +86,22 @@ def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | 
     """What is told of an attempt that raised `error`. `retries`: whether another may follow; default: yes. What
     JobFailed says itself counts more."""
     try:
-        return _failure_of(_meant(error), retries)
-    except BaseException as problem:  # of a class with odd attributes
-        name = _name(type(error))
-        message = f"{name} (which cannot be described: {_name(type(problem))})"
-        return Failure(message, cut_group(name), True, None, packed(None), message)
-
-
-def remember(error: BaseException, failure: Failure) -> None:
-    """Have `failure_of(error)` be what was decided elsewhere."""
-    error.__dict__[_KNOWN] = failure
+        if type(error) is RuntimeError and error.args == ("coroutine raised StopIteration",):
+            error = error.__cause__ or error  # a coroutine cannot raise it: Python puts it into another error
+        kind, trace = type(error), trace_of(error)
+        if isinstance(error, JobFailed):
+            group = _cut_group(error.group) or _cut_group(kind.__name__ if kind is JobFailed else _qualified(kind))
+            return Failure(text_of(error), group, bool(error.retry), error.retry_in, _packed(error.error), trace)
+        value = {"type": kind.__name__, "traceback": trace}
+        should_retry = retries is None or retries(error)
+        return Failure(summary(error), _cut_group(_qualified(kind)), should_retry, None, _packed(value), trace)
+    except BaseException:  # of a class with odd attributes
+        message = f"{_name(type(error))} (which cannot be described)"
+        return Failure(message, _cut_group(_name(type(error))), True, None, _packed(None), message)
 
 
 def text_of(value: object, most: int = MESSAGE_CHARACTERS) -> str:
-    """`str(said)`, at most `most` characters, such that UTF-8 can hold them."""
+    """`str(value)`, at most `most` characters, such that UTF-8 can hold them."""
     try:
         text = str.__getitem__(str(value), slice(most))
     except BaseException as problem:
@@ -120,32 +120,6 @@ def summary(error: BaseException) -> str:
     return f"{_name(type(error))}: {text}"[:MESSAGE_CHARACTERS] if text else _name(type(error))
 
 
-def group_of(error: BaseException) -> str:
-    """By what failures with `error` are listed: the qualified name of its class."""
-    kind = type(error)
-    return cut_group(_name(kind) if kind is JobFailed else _qualified(kind)) or "Exception"
-
-
-def cut_group(group: object) -> str:
-    """As the engine takes it; "" for none."""
-    if group is None:
-        return ""
-    text = "".join(character if character.isprintable() else " " for character in text_of(group))
-    return text.encode()[:GROUP_BYTES].decode(errors="ignore")
-
-
-def packed(value: Any) -> bytes:
-    """What is kept of a failure; as text if it cannot be packed, and a text instead if it is too large."""
-    try:
-        blob: bytes = msgpack.packb(value)
-    except BaseException:
-        blob = msgpack.packb(_representation(value))
-    if len(blob) > ERROR_BYTES:
-        note = f"(left out: {len(blob)} bytes, and at most {ERROR_BYTES} are kept; it begins: {_representation(value)})"
-        blob = msgpack.packb(note)
-    return blob
-
-
 def trace_of(error: BaseException) -> str:
     """The traceback with its causes as Python shows it, without the worker's own frames; of what is too long without
     its middle."""
@@ -161,30 +135,23 @@ def trace_of(error: BaseException) -> str:
     return clean(text)
 
 
-# -- parts ----------------------------------------------------------------------------------------
+def _cut_group(group: object) -> str:
+    """As the engine takes it; "" for none."""
+    text = "" if group is None else text_of(group)
+    text = "".join(character if character.isprintable() else " " for character in text)
+    return text.encode()[:GROUP_BYTES].decode(errors="ignore")
 
 
-def _failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None) -> Failure:
-    known = error.__dict__.get(_KNOWN)
-    if isinstance(known, Failure) and known.should_retry is not None:
-        return known
-    if isinstance(error, JobFailed):
-        group = cut_group(error.group) or group_of(error)
-        return Failure(text_of(error), group, bool(error.retry), error.retry_in, packed(error.error), trace_of(error))
-    should_retry = retries is None or retries(error)
-    if isinstance(known, Failure):
-        return known._replace(should_retry=should_retry)
-    trace = trace_of(error)
-    value = {"type": _name(type(error)), "traceback": trace}
-    return Failure(summary(error), group_of(error), should_retry, None, packed(value), trace)
-
-
-def _meant(error: BaseException) -> BaseException:
-    """A coroutine cannot raise StopIteration: Python puts it into another error."""
-    cause = error.__cause__
-    if type(error) is RuntimeError and isinstance(cause, StopIteration):
-        return cause if error.args == ("coroutine raised StopIteration",) else error
-    return error
+def _packed(value: Any) -> bytes:
+    """What is kept of a failure; as text if it cannot be packed, and a text instead if it is too large."""
+    try:
+        blob: bytes = msgpack.packb(value)
+    except BaseException:
+        blob = msgpack.packb(_representation(value))
+    if len(blob) > ERROR_BYTES:
+        note = f"(left out: {len(blob)} bytes, and at most {ERROR_BYTES} are kept; it begins: {_representation(value)})"
+        blob = msgpack.packb(note)
+    return blob
 
 
 def _name(kind: type) -> str:
@@ -196,8 +163,8 @@ def _name(kind: type) -> str:
 
 def _qualified(kind: type) -> str:
     """With its module, where that says anything."""
-    module = "" if kind.__module__ in ("builtins", "__main__", "__mp_main__") else f"{text_of(kind.__module__)}."
-    return f"{module}{text_of(kind.__qualname__)}"
+    module = "" if kind.__module__ in ("builtins", "__main__", "__mp_main__") else f"{kind.__module__}."
+    return f"{module}{kind.__qualname__}"
 
 
 def _representation(value: object) -> str:

@@ -1,8 +1,7 @@
 """Processes for functions that keep a processor busy, hang or crash (`@jq.job(process=True)`).
 
-On multiprocessing's own `spawn`, one process for one job at a time. `ProcessPoolExecutor` and loky break as a
-whole when one process dies, and stop none that hangs; pebble stops it, but nothing comes back from a process
-before its function returns: no progress, no log line.
+Own ones: `ProcessPoolExecutor` and loky break as a whole when one process dies, and stop none that hangs; pebble stops
+it, but nothing comes back from a process before its function returns: no progress, no log line.
 """
 
 from __future__ import annotations
@@ -10,230 +9,197 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import multiprocessing
 import os
 import pickle
 import signal
+import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from multiprocessing import resource_tracker
 from typing import Any
 
 from jqmaster.engine.replies import Job, Note
 from jqmaster.worker import process
-from jqmaster.worker.failure import JobFailed, summary
+from jqmaster.worker.ending import Ending
 from jqmaster.worker.notes import notebook_of
+from jqmaster.worker.process import SIZE, Call, Reply
 
-_SPAWN = multiprocessing.get_context("spawn")
 END_S = 2.0
 GRACE_S = 1.0  # for a function to learn that its job is given up, and to end by itself
-
-OnItem = Callable[[tuple[str, str] | None, Any], None]
-"""Gets notes and log records, with the job that they are of."""
+LOOK_S = 0.5
+_CODE = "import sys; sys.path[:] = {path!r}; from jqmaster.worker.process import serve; serve({fd}, {pid}, {levels!r})"
 
 
 class ProcessDied(RuntimeError):
     """The process of a job ended before its function did. `exit_code`: negative for a signal's number."""
 
-    def __init__(self, exit_code: int | None, what: str = "its process died") -> None:
+    def __init__(self, exit_code: int, what: str = "its process died") -> None:
         self.exit_code = exit_code
-        super().__init__(what if exit_code is None else f"{what}: {_death(exit_code)}")
+        super().__init__(f"{what}: {_death(exit_code)}")
 
 
 class ProcessPool:
-    """A process for each job that runs, at most `most`; made when they are needed, and used again. After so many
-    `jobs`, or when it has held more `memory` (bytes), one makes room for a fresh one.
+    """A process for each job that runs; made when they are needed, and used again. After so many `jobs` one makes room
+    for a fresh one.
 
-    They are started anew (`spawn`), so they share nothing with the worker: the function is found by its
-    module and name. Cancelling `run` ends the job's process, and no other: after `GRACE_S` it is killed. With a
-    process goes what its jobs have started and left in its process group.
+    They are started anew, so they share nothing with the worker: the job is found by its module and name. Cancelling
+    `run` ends the job's process, and no other: after `GRACE_S` it is killed. With a process goes what its jobs have
+    started and left in its process group.
     """
 
-    def __init__(self, most: int, jobs: int | None = None, memory: int | None = None) -> None:
-        self._jobs, self._memory = jobs, memory
+    def __init__(self, most: int, jobs: int | None = None) -> None:
+        self._jobs = jobs
         self._keeps = min(most, os.cpu_count() or 1)  # idle ones
-        self._threads = ThreadPoolExecutor(2 * most, "process")  # a job may start while the one before it ends
         self._idle: list[_Process] = []
-        self._busy: set[_Process] = set()
-        self._leaving: set[_Process] = set()
+        self._others: set[_Process] = set()  # that are busy, or about to end
 
-    async def run(
-        self, function: Callable[..., Any], job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: Any
-    ) -> Any:
-        """Call `function` there. `target`: what the object that it is a job of is for. What it raises is raised here.
-        Raises ProcessDied."""
-        where = (function.__module__, function.__qualname__)
+    async def run(self, module: str, job: Job, target: Any) -> Ending:
+        """Run an attempt there, of a job of `module`; `target`: what the object that it is a job of is for. Raises
+        ProcessDied, OSError."""
+        idle = [worker_process for worker_process in self._idle if not worker_process.has_died()]
+        worker_process = idle.pop() if idle else _Process()
+        self._idle = idle
+        self._others.add(worker_process)
         try:
-            call = pickle.dumps(process.ProcessCall(where, job, args, dict(kwargs), target))
-        except Exception as error:
-            raise JobFailed(f"the argument cannot be sent to a process: {summary(error)}", retry=False) from error
-        self._idle = [worker_process for worker_process in self._idle if worker_process.is_alive]
-        worker_process = self._idle.pop() if self._idle else _Process()
-        self._busy.add(worker_process)
-        # What it says while it runs is of this job: its log lines, its notebook.
-        context, loop = copy_context(), asyncio.get_running_loop()
-
-        def told(held: tuple[str, str] | None, item: Any) -> None:
-            if held == job.held:
-                context.run(_told, item)
-            elif held is None:
-                _told(item)
-            # else a thread that the job before left behind goes on talking
-
-        try:
-            reply, result, raised = await loop.run_in_executor(self._threads, worker_process.call, call, told)
+            module = process.main_module() if module == "__main__" else module
+            reply = await worker_process.call(Call(module, job, target))
         except asyncio.CancelledError:
-            with contextlib.suppress(RuntimeError):  # the pool has stopped
-                self._threads.submit(worker_process.give_up)
-            loop.call_later(GRACE_S, self._kill, worker_process)
+            worker_process.say(process.OVER)
+            asyncio.get_running_loop().call_later(GRACE_S, self._kill, worker_process)
             raise
         except BaseException:
             self._kill(worker_process)  # it is dead, or as good as that
             raise
-        self._busy.discard(worker_process)
-        if self._is_worn(worker_process, reply) or len(self._idle) >= self._keeps:
+        is_worn = self._jobs is not None and worker_process.calls >= self._jobs
+        if is_worn or not reply.has_begun or len(self._idle) >= self._keeps:
             worker_process.end()
-            self._leaving.add(worker_process)
-            loop.call_later(END_S, self._kill, worker_process)
+            asyncio.get_running_loop().call_later(END_S, self._kill, worker_process)
         else:
+            self._others.discard(worker_process)
             self._idle.append(worker_process)
-        if raised is not None:
-            raise raised
-        return result
+        return reply.ending
 
     def stop(self) -> None:
-        """End the processes, whatever they do; those that are idle have a moment for their shutdown hooks."""
-        for worker_process in self._busy:
-            worker_process.kill()
+        """End the processes, whatever they do; those that are idle have a moment for their lifespans."""
         for worker_process in self._idle:
             worker_process.end()
         deadline = time.monotonic() + END_S
-        for worker_process in (*self._idle, *self._leaving):
+        for worker_process in self._idle:
             worker_process.gone(deadline)
-        self._idle.clear()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker_process in list(self._others):
+            self._kill(worker_process)
 
     def _kill(self, worker_process: _Process) -> None:
-        self._busy.discard(worker_process)
-        self._leaving.discard(worker_process)
+        self._others.discard(worker_process)
         worker_process.kill()
-
-    def _is_worn(self, worker_process: _Process, reply: process.ProcessReply) -> bool:
-        has_run_all = self._jobs is not None and worker_process.calls >= self._jobs
-        return has_run_all or (self._memory is not None and reply.memory > self._memory) or not reply.has_begun
 
 
 class _Process:
-    """One process, and the group of what it starts. `call` blocks; the rest may be called while it does."""
+    """One process, and the group of what it starts."""
 
     def __init__(self) -> None:
         self.calls = 0
-        self._is_over = False  # killed, or its job is given up: it takes no other
-        self._is_swept = False
         self._has_begun = False
-        self._process: multiprocessing.process.BaseProcess | None = None
-        self._pipe, self._theirs = _SPAWN.Pipe()
-
-    def call(self, call: bytes, on_item: OnItem) -> tuple[process.ProcessReply, Any, BaseException | None]:
-        """Run one job; the reply with its result, or what was raised. Raises ProcessDied."""
-        self.calls += 1
-        if self._process is None:
-            self._start()
+        self._is_swept = False
+        self._ours, theirs = socket.socketpair()
+        self._ours.setblocking(False)
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        levels = {name: logger.level for name, logger in logging.Logger.manager.loggerDict.items()
+                  if isinstance(logger, logging.Logger) and logger.level}  # fmt: skip
+        levels[""] = logging.getLogger().level
+        code = _CODE.format(path=sys.path, fd=theirs.fileno(), pid=os.getpid(), levels=levels)
+        # A service manager's signals reach it as well, and may come before its handlers are there.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         try:
-            self._pipe.send_bytes(call)
-            while not isinstance(item := pickle.loads(self._heard()), process.ProcessReply):
-                if item is None:
-                    self._has_begun = True
-                else:
-                    on_item(*item)
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            theirs.close()
+
+    async def call(self, call: Call) -> Reply:
+        """Run one job. Raises ProcessDied."""
+        self.calls += 1
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(sock=self._ours)
+        self.say(call)
+        try:
+            while not isinstance(item := pickle.loads(await self._heard()), Reply):
+                self._has_begun = True
+                _pass_on(call.job, *item)
         except (EOFError, OSError):
-            raise self._died() from None
-        if self._is_over:
-            self.kill()
-        return item, *process.opened(item)
+            what = "its process died" if self._has_begun else "its process died while it started, see its stderr"
+            raise ProcessDied(await self._exit_code(), what) from None
+        return item
 
-    def _heard(self) -> Any:
-        # Not `recv` alone: with a child of its own the pipe stays open when the process has died.
-        while not self._pipe.poll(1):
-            if not self.is_alive and not self._pipe.poll(0):
-                raise EOFError
-        return self._pipe.recv_bytes()
+    def say(self, message: Any) -> None:
+        packed = pickle.dumps(message)
+        if self._streams is not None:
+            self._streams[1].write(SIZE.pack(len(packed)) + packed)
 
-    def _died(self) -> ProcessDied:
-        assert self._process is not None
-        self._process.join(5)
-        code = self._process.exitcode
-        self.kill()  # what it has started goes with it
-        if self._has_begun:
-            return ProcessDied(code)
-        return ProcessDied(code, "its process died while it started, its standard error says why")
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it can take a job, as far as is known."""
-        if self._process is None or self._process.exitcode is None:
-            return not self._is_over
-        self._sweep()
-        return False
-
-    def give_up(self) -> None:
-        """Let its function know that it should end. It takes no other job."""
-        self._is_over = True
+    def end(self) -> None:
+        """Let it go; it does what is to be done at its end. For one that is idle."""
         with contextlib.suppress(OSError):
-            self._pipe.send_bytes(process.OVER)  # before its call it ends the process, which is as well
+            self._ours.shutdown(socket.SHUT_WR)
+
+    def gone(self, deadline: float) -> None:
+        """Wait until it has ended, until `deadline`; then kill it."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(max(0.0, deadline - time.monotonic()))
+        self.kill()
+
+    def has_died(self) -> bool:
+        """Whether it has ended; what it leaves behind is ended then."""
+        if self._process.poll() is None:
+            return False
+        self._sweep()
+        return True
 
     def kill(self) -> None:
         """End it at once, and all it has started; whoever waits for `call` hears that it died."""
-        self._is_over = True
-        if self._process is not None and self._process.pid is not None:  # else `_start` looks
-            self._process.kill()
-            self._sweep()
+        self._sweep()
+        self._process.wait()
+        if self._streams is None:
+            self._ours.close()
+        else:
+            self._streams[1].close()
 
     def _sweep(self) -> None:
         """Kill its group. Once: the number may be another's some time after."""
-        assert self._process is not None and self._process.pid is not None
         if not self._is_swept:
             self._is_swept = True
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    def end(self) -> None:
-        """Let it go; it does what is to be done at its end. For one that is idle."""
-        with contextlib.suppress(OSError):
-            self._pipe.send_bytes(process.OVER)
-            self._pipe.close()
+    async def _heard(self) -> bytes:
+        assert self._streams is not None
+        reader, _ = self._streams
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    head = await reader.readexactly(SIZE.size)
+                return await reader.readexactly(SIZE.unpack(head)[0])
+            except TimeoutError:  # with a child of its own the socket stays open when the process has died
+                if self._process.poll() is not None:
+                    raise EOFError from None
 
-    def gone(self, deadline: float) -> None:
-        """Wait until it has ended; at `deadline` kill it, and what it leaves behind in any case."""
-        assert self._process is not None
-        self._process.join(max(0.0, deadline - time.monotonic()))
+    async def _exit_code(self) -> int:
+        for _ in range(100):
+            if (code := self._process.poll()) is not None:
+                return code
+            await asyncio.sleep(0.05)
         self.kill()
-        self._process.join(1)
-
-    def _start(self) -> None:
-        self._process = _SPAWN.Process(target=process.serve, args=(self._theirs, process.levels()), name="jq-job")
-        # The signals of a terminal and of a service manager reach it as well, and may come before its handlers are
-        # there: it takes this thread's mask with it.
-        resource_tracker.ensure_running()  # else `start` would do that, and unblock them
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, process.NOT_FOR_IT)
-        try:
-            self._process.start()
-        except Exception as error:  # no memory, no more processes
-            self._process = None
-            raise ProcessDied(None, f"its process cannot be started: {summary(error)}") from error
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            self._theirs.close()
-        if self._is_over:  # while it was being started
-            self._process.kill()
+        return self._process.wait()
 
 
-def _told(item: Any) -> None:
+def _pass_on(job: Job, held: tuple[str, str] | None, item: Any) -> None:
+    """A note or a log record of the process, with the job it is of."""
+    if item is None or held not in (job.held, None):
+        return  # it has started; or a thread that the job before left behind goes on talking
     if isinstance(item, Note):
-        notebook = notebook_of()
-        if notebook is not None:
+        if (notebook := notebook_of()) is not None:
             notebook.write(item)
     else:
         record = logging.makeLogRecord(item)

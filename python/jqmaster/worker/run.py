@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s, end
-from jqmaster.engine.options import About
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.secret import check_master, key_of
 from jqmaster.errors import JQError, Unavailable, brought_by
@@ -25,7 +24,7 @@ from jqmaster.worker.ending import Outcome
 from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
-from jqmaster.worker.watchdog import Watchdog, Watched
+from jqmaster.worker.watchdog import Watchdog
 from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker, queues_for
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ _PATCHERS = {
 class WorkOptions:
     """What a worker process can be told: `masters` or `redis_url`, and `push` or not."""
 
-    functions: Mapping[str, Function]
+    functions: Mapping[str, Function | Callable[[Any], Any]]
     threads: Threads | None = None  # in which plain functions run; default: `concurrency` of its own
     masters: Sequence[str] = field(default_factory=list)
     key: str | None = field(default=None, repr=False)  # with masters: default as the environment says
@@ -69,7 +68,6 @@ class WorkOptions:
     on_outcome: Callable[[Outcome, str], None] | None = None
     around: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext  # entered while the worker works
     until: Callable[[], Awaitable[object]] | None = None  # a process ends when it returns, as on SIGTERM
-    beside: Sequence[WorkOptions] = ()  # further workers of the process: all end when one does
 
     def __post_init__(self) -> None:
         if not 1 <= self.concurrency <= _MOST_JOBS:
@@ -98,7 +96,7 @@ def run(options: WorkOptions, *, ends_process: bool = False) -> int:
         stop = asyncio.Event()
         watch = Watchdog(runner.get_loop(), stop.set, options.drain_timeout_s)
         code = watch.run(_run(options, stop, watch))
-        if options.until is None and any(watched.worker.outlived for watched in watch.workers):
+        if options.until is None and watch.worker is not None and watch.worker.outlived:
             logging.shutdown()
             sys.stdout.flush()
             os._exit(code)
@@ -143,74 +141,60 @@ async def _stop_after(until: Callable[[], Awaitable[object]], stop: asyncio.Even
 
 
 async def work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | None = None) -> None:
-    """Work until `stop` is set, or one of several workers ends. Raises when one cannot listen, or is refused."""
-    ends = asyncio.Event()
+    """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
     async with options.around():
-        tasks = [asyncio.create_task(_work(each, ends, watch)) for each in (options, *options.beside)]
-        stopped = asyncio.create_task(stop.wait())
+        source = _source(options)
+        worker = Worker(
+            options.functions,
+            source,
+            concurrency=options.concurrency,
+            fetches=not options.push,
+            drain_timeout_s=options.drain_timeout_s,
+            on_outcome=partial(_note, options.on_outcome),
+            threads=options.threads,
+        )
+        if watch is not None:
+            watch.worker, watch.another = worker, partial(_source, options)
+        host: PushHost | None = None
         try:
-            await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
-            ends.set()
-            for ended in await asyncio.gather(*tasks, return_exceptions=True):
-                if isinstance(ended, BaseException):
-                    raise ended
-        finally:
-            await end([*tasks, stopped])
-
-
-async def _work(options: WorkOptions, stop: asyncio.Event, watch: Watchdog | None) -> None:
-    queues = queues_for(options.functions, options.queues)
-    source = _source(options, queues)
-    worker = Worker(
-        options.functions,
-        source,
-        concurrency=options.concurrency,
-        fetches=not options.push,
-        drain_timeout_s=options.drain_timeout_s,
-        on_outcome=partial(_note, options.on_outcome),
-        threads=options.threads,
-    )
-    if watch is not None:
-        watch.workers.append(Watched(worker, source, partial(_source, options, queues)))
-    host: PushHost | None = None
-    try:
-        url, secrets = None, list(options.push_secrets)
-        if options.push:
-            with brought_by("worker", "a worker that jobs are pushed to"):
-                from jqmaster.worker.push import PushHost
-            secrets = secrets or [new_secret()]
-            host = PushHost(worker, secrets, host=options.host, port=options.port)
-            url = await host.start()
-        if await _started(options, source, url, secrets, stop):
-            announcing = asyncio.create_task(lasting("announcing", partial(_announce, source, worker, options)))
+            said = "is ready"
+            if options.push:
+                with brought_by("worker", "a worker that jobs are pushed to"):
+                    from jqmaster.worker.push import PushHost
+                secrets = list(options.push_secrets) or [new_secret()]
+                host = PushHost(worker, secrets, host=options.host, port=options.port)
+                listens = await host.start()
+                source.about |= {"url": options.advertise or listens, "secrets": secrets}
+                said = f"listens on {listens}" + (f" as {options.advertise}" if options.advertise else "")
+            if source.is_registered and not await _registered(source, stop):
+                return
+            logs.say(log, f"worker {source.full_name} {said}")
+            announcing = asyncio.create_task(lasting("announcing", partial(_announce, source, worker)))
             try:
                 await worker.run(stop)
             finally:
                 await end([announcing])
             logs.say(log, f"worker {source.full_name} has stopped")
-    finally:
-        await source.stop()
-        if host is not None:
-            await host.stop()
+        finally:
+            await source.stop()
+            if host is not None:
+                await host.stop()
 
 
-async def _started(
-    options: WorkOptions, source: EngineSource, listens: str | None, secrets: list[str], stop: asyncio.Event
-) -> bool:
-    """Register the worker if it is to be, and say that it is there. False when told to stop meanwhile."""
-    url = listens and (options.advertise or listens)
-    if url is not None or options.register:
-        register = partial(source.register, url, options.concurrency, secrets if url else None, **_about(options))
-        if not await _registered(register, stop):
-            return False
-    where = f"listens on {listens}" + (f" as {url}" if url != listens else "")
-    logs.say(log, f"worker {source.full_name} " + ("is ready" if listens is None else where))
-    return True
-
-
-def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
+def _source(options: WorkOptions) -> EngineSource:
     """Raises ValueError, OSError."""
-    wish: dict[str, Any] = {"order": options.order, "name": options.name}
+    from jqmaster import __version__
+
+    about = {
+        "max_jobs": options.concurrency,
+        "host": socket.gethostname() or None,
+        "pid": os.getpid(),
+        "version": f"jqmaster {__version__}",
+        "knows": sorted(options.functions)[:_MOST_NAMES],
+    }
+    queues = queues_for(options.functions, options.queues)
+    wish: dict[str, Any] = {"order": options.order, "name": options.name, "about": about}
+    wish["is_registered"] = options.push or options.register
     if options.redis_url is not None:
         try:
             how: dict[str, Any] = {"form": options.form, "recreate": options.recreate}
@@ -224,34 +208,12 @@ def _source(options: WorkOptions, queues: Sequence[str]) -> EngineSource:
     return HttpSource(options.masters, queues, key=key_of(options.key), **wish)
 
 
-def _about(options: WorkOptions) -> About:
-    from jqmaster import __version__
-
-    names = sorted(options.functions)[:_MOST_NAMES]
-    version = f"jqmaster {__version__}"
-    return {"host": socket.gethostname() or None, "pid": os.getpid(), "version": version, "knows": names}
-
-
-async def _announce(source: EngineSource, worker: Worker, options: WorkOptions) -> None:
-    """Have a worker listed that is not registered. It works as well without."""
-    about = _about(options)
-    while not source.is_registered:
-        try:
-            running = [attempt.job.id for attempt in worker.running[:_MOST_NAMES]]
-            await source.announce(options.concurrency, running, **about)
-        except JQError as error:
-            log.debug("not listed: %s", error)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_ANNOUNCED_EVERY_S):
-                await source.has_refused.wait()
-
-
-async def _registered(register: Callable[[], Awaitable[None]], stop: asyncio.Event) -> bool:
+async def _registered(source: EngineSource, stop: asyncio.Event) -> bool:
     """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
     failures = 0
     while not stop.is_set():
         try:
-            await register()
+            await source.register()
             return True
         except Unavailable as error:
             if not failures:
@@ -261,6 +223,18 @@ async def _registered(register: Callable[[], Awaitable[None]], stop: asyncio.Eve
                     await stop.wait()
             failures += 1
     return False
+
+
+async def _announce(source: EngineSource, worker: Worker) -> None:
+    """Have a worker listed that is not registered. It works as well without."""
+    while not source.is_registered:
+        try:
+            await source.register([attempt.job.id for attempt in worker.running[:_MOST_NAMES]])
+        except JQError as error:
+            log.debug("not listed: %s", error)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ANNOUNCED_EVERY_S):
+                await source.has_refused.wait()
 
 
 def _note(also: Callable[[Outcome, str], None] | None, outcome: Outcome, state: str) -> None:

@@ -9,7 +9,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection.subscriptions import Subscriptions
@@ -17,8 +17,8 @@ from jqmaster.connection.wake import end
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Job, Note
+from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.slots import Key
@@ -40,17 +40,28 @@ class EngineSource:
     the other side is away."""
 
     def __init__(
-        self, engine: Operations, queues: Sequence[str], *, order: str = "priority", name: str | None = None
+        self,
+        engine: Operations,
+        queues: Sequence[str],
+        *,
+        order: str = "priority",
+        name: str | None = None,
+        is_registered: bool = False,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name or default_name()
         self.worker = self.name
+        """Its name; its id, once it is registered."""
+        self.is_registered = is_registered
+        """Whether the worker is one that must show that it is alive, and can be asked to be quiet or stop."""
+        self.about = dict(about or {})
+        """What is said of it, as `register` of the engine takes it; with `url` jobs are pushed there."""
         self._engine = engine
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
         self._refused: list[str] = []
         self.has_refused = asyncio.Event()
         """A name more than it has announced."""
         self._unanswered: dict[str, Any] | None = None
-        self._registration: dict[str, Any] | None = None
         self._is_listed = False
 
     @property
@@ -95,11 +106,6 @@ class EngineSource:
         finished = await self._engine.finish(self.worker, said, pick=pick)
         return finished.states, finished.picked.jobs if finished.picked else []
 
-    @property
-    def is_registered(self) -> bool:
-        """Whether the worker is one that must show that it is alive, and can be asked to be quiet or stop."""
-        return self._registration is not None
-
     async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
         """Renew leases, and pass on what some jobs say: remaining milliseconds, LOST or CANCELLED each; and what is
         asked of the worker. Raises NotFound for a dropped worker."""
@@ -115,35 +121,23 @@ class EngineSource:
         """Give jobs back, with what `JobReleased` says. Raises NotFound for an unknown constraint."""
         await self._engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
 
-    async def register(
-        self, url: str | None, max_jobs: int, secrets: list[str] | None = None, **about: Unpack[About]
-    ) -> None:
-        """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
-        self._registration = {"url": url, "max_jobs": max_jobs, "secrets": secrets, **about}
-        self._is_listed = True
-        await self._register()
-
-    async def announce(self, max_jobs: int, running: Sequence[str], **about: Unpack[About]) -> None:
-        """Be listed for some minutes, without being registered."""
+    async def register(self, running: Sequence[str] = ()) -> None:
+        """Be a registered worker from now on; or be listed for some minutes, with the jobs that run."""
         self._is_listed = True  # it may be so although the answer never comes
         self.has_refused.clear()
-        about["refused"] = self._refused or None
-        queues = self._wish["queues"]
-        await self._engine.register(self.name, queues, max_jobs=max_jobs, announce=True, running=running, **about)
+        about = {**self.about, "refused": self._refused or None}
+        if not self.is_registered:
+            about |= {"announce": True, "running": running}
+        self.worker = await self._engine.register(self.name, self._wish["queues"], **about)
 
     async def register_again(self) -> bool:
         """The worker was dropped as dead and is not. Whether that is known there now; if not, that was logged."""
         try:
-            await self._register()
+            await self.register()
         except JQError as error:
             log.warning("cannot register again, trying later: %s", error)
             return False
         return True
-
-    async def _register(self) -> None:
-        if self._registration is not None:
-            more = {**self._registration, "refused": self._refused or None}
-            self.worker = await self._engine.register(self.name, self._wish["queues"], **more)
 
     async def stop(self) -> None:
         """Unregister, give back what a lost answer brought, and close the connections; bounded."""
@@ -174,13 +168,12 @@ class RedisSource(EngineSource):
         namespace: str,
         queues: Sequence[str],
         *,
-        order: str = "priority",
-        name: str | None = None,
-        **how: Any,
+        form: Form = "auto",
+        recreate: bool = False,
+        **more: Any,
     ) -> None:
-        """`how`: `form` and `recreate`, of `Caller`."""
-        self._opened = Opened(url, namespace, **how)
-        super().__init__(self._opened.engine, queues, order=order, name=name)
+        self._opened = Opened(url, namespace, form=form, recreate=recreate)
+        super().__init__(self._opened.engine, queues, **more)
         self._waiting = self._opened.waiting()
         self._subscriptions: list[Subscriptions] = []
         self._renamed = asyncio.Event()
@@ -199,9 +192,11 @@ class RedisSource(EngineSource):
             finally:
                 await end(tasks)
 
-    async def _register(self) -> None:
-        await super()._register()
-        self._renamed.set()
+    async def register(self, running: Sequence[str] = ()) -> None:
+        before = self.worker
+        await super().register(running)
+        if self.worker != before:
+            self._renamed.set()
 
     async def stop(self) -> None:
         await super().stop()

@@ -62,10 +62,10 @@ class Threads:
                 job, text = current_job.get(), "job %s (%s) runs on in its thread, which is not free before it returns"
                 log.warning(f"{text}: %d of %d", job.id, job.name, self.left, self._most)
             raise
-        if error is None:
-            return result
         try:
-            raise error
+            if error is not None:
+                raise error
+            return result
         finally:
             del error  # or the traceback would hold itself
 
@@ -85,11 +85,11 @@ class Threads:
             self._idle.release()
 
     def _give(self, future: asyncio.Future[Ended], ended: Ended) -> None:
-        if not future.done():
+        if future.done():
+            self.left -= 1
+            self.told()
+        else:
             future.set_result(ended)
-            return
-        self.left -= 1
-        self.told()
 
 
 def end_if_forked(pid: int, error: BaseException | None = None) -> None:
@@ -97,20 +97,20 @@ def end_if_forked(pid: int, error: BaseException | None = None) -> None:
     `pid`: of the process that called it."""
     if os.getpid() == pid:
         return
-    if error is None:
-        os._exit(0)
+    code = 0 if error is None else 1
     if isinstance(error, SystemExit):
-        os._exit(error.code if isinstance(error.code, int) else int(error.code is not None))
-    with contextlib.suppress(BaseException):
-        os.write(2, trace_of(error).encode())
-    os._exit(1)
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    elif error is not None:
+        with contextlib.suppress(BaseException):
+            os.write(2, trace_of(error).encode())
+    os._exit(code)
 
 
 def _ended(pid: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Ended:
+    result, error = None, None
     try:
         result = function(*args, **kwargs)
-    except BaseException as error:
-        end_if_forked(pid, error)
-        return None, error
-    end_if_forked(pid)
-    return result, None
+    except BaseException as problem:
+        error = problem
+    end_if_forked(pid, error)
+    return result, error

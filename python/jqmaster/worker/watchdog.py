@@ -1,20 +1,19 @@
-"""A thread beside the event loop of a worker's process. Whatever the loop does it hears signals, ends the process when
-its time to stop is up, and says which job blocks the loop."""
+"""A thread beside the event loop of a worker's process: it ends the process when its time to stop is up, and says which
+job blocks the loop."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-import select
 import signal
-import socket
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Coroutine
+from types import FrameType
+from typing import Any, TypeVar
 
 from jqmaster.worker.slots import Running
 from jqmaster.worker.sources import EngineSource
@@ -25,24 +24,10 @@ T = TypeVar("T")
 log = logging.getLogger("jqmaster.worker")
 
 LOOK_S = 0.25
-LEAVE_S = 1.5  # beyond the grace: to give back what still runs, and for shutdown hooks
+LEAVE_S = 1.5  # beyond the grace: to give back what still runs, and for lifespans
 SAY_S = 1.0
 STACK_FRAMES = 8
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-class Watched(NamedTuple):
-    """A worker of the process. `another` makes a source with its own connections: the loop of `source` is blocked."""
-
-    worker: Worker
-    source: EngineSource
-    another: Callable[[], EngineSource]
-
-    async def give_back(self, running: Iterable[Running]) -> None:
-        source = self.another()
-        source.stands_for(self.source)
-        await source.release([attempt.job.held for attempt in running], delay=HANDOVER_S, hold={"*": HANDOVER_S})
-        await source.stop()
 
 
 class Watchdog:
@@ -50,33 +35,30 @@ class Watchdog:
     ends the process at once, and so does the end of `grace_s` and `LEAVE_S`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], object], grace_s: float) -> None:
-        self.workers: list[Watched] = []
+        self.worker: Worker | None = None
+        self.another: Callable[[], EngineSource]
+        """Makes a source with connections of its own, for when the loop of the worker's is blocked."""
         self._loop = loop
         self._stop = stop
         self._grace_s = grace_s
+        self._pid = os.getpid()
         self._is_told = False
+        self._is_over = False
+        self._code = 0
         self._ends_at = float("inf")
         self._turned_at = time.monotonic()  # when the loop had a turn last
         self._has_asked = False
         self._said_of = 0.0
-        self._reads, self._writes = socket.socketpair()
-        self._writes.setblocking(False)
-        self._fd_before = -1
-        self._pid = os.getpid()
-        self._is_over = False
-        self._code = 0
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the loop, to its end. What a job left behind, a task or a callback, may raise SystemExit or
         stop the loop: it goes on."""
         for number in SIGNALS:
-            signal.signal(number, _heard)
-            signal.siginterrupt(number, False)
+            signal.signal(number, self._hear)
         os.register_at_fork(after_in_child=self._forget)
         threading.Thread(target=self._watch, name="jqmaster watch", daemon=True).start()
         task = self._loop.create_task(work)
         while True:
-            self._loop.call_soon(self._listen)
             try:
                 return self._loop.run_until_complete(task)
             except (SystemExit, KeyboardInterrupt, RuntimeError) as error:
@@ -89,52 +71,35 @@ class Watchdog:
         and exit handlers are left, and at once with a second signal."""
         self._code = code
         self._arm()
-        self._listen()
 
     def over(self) -> None:
         """The worker has stopped: the process may go on, and is what it was."""
         self._is_over = True
-        signal.set_wakeup_fd(-1)
         for number in SIGNALS:
-            if signal.getsignal(number) is _heard:
+            if signal.getsignal(number) == self._hear:
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
-    # -- signals ----------------------------------------------------------------------------------
-
-    def _listen(self) -> None:
-        # Python's own handlers wait for the main thread; what is written here does not. The loop has its own, too.
-        before = signal.set_wakeup_fd(self._writes.fileno(), warn_on_full_buffer=False)
-        if before != self._writes.fileno():
-            self._fd_before = before
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        # Python calls it in the main thread, also in the middle of a job that blocks the loop.
+        if self._is_told:
+            os._exit(128 + number)
+        self._is_told = True
+        self._arm()
+        self._soon(self._stop)
 
     def _forget(self) -> None:
         # In a process that a job forked: its signals are its own.
         if os.getppid() == self._pid and not self._is_over:
             self.over()
 
-    def _hear(self, numbers: bytes) -> None:
-        for number in numbers:
-            if number in SIGNALS:
-                if self._is_told:
-                    os._exit(128 + number)
-                self._is_told = True
-                self._arm()
-                self._soon(self._stop)
-        if self._fd_before >= 0:
-            os.write(self._fd_before, numbers)
-
     def _arm(self) -> None:
         self._ends_at = min(self._ends_at, time.monotonic() + self._grace_s + LEAVE_S)
 
-    # -- the thread -------------------------------------------------------------------------------
-
     def _watch(self) -> None:
         while not self._is_over:
-            readable, _, _ = select.select([self._reads], [], [], LOOK_S)
+            time.sleep(LOOK_S)
             try:
-                if readable:
-                    self._hear(self._reads.recv(4096))
-                if any(watched.worker.slots.draining.is_set() for watched in self.workers):
+                if self.worker is not None and self.worker.slots.draining.is_set():
                     self._arm()
                 if time.monotonic() >= self._ends_at:
                     self._end()
@@ -143,29 +108,35 @@ class Watchdog:
                 log.exception("watching the worker failed")
 
     def _end(self) -> None:
-        held = [(watched, running) for watched in self.workers if (running := watched.worker.running)]
-        jobs = ", ".join(_named(running) for _, several in held for running in several)
+        running = [] if self.worker is None else self.worker.running
+        jobs = ", ".join(map(_named, running))
         log.error("the worker could not stop in time, and ends now%s", jobs and f"; given back: {jobs}")
         try:
-            asyncio.run(_within(SAY_S, [watched.give_back(running) for watched, running in held]))
+            if self.worker is not None and running:
+                asyncio.run(self._give_back(self.worker, running))
         except Exception as error:
             log.error("giving back failed, leases will run out: %r", error)
         os._exit(self._code)
 
+    async def _give_back(self, worker: Worker, running: list[Running]) -> None:
+        async with asyncio.timeout(SAY_S):
+            source = self.another()
+            source.stands_for(worker.source)
+            await source.release([attempt.job.held for attempt in running], delay=HANDOVER_S, hold={"*": HANDOVER_S})
+            await source.stop()
+
     def _look(self) -> None:
         """Whether the loop turns, as long as there are leases to renew."""
-        running = [attempt for watched in self.workers for attempt in watched.worker.running]
+        running = [] if self.worker is None else self.worker.running
         if not running or not self._has_asked:
             self._turned_at = time.monotonic()
+        if not running:
+            return
         stands_s = time.monotonic() - self._turned_at
-        if (
-            running
-            and stands_s > min(attempt.job.timeout for attempt in running) / 2
-            and self._said_of != self._turned_at
-        ):
+        if stands_s > min(attempt.job.timeout for attempt in running) / 2 and self._said_of != self._turned_at:
             self._said_of = self._turned_at
             self._tell(running, stands_s)
-        if running and not self._has_asked:
+        if not self._has_asked:
             self._has_asked = True
             self._soon(self._turned)
 
@@ -190,14 +161,5 @@ class Watchdog:
             pass
 
 
-async def _within(seconds: float, works: Iterable[Coroutine[Any, Any, None]]) -> None:
-    async with asyncio.timeout(seconds):
-        await asyncio.gather(*works)
-
-
 def _named(running: Running) -> str:
     return f"job {running.job.id} ({running.job.name})"
-
-
-def _heard(*_: object) -> None:
-    """So that the signal does not end the process."""

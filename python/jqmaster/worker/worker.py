@@ -12,9 +12,9 @@ import inspect
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -25,7 +25,7 @@ from jqmaster.errors import JQError, NotFound
 from jqmaster.server import logs
 from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Heartbeats
-from jqmaster.worker.ending import Ending, JobReleased, Outcome, Release, ResumeAfter
+from jqmaster.worker.ending import Ending, Outcome, Release
 from jqmaster.worker.failure import JobFailed, summary
 from jqmaster.worker.notes import JobStopped, Notebook
 from jqmaster.worker.reports import Reports
@@ -46,20 +46,26 @@ UNKNOWN_S = 1.0
 REPORTERS = 2
 STOPS = "its worker stops"
 
-Function = Callable[[Any], Any]
+
+class Function(NamedTuple):
+    """What runs the jobs of a name. `call` gives their result, or their whole ending; `retries` says of what it raises
+    whether another attempt may follow."""
+
+    call: Callable[[Job], Awaitable[Any]]
+    retries: Callable[[BaseException], bool] | None = None
 
 
 class Worker:
     """Runs jobs, `concurrency` at a time. `run` until told to stop.
 
-    `functions` maps names of jobs to callables that take the argument and return the result; plain ones run
-    in `threads`; one that runs on when its job was given up keeps its slot.
+    `functions` maps names of jobs to what runs them; bare ones take the argument and return the result, plain ones of
+    these run in `threads`; one that runs on when its job was given up keeps its slot.
     `on_outcome(outcome, state)` is called for every answer to a report.
     """
 
     def __init__(
         self,
-        functions: Mapping[str, Function],
+        functions: Mapping[str, Function | Callable[[Any], Any]],
         source: EngineSource,
         *,
         concurrency: int = 8,
@@ -69,10 +75,10 @@ class Worker:
         threads: Threads | None = None,
     ) -> None:
         self._threads = threads or Threads(concurrency)
-        self.functions = {name: _on_bytes(function, self._threads) for name, function in functions.items()}
+        self.functions = {name: _function(function, self._threads) for name, function in functions.items()}
         self.slots = Slots(concurrency)
         self.trouble = Trouble()
-        self._source = source
+        self.source = source
         self._fetches = fetches
         self._drain_timeout_s = drain_timeout_s
         self._on_outcome = on_outcome
@@ -111,7 +117,7 @@ class Worker:
                 message = f"this worker has no function for jobs named {job.name}"
                 log.warning("job %s is given back: %s", job.id, message)
                 # Where there are more names than it can refuse, those that it forgets come again, but not at once.
-                release = Release(job, 0 if self._source.refuse(job.name) else UNKNOWN_S, message=message)
+                release = Release(job, 0 if self.source.refuse(job.name) else UNKNOWN_S, message=message)
             self._reports.add(release)
 
     def start(self, job: Job) -> None:
@@ -132,7 +138,7 @@ class Worker:
         `drain_timeout_s` and give the rest back."""
         parts = [asyncio.create_task(lasting("heartbeats", self._beats.run))]
         parts += [asyncio.create_task(lasting("reports", self._reports.run)) for _ in range(REPORTERS)]
-        parts += [asyncio.create_task(lasting("listening", partial(self._source.listen, self._told)))]
+        parts += [asyncio.create_task(lasting("listening", partial(self.source.listen, self._told)))]
         fetching = asyncio.create_task(lasting("fetching", self._fetch)) if self._fetches else None
         stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
         try:
@@ -166,17 +172,13 @@ class Worker:
         """Whatever the function raises is how this attempt ends; the worker and other jobs go on."""
         job = running.job
         try:
-            try:
-                result = await function(job.argument)
-            except ResumeAfter as resume:
-                result = resume
-            except JobReleased as release:
-                end_if_forked(self._pid, release)
-                return endings.released(job, release)
+            result = await function.call(job)
             end_if_forked(self._pid)
             if running.task.cancelling():
                 await _uncancelled(running)
-            return endings.succeeded(job, result)
+            if isinstance(result, Outcome | Release):
+                return result
+            return endings.succeeded(job, result, running.notes.dumps)
         except BaseException as error:
             end_if_forked(self._pid, error)
             stops = issubclass(type(error), asyncio.CancelledError | JobStopped) and running.notes.over is not None
@@ -186,7 +188,7 @@ class Worker:
                 log.warning("job %s (%s) failed as its worker stopped: %s", job.id, job.name, summary(error))
                 raise asyncio.CancelledError from error
             await _uncancelled(running)
-            return endings.raised(job, error, getattr(function, "jq_retries", None))
+            return endings.raised(job, error, function.retries)
 
     def _answered(self, outcome: Outcome, state: str) -> None:
         """What became of a report."""
@@ -211,7 +213,7 @@ class Worker:
             if not self.slots.awake.is_set():
                 await self.slots.awake.wait()
                 continue
-            self._fetching = asyncio.ensure_future(self._source.fetch(min(self.free, MOST_AT_ONCE)))
+            self._fetching = asyncio.ensure_future(self.source.fetch(min(self.free, MOST_AT_ONCE)))
             try:
                 jobs = await self._fetching
                 failures = 0
@@ -223,7 +225,7 @@ class Worker:
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise
             except JQError as error:
-                if isinstance(error, NotFound) and await self._source.register_again():
+                if isinstance(error, NotFound) and await self.source.register_again():
                     continue
                 self.trouble.met("get jobs", error)
                 await asyncio.sleep(backoff_s(failures))
@@ -265,7 +267,7 @@ class Worker:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
         if busy := len(self.running):
             jobs = "1 job that runs" if busy == 1 else f"{busy} jobs that run"
-            name, wait_s = self._source.full_name, self._drain_timeout_s
+            name, wait_s = self.source.full_name, self._drain_timeout_s
             logs.say(log, f"worker {name} stops; it waits up to {wait_s:g} s for {jobs}")
         try:
             async with asyncio.timeout(self._drain_timeout_s):
@@ -280,7 +282,7 @@ class Worker:
             await asyncio.wait([running.task for running in left], timeout=END_S)
             # Threads and processes go on until they are ended: limits of their jobs count them that long.
             held = [running.job.held for running in left]
-            await self._say(self._source.release(held, delay=HANDOVER_S, hold={"*": HANDOVER_S}))
+            await self._say(self.source.release(held, delay=HANDOVER_S, hold={"*": HANDOVER_S}))
         await self._say(self.slots.until(lambda: not self.slots.unreported))
 
     async def _say(self, work: Coroutine[Any, Any, None]) -> None:
@@ -291,20 +293,20 @@ class Worker:
             log.warning("what became of some jobs could not be said, their leases will run out: %r", error)
 
 
-def _on_bytes(function: Function, threads: Threads) -> Function:
-    """As a coroutine function of the packed argument. One that is such a function says so by `jq_takes_bytes`."""
-    if getattr(function, "jq_takes_bytes", False):
+def _function(function: Function | Callable[[Any], Any], threads: Threads) -> Function:
+    """A bare one gets the job's argument."""
+    if isinstance(function, Function):
         return function
-    is_async = inspect.iscoroutinefunction(function)
+    bare, is_async = function, inspect.iscoroutinefunction(function)
 
-    async def attempt(packed: bytes) -> Any:
+    async def call(job: Job) -> Any:
         try:
-            argument: Any = msgpack.unpackb(packed, strict_map_key=False)
+            argument: Any = msgpack.unpackb(job.argument, strict_map_key=False)
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise JobFailed(f"the argument cannot be read: {error}", retry=False) from error
-        return await endings.returned(await (function(argument) if is_async else threads.run(function, argument)))
+        return await endings.returned(await (bare(argument) if is_async else threads.run(bare, argument)))
 
-    return attempt
+    return Function(call)
 
 
 async def _uncancelled(running: Running) -> None:
@@ -319,6 +321,6 @@ async def _uncancelled(running: Running) -> None:
         raise asyncio.CancelledError
 
 
-def queues_for(functions: Mapping[str, Function], queues: Iterable[str] | None) -> list[str]:
+def queues_for(functions: Mapping[str, Any], queues: Iterable[str] | None) -> list[str]:
     """The queues to work on: those given, or those that jobs of these names wait in by default."""
     return list(queues) if queues else sorted(functions)

@@ -91,9 +91,10 @@ describe("trail", function()
     call("retry", { ids = { ids[1] } })
     call("discard", { ids = { ids[1], ids[2] } })
     jq:take("b")
-    call("kick", { queue = "b", delay = 5 })
+    call("kick", { where = { queue = "b" }, delay = 5 })
     assert.are.same({
-      { what = "kick", on = "b", change = { delay = 5 }, count = 1 }, { what = "discard", on = ids[1], count = 2 },
+      { what = "kick", on = "b", change = { where = { queue = "b" }, delay = 5 }, count = 1 },
+      { what = "discard", on = ids[1], count = 2 },
       { what = "retry", on = ids[1], count = 1 }, { what = "cancel", on = ids[1], count = 2 },
       { what = "kick", on = ids[3], count = 1 },
     }, noted())
@@ -189,6 +190,24 @@ describe("trail", function()
     assert.are.same({ "q5", "q4" }, { first[1].on, first[2].on })
     assert.are.same({ "q3", "q2", "q1" }, { second[1].on, second[2].on, second[3].on })
     assert.are.equal("", last)
+  end)
+  it("may be of one actor, operation or subject, in pages", function()
+    for i = 1, 6 do
+      jq:call("queue", { name = i % 3 == 0 and "c" or "q", paused = i % 2 == 0, actor = i % 2 == 0 and "ann" or "bob" })
+    end
+    local function found(spec)
+      local times = {}
+      for _, entry in ipairs(trail(spec)) do
+        times[#times + 1] = entry.actor .. entry.on
+      end
+      return times
+    end
+    assert.are.same({ "annc", "bobc" }, found({ on = "c" }))
+    assert.are.same({ "annc", "annq", "annq" }, found({ who = "ann", what = "queue" }))
+    assert.are.same({}, found({ who = "ann", what = "cancel" }))
+    local first, cursor = trail({ who = "bob", count = 2 })
+    assert.are.same({ 2, 1, "" }, { #first, #trail({ who = "bob", count = 2, cursor = cursor }),
+      select(2, trail({ who = "bob", count = 2, cursor = cursor })) })
   end)
   it("goes on in order when the clock is set back", function()
     call("queue", { name = "a", paused = true })

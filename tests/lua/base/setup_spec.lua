@@ -16,7 +16,7 @@ describe("setup", function()
   end
 
   it("creates a namespace and answers its schema", function()
-    assert.are.equal(5, jq:call("setup"))
+    assert.are.equal(6, jq:call("setup"))
     assert.are.equal(1, jq:redis("EXISTS", jq.name .. ":meta"))
     jq:enqueue("a")
   end)
@@ -30,7 +30,7 @@ describe("setup", function()
     jq:enqueue("a")
     jq:set({ done_ttl = 5 })
     jq:unchanged(function()
-      assert.are.equal(5, jq:call("setup"))
+      assert.are.equal(6, jq:call("setup"))
     end)
   end)
   it("makes namespaces that know nothing of each other", function()
@@ -46,7 +46,7 @@ describe("setup", function()
     for _, schema in ipairs({ 4, 99 }) do
       jq:redis("SETRANGE", jq.name .. ":meta", 0, "\0" .. string.char(schema))
       jq:refuses("VERSION namespace " .. jq.name .. " holds data of schema " .. schema
-        .. ", these scripts use 5: use scripts of that version", "setup")
+        .. ", these scripts use 6: use scripts of that version", "setup")
     end
     jq.is_corrupt = true
   end)

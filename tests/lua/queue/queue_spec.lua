@@ -31,6 +31,8 @@ describe("queue", function()
   it("creates a queue that is not known yet", function()
     assert.are.equal(0, jq:queue("new").queued)
     assert.are.equal(2, #jq:call("queues", { names = { "new" } }))
+    assert.are.equal(5, jq:queue({ name = "new", known = true, max_waiting = 5 }).max_waiting)
+    jq:refuses("NOTFOUND name: no such queue: typo", "queue", { name = "typo", known = true, max_waiting = 5 })
   end)
 
   describe("paused", function()

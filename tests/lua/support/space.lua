@@ -343,7 +343,7 @@ function Space:keys()
 end
 
 --- Everything the namespace holds, for a comparison.
----@param without_pulse? boolean leaves out when it was called, behind the settings in meta
+---@param without_pulse? boolean leaves out when it was called, behind the header in meta
 function Space:snapshot(without_pulse)
   local held, keys, lists = {}, self:keys(), {}
   for i, key in ipairs(keys) do
@@ -353,7 +353,8 @@ function Space:snapshot(without_pulse)
     held[keys[i]] = bytes
   end
   if without_pulse then
-    held[self.name .. ":meta"] = self:redis("GETRANGE", self.name .. ":meta", 0, 165)
+    local meta = self:redis("GET", self.name .. ":meta")
+    held[self.name .. ":meta"] = meta:sub(1, 30) .. meta:sub(63)
   end
   return held
 end

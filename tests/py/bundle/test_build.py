@@ -12,9 +12,8 @@ import pytest
 import redis
 
 from jqmaster.bundle import build as luabuild
-from jqmaster.bundle.build import Builder, build
+from jqmaster.bundle.build import build
 from jqmaster.bundle.built import builtin
-from jqmaster.bundle.script import Chunk
 from lua_sources import run, write  # noqa: F401
 from servers import RedisServer
 
@@ -105,9 +104,7 @@ class TestNames:
             local x = require "jqlua.a_b"
             local a_b_c, a_b_c_2 = 100, 200
             return { a.b_c(), x.c(), a.b(), a_b_c, a_b_c_2 }"""
-        expected = [1, 2, 13, 100, 200]
-        assert run(script, a=first, a_b=second) == expected
-        assert run(script, common={"": ["a.b_c", "a_b.c", "a.b", "a.b"]}, a=first, a_b=second) == expected
+        assert run(script, a=first, a_b=second) == [1, 2, 13, 100, 200]
 
     def test_another_name_for_an_item_costs_nothing(self, built: Built) -> None:
         module = "local M = {}\nlocal function f() return {} end\nM.g = f\nM.h = M.g\nreturn M"
@@ -127,12 +124,6 @@ class TestConstants:
             local s = m.S:format(m.A) .. m.A..m.B
             return { m.B * 2, 10 - m.C, 2^m.B, s, #m.S, m.T and 1 or 0, (m.S):len() }"""
         assert run(script, m=module) == [6, 13, 8, b"223", 2, 1, 2]
-
-
-class Noting(Chunk):
-    """Notes what is added to the table when it is needed."""
-
-    when_needed = 'redis.call("RPUSH", "added", n)'
 
 
 class TestErrors:
@@ -176,10 +167,8 @@ class TestErrors:
                 client.execute_command("FCALL", f"{bundle.library.name}_op", 1, "{e}", what)
 
 
-class TestCommon:
-    """What known calls need, by scripts/common.json, decides where things stand, and nothing else."""
-
-    MODULE = """local M = {}
+def test_values_and_functions_are_made_once_and_when_they_are_needed(run: Any) -> None:
+    module = """local M = {}
         local START = tonumber(ARGV[1])
         local counts = { calls = 0 }
         local function count() counts.calls = counts.calls + 1 return counts.calls end
@@ -190,48 +179,12 @@ class TestCommon:
         function M.other(n) return deep(n) + NEXT + M.plain(0) end
         function M.rare() return START + counts.calls end
         return M"""
-    SCRIPT = """local m = require "jqlua.m"
+    script = """local m = require "jqlua.m"
         local function twice(n) return m.plain(n) + m.plain(n) end
         return { twice(1), ARGV[2] and m.other(3) or 0, ARGV[3] and m.rare() or 0, m.plain(0) }"""
-    ALL = ("plain", "other", "rare", "deep", "count", "counts", "START", "FIRST", "NEXT")
-
-    @pytest.mark.parametrize(
-        "common",
-        [
-            {},
-            {"": ["m.plain", "m.count", "m.counts"]},
-            {"": [f"m.{name}" for name in ALL]},
-            {"": [], "a": [f"m.{name}" for name in ALL]},
-            {"": ["m.count"], "a": ["m.plain", "m.NEXT"], "b": ["m.plain", "m.FIRST"], "c": ["m.deep"]},
-            {"": ["no.such", "m.nothing"]},
-        ],
-    )
-    def test_wherever_things_stand_they_do_the_same(self, run: Any, common: Any) -> None:
-        assert run(self.SCRIPT, 5, common=common, m=self.MODULE) == [5, 0, 0, 3]
-        # The calls are counted 1 and 2, FIRST is 10 times the third, then 4, rare says so, and the last is 5.
-        assert run(self.SCRIPT, 5, 1, 1, common=common, m=self.MODULE) == [5, 3 + 35 + 4, 9, 5]
-
-    def added(self, tmp_path: Path, server: RedisServer, *arguments: object, **common: list[str]) -> int:
-        """How often something was added to the table in a call."""
-        [script] = Builder(write(tmp_path, self.SCRIPT, m=self.MODULE), "server").scripts()
-        source = Noting(script, list(common.values())).text()
-        with server.client() as client:
-            client.delete("added")
-            client.eval(source, 0, *map(str, arguments))
-            return client.llen("added")
-
-    def test_what_the_first_call_needs_is_there_at_once(self, tmp_path: Path, redis_server: RedisServer) -> None:
-        assert self.added(tmp_path, redis_server, 5) == 2  # functions of the module, and a table
-        plain = ["m.plain", "m.count", "m.counts"]
-        assert self.added(tmp_path, redis_server, 5, plain=plain) == 0
-
-    def test_what_others_need_together_is_added_together(self, tmp_path: Path, redis_server: RedisServer) -> None:
-        plain = ["m.plain", "m.count", "m.counts"]
-        apart = self.added(tmp_path, redis_server, 5, 1, plain=plain)
-        assert apart == 4  # other with deep, and three values
-        other = [*plain, "m.other", "m.deep", "m.START"]
-        assert self.added(tmp_path, redis_server, 5, 1, plain=plain, other=other) == 3
-        assert self.added(tmp_path, redis_server, 5, plain=plain, other=other) == 0
+    assert run(script, 5, m=module) == [5, 0, 0, 3]
+    # The calls are counted 1 and 2, FIRST is 10 times the third, then 4, rare says so, and the last is 5.
+    assert run(script, 5, 1, 1, m=module) == [5, 3 + 35 + 4, 9, 5]
 
 
 class TestLimitsOfLua:
@@ -243,7 +196,6 @@ class TestLimitsOfLua:
         tables = "".join(["local M = {}\n", *(f"M.{name} = {{ 1 }}\n" for name in names), "return M\n"])
         script = f'local m = require "jqlua.m"\nreturn #{{ {", ".join(f"m.{name}" for name in names)} }}'
         assert run(script, m=tables) == 201
-        assert run(script, common={"": [f"m.{name}" for name in names]}, m=tables) == 201
         with pytest.raises(redis.ResponseError, match="more than 200 local variables"):
             run("\n".join(f"local {name} = 1" for name in names) + "\nreturn 1")
 

@@ -38,16 +38,6 @@ def test_a_user_for_each_role(call: Callable[..., Said], fresh_server: RedisServ
                     viewer.get(key)
 
 
-def test_several_roles_make_one_user(call: Callable[..., Said], fresh_server: RedisServer) -> None:
-    both = call("acl", "--role", "worker", "--role", "pusher", "--user", "mails")
-    assert both.out.startswith("ACL SETUSER mails on ~{jq} ~{jq}:* ") and both.out.count("\n") == 1
-    words = both.out.split()
-    assert len(words) == len(set(words))
-    for name in ("pick", "enqueue"):
-        assert f"+evalsha|{builtin()[name].sha}" in words
-    assert f"+evalsha|{builtin()['discard'].sha}" not in words
-
-
 def test_a_line_adds_and_replace_takes_away(call: Callable[..., Said], fresh_server: RedisServer) -> None:
     def rules() -> str:
         return str(admin.execute_command("ACL", "LIST"))

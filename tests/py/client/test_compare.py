@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import http.server
 import importlib.util
 import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +21,6 @@ import pytest
 import jqmaster
 from jqmaster import JobError
 from processes import Process
-from topologies import free_ports
 
 pytestmark = pytest.mark.faults
 
@@ -117,28 +114,6 @@ def eventually(condition: Any, within_s: float = 60) -> None:
         time.sleep(0.05)
 
 
-@of("Retry by exception")
-def test_retry(program: Program, tmp_path: Path) -> None:
-    shop = program.module()
-    [port] = free_ports(1)
-    with program.worker():
-        refused = shop.fetch.enqueue(f"http://127.0.0.1:{port}/shop.py")
-        nonsense = shop.fetch.enqueue("nonsense")
-        with pytest.raises(JobError, match="unknown url type"):
-            nonsense.result(timeout=60)
-        assert nonsense.document()["attempt"] == 1
-        eventually(lambda: refused.document().get("retry_count", 0) > 0)
-
-        class Files(http.server.SimpleHTTPRequestHandler):
-            def __init__(self, *arguments: Any) -> None:
-                super().__init__(*arguments, directory=str(tmp_path))
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", port), Files) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            assert refused.result(timeout=60) == program.path.read_bytes()
-            server.shutdown()
-
-
 @of("Limit per customer")
 def test_limit(program: Program) -> None:
     shop = program.module()
@@ -168,17 +143,6 @@ def test_nightly(program: Program) -> None:
 def test_fan_out_and_in(program: Program) -> None:
     with program.worker(), program.caller() as caller:
         assert caller.communicate(timeout=60)[0] == "6\n"
-
-
-@of("Progress and cancel")
-def test_progress_and_cancel(program: Program) -> None:
-    jq = program.module().jq
-    with program.worker(), program.caller() as caller:
-        eventually(lambda: [job for job in jq.jobs(status="running") if job.get("progress")])
-        told, _ = caller.communicate("\n", timeout=60)
-        assert re.fullmatch(r"Enter stops it\. \d+\n", told)
-        [job] = jq.jobs(name="export")
-        assert job["status"] == "cancelled"
 
 
 @of("What crashes or hangs")

@@ -204,9 +204,9 @@ SCHEDULES: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"every": 5, "backlog": 0}, ValueError, "backlog: "),
     ({"every": 5, "paused": "no"}, TypeError, "paused: expected true"),
     ({"evry": 5}, TypeError, "no such option: evry, did you mean every\\?; there are: args, backlog, "),
-    ({"every": 5, "args": ("a", "b")}, TypeError, r"mail\(.*too many positional"),
+    ({"every": 5, "args": ("a", "b")}, TypeError, "too many positional"),
     ({"every": 5}, TypeError, "missing a"),
-    ({"every": 5, "kwargs": {"wat": "a"}}, TypeError, "there is no 'wat'"),
+    ({"every": 5, "kwargs": {"wat": "a"}}, TypeError, "missing a required argument"),
     ({"every": 5, "options": {"delay": -1}}, ValueError, "delay: expected"),
 ]  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from app_support import jq, working
@@ -180,17 +182,19 @@ async def test_flows_in_coroutines(jq: JQ) -> None:
     assert (await chord, await group, (await chord.aprogress()).ended, await group.acancel()) == (3, [7], 2, 0)
 
 
-def test_flows_at_once() -> None:
-    jq = JQ(direct=True)
+def test_a_flow_is_had_again_from_its_ids(jq: JQ) -> None:
     does = Functions(jq)
-    assert jq.chord([does.add.job(1, 2), does.add.job(3, 4)], does.total.job()).result() == 10
-    group = jq.group([does.fail.job("broken")], done=does.tell.job("done"), failed=does.tell.job("failed"))
-    assert group.progress() == Progress(1, failed=1)
-    with pytest.raises(JobError, match="broken"):
-        jq.chord([does.add.job(1, 2), does.fail.job("broken")], does.total.job()).result()
-    assert [what for what, _ in does.told] == ["failed"]
-    assert jq.group([does.add.job(1, 2)], failed=does.tell.job("failed")).callbacks[0].join() == "skipped"
-    assert (jq.group([]).result(), jq.chord([], does.total.job()).result()) == ([], 0)
+    flows = [
+        jq.chord([does.add.job(1, 2)], does.total.job(), failed=does.tell.job("failed")),
+        jq.group([does.add.job(1, 2), does.add.job(3, 4)], done=does.tell.job("done")),
+    ]
+    again = [jq.flow(json.loads(json.dumps(flow.ids))) for flow in flows]
+    assert [(flow.jobs, flow.callbacks, flow.ids) for flow in again] == [
+        (flow.jobs, flow.callbacks, flow.ids) for flow in flows
+    ]
+    jq.burst()
+    assert [flow.result(timeout=60) for flow in again] == [3, [3, 7]]
+    assert again[1].progress() == flows[1].progress()
 
 
 # -- a job that runs again when others have ended ----------------------------------------------------------------

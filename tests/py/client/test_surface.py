@@ -119,7 +119,7 @@ async def test_operations_by_their_names(jq: JQ, call: Call) -> None:
     [job] = await put(jq, unique="k")
     assert await call("call", "free", "k") == job.id
     assert (await call("call", "get", [job.id, UNKNOWN]))[0]["argument"] == 0
-    assert (await call("call", "kick", queue="a")).more is False
+    assert (await call("call", "kick", where={"queue": "a"})).cursor == ""
     for name in ("b", "c"):
         assert (await call("call", "queue", name, paused=True))["paused"] is True
     assert [queue["name"] for queue in await call("each", "queues", count=2)] == ["a", "b", "c"]

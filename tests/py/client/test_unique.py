@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import collections
 import datetime as dt
 import os
 import subprocess
@@ -48,9 +47,7 @@ def test_every_process_makes_the_same_key(redis_url: str, namespace: str) -> Non
 
 
 def test_equal_arguments_are_one_key_however_they_are_given(jq: JQ) -> None:
-    sentinel: Any = object()
-
-    def anything(first=None, /, value=1, *rest, key=sentinel, **more): ...  # type: ignore[no-untyped-def]
+    def anything(first=None, /, value=1, *rest, key=None, **more): ...  # type: ignore[no-untyped-def]
 
     packs = MessagePack(default=lambda value: list(value) if isinstance(value, set) else [value.real, value.imag])
     other = JQ(jq.url, namespace=jq.namespace, serializer=packs)
@@ -89,12 +86,10 @@ def test_values_of_all_types_have_keys(jq: JQ) -> None:
     noon = dt.datetime(2030, 1, 2, 12, tzinfo=dt.UTC)
     values: list[Any] = [
         ACME, HOOK, Point(1, DAY), Record(ID), Item("x", Kind.OTHER), ID, DAY, noon, noon.replace(tzinfo=None),
-        Decimal("1.5"), collections.deque([1]), frozenset({1}), [1], Customer(name="b", since=DAY), dt.timedelta(1),
+        Decimal("1.5"), frozenset({1}), [1], Customer(name="b", since=DAY), dt.timedelta(1),
     ]  # fmt: skip
     assert len({takes.enqueue(more=value) for value in values}) == len(values)
     assert not any(takes.enqueue(more=value).created for value in values)
-    text = type("Text", (str,), {})
-    assert takes.enqueue(more=text("a")) == takes.enqueue(more="a")
     berlin = noon.astimezone(dt.timezone(dt.timedelta(hours=2)))
     assert not takes.enqueue(more=berlin).created
 
@@ -112,37 +107,29 @@ def test_a_function_gets_the_arguments_that_it_names(jq: JQ) -> None:
 
     functions: list[tuple[Any, str]] = [
         (lambda shop: f"r-{shop}", "r-x"), (lambda force, shop: f"{shop}-{force}", "x-False"), (lambda: "only", "only"),
-        (lambda depth, shop, **_: f"{shop}{depth}", "x3"), (lambda s, f, depth: f"{s}-{f}-{depth}", "x-False-3"),
-        (lambda *a, **k: f"{a}{k}", "('x', False){'depth': 3}"), (lambda **k: ",".join(k), "shop,force,depth"),
-        ("{}-{}-{depth}".format, "x-False-3"), (lambda shop, other="y": shop + other, "xy"),
+        (lambda depth, shop, **_: f"{shop}{depth}", "x3"), (lambda shop, other="y": shop + other, "xy"),
     ]  # fmt: skip
     for number, (function, key) in enumerate(functions):
         task = jq.job(unique=function, name=f"reindex-{number}")(reindex)
         assert task.enqueue("x").document()["unique"] == key
         task.options(unique=function)
 
-    @jq.job(unique=str)
-    def one(number: int) -> None: ...
-
-    assert one.enqueue(5).document()["unique"] == "5"
-
 
 def test_a_function_that_cannot_be_called_is_refused_where_it_stands(jq: JQ) -> None:
     def reindex(shop: str, force: bool = False) -> None: ...
 
-    for function, message in (
-        (lambda customer: customer, "takes 1 argument, the job has 2: shop, force"),
-        (lambda a, b, c: a, "takes 3 arguments, the job has 2: shop, force"),
-    ):
-        with pytest.raises(TypeError, match=f"unique of job reindex: {message}"):
-            jq.job(unique=function)(reindex)  # type: ignore[arg-type]
-        task = jq.job(name=message)(reindex)
-        with pytest.raises(TypeError, match=f"unique of job .*: {message}"):
-            task.options(unique=function)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match=f"unique of job reindex: {message}"):
-            JQ(unique=function).job(reindex)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="job reindex: unique: expected text, True or a function, got 5"):
-        jq.job(unique=5)(reindex)  # type: ignore[call-overload]
+    def function(customer: str) -> str:
+        return customer
+
+    message = "unique of job reindex: it takes customer; the job has shop, force"
+    with pytest.raises(TypeError, match=message):
+        jq.job(unique=function)(reindex)
+    with pytest.raises(TypeError, match=message):
+        jq.job(reindex).options(unique=function)
+    with pytest.raises(TypeError, match=message):
+        JQ(unique=function).job(reindex)
+    with pytest.raises(TypeError, match="job clean: unique: expected text, True or a function, got 5"):
+        jq.job(unique=5, name="clean")(reindex)  # type: ignore[call-overload]
 
 
 def test_errors_of_a_function_and_what_it_gives(jq: JQ) -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.cluster.opening import Opened
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Conflict, Invalid, NotFound
-from topologies import Cluster as RedisCluster
 
 NIL = b"\xc0"
 
@@ -42,11 +38,6 @@ async def test_the_queues_route_comes_first(jq: Cluster) -> None:
     assert places(await add(jq, {}, argument={"customer": 1})) == {home_of("", 6)}
 
 
-async def test_a_queue_may_be_in_one_partition(jq: Cluster) -> None:
-    await jq.queue("a", set={"route": "queue"})
-    assert places([job for _ in range(10) for job in await add(jq, {})]) == {home_of("a", 6)}
-
-
 async def test_a_route_is_forgotten_when_the_queue_is_changed(jq: Cluster) -> None:
     await jq.queue("a", set={"route": "queue"})
     await add(jq, {})
@@ -68,12 +59,6 @@ async def test_then_the_first_dependency(jq: Cluster) -> None:
     for _ in range(6):
         [parent] = await add(jq, {})
         assert places(await add(jq, {"depends": [parent]})) == places([parent])
-
-
-async def test_then_the_request_token(jq: Cluster) -> None:
-    first = await jq.enqueue([({"name": "a"}, NIL)], request="token")
-    assert await jq.enqueue([({"name": "a"}, NIL)], request="token") == first
-    assert places([first[0].id]) == {home_of("token", 6)}
 
 
 async def test_jobs_of_a_call_of_which_some_are_linked_stay_together(jq: Cluster) -> None:
@@ -171,16 +156,6 @@ async def test_the_next_job_comes_with_the_report_and_all_partitions_have_their_
     assert set(seen[:6]) == set(range(6))  # each was looked at before one had a second turn
 
 
-async def test_who_gives_jobs_back_says_so_where_they_are(jq: Cluster) -> None:
-    for _ in range(12):
-        await add(jq, {})
-    jobs = [job for _ in range(12) for job in (await jq.pick("w", "a", 1)).jobs]
-    assert await jq.release("w", [job.held for job in jobs]) == ["queued"] * 12
-    with pytest.raises(Invalid):
-        await jq.release("w", [])
-    assert await jq.heartbeat("w", []) == []
-
-
 async def test_what_follows_a_job_is_where_it_was(jq: Cluster) -> None:
     [job_id] = await add(jq, {"unique": "k"})
     [job] = (await jq.pick("w", "a")).jobs
@@ -208,17 +183,3 @@ async def test_a_call_that_goes_to_no_cluster_is_refused_as_everywhere(jq: Clust
     await add(jq, {})
     with pytest.raises(Conflict):
         await jq.forget("a")
-
-
-async def test_the_documented_user_may_be_one_of_a_cluster_alone(nodes: RedisCluster, name: str, jq: Cluster) -> None:
-    for _ in range(6):
-        await add(jq, {})
-    page = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
-    [rules] = re.findall(r"```\nACL SETUSER jq on >secret (.*?)```", page, re.DOTALL)
-    for server in nodes.servers:
-        one = rules.replace("{jq}", name).split()
-        server.do("ACL", "SETUSER", "cluster", "reset", "on", ">secret", *one, "+cluster|slots", "+ping")
-    place = Opened(nodes.url.replace("//", "//cluster:secret@"), name)
-    [job, *_] = (await place.engine.pick("w", "a")).jobs
-    assert (await place.engine.get([job.id]))[0]["status"] == "running"
-    await place.close()

@@ -12,8 +12,8 @@ import pytest
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.server.server import ServeOptions, Server, StartError
-from parts import answers, eventually, listening, until, worker
+from jqmaster.server.server import ServeOptions, Server
+from parts import answers, eventually, until, worker
 from test_jobs import NIL, add, places
 from topologies import Cluster as RedisCluster
 
@@ -93,14 +93,6 @@ async def _has_ended(http: aiohttp.ClientSession, bulk: str) -> bool:
     return bool(document.get("ended_ms"))
 
 
-async def test_webhooks_are_told_of_ends_in_all_partitions(http: aiohttp.ClientSession, jq: Cluster) -> None:
-    async with listening(answers(200)) as stub:
-        await jq.subscribe("w", f"{stub.url}/hook", {"name": "a"}, on=["cancelled"])
-        ids = [job for key in KEYS.values() for job in await add(jq, {"unique": key})]
-        await jq.cancel(ids)
-        await eventually(lambda: len(stub.raw) == 6)
-
-
 async def test_long_polls_and_ends(http: aiohttp.ClientSession, jq: Cluster) -> None:
     polls = [
         asyncio.create_task(send(http, "POST", "/pick", {"worker": f"w{n}", "queues": ["a"], "timeout": 30}))
@@ -116,17 +108,6 @@ async def test_long_polls_and_ends(http: aiohttp.ClientSession, jq: Cluster) -> 
     await send(http, "POST", "/done", {"outcomes": outcomes}, **{"worker-id": "w0"})
     await asyncio.wait_for(asyncio.gather(*ends), 20)
     assert await send(http, "GET", f"/job/{ids[4]}/result") == 1
-
-
-async def test_a_pick_with_its_own_token_is_repeated_where_it_was_answered(
-    http: aiohttp.ClientSession, jq: Cluster
-) -> None:
-    for _ in range(20):
-        await add(jq, {})
-    wish = {"worker": "w", "queues": ["a"], "count": 2, "request": "one"}
-    first = await send(http, "POST", "/pick", wish)
-    await send(http, "POST", "/pick", {**wish, "request": "two"})
-    assert await send(http, "POST", "/pick", wish) == first
 
 
 async def test_events_of_a_whole_cluster_are_refused(http: aiohttp.ClientSession, jq: Cluster) -> None:
@@ -153,28 +134,3 @@ async def test_one_job_is_followed_where_it_is(http: aiohttp.ClientSession, jq: 
     [picked] = (await jq.pick("w", "a")).jobs
     await jq.finish("w", [({"id": picked.id, "token": picked.token, "type": "success"}, NIL)])
     assert (await asyncio.wait_for(following, 20))[-1] == "done"
-
-
-async def test_keys_hold_for_all(server: Server, jq: Cluster) -> None:
-    key = await jq.grant("k", ["viewer"])
-    async with aiohttp.ClientSession(server.url) as session:
-
-        async def status(**headers: str) -> int:
-            async with session.get("/queues", headers=headers) as response:
-                return response.status
-
-        await eventually(lambda: _is(status(), 401))
-        assert await status(authorization=f"Bearer {key['key']}") == 200
-        await jq.revoke(key["id"])
-
-
-async def _is(asked: Any, expected: int) -> bool:
-    return bool(await asked == expected)
-
-
-@pytest.mark.parametrize("name", ["{shop:*/300}"])
-async def test_a_name_that_cannot_be_is_refused_at_the_start(nodes: RedisCluster, name: str) -> None:
-    server = Server(ServeOptions(redis_url=nodes.url, namespace=name, port=0))
-    with pytest.raises(StartError, match="1 to 256 partitions"):
-        await server.start()
-    await server.stop()

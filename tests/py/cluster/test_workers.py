@@ -15,7 +15,6 @@ from jqmaster import JQ
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
 from jqmaster.cluster.opening import Opened
-from jqmaster.errors import NotFound
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Worker
 from parts import eventually, until
@@ -158,18 +157,6 @@ async def test_a_running_job_is_cancelled_at_once_wherever_it_is(nodes: RedisClu
         await eventually(lambda: len(began) == 6)
         assert await jq.cancel(ids) == ["running"] * 6
         await eventually(lambda: len(ended) == 6, 5)
-
-
-async def test_a_worker_is_listed_once_and_may_be_asked_to_stop(nodes: RedisCluster, name: str, jq: Cluster) -> None:
-    async with working(nodes, name, {"a": None}) as worker:
-        await worker._source.register(None, 12)  # type: ignore[attr-defined]
-        [document] = (await jq.workers()).documents
-        assert (document["max_jobs"], document["state"]) == (6 * 12, "pulling")
-        await jq.worker(document["id"], "quiet")
-        assert (await jq.beat(document["id"])).request == "quiet"
-    assert (await jq.workers()).documents == []
-    with pytest.raises(NotFound):
-        await jq.worker(document["id"], "quiet")
 
 
 @pytest.mark.faults

@@ -17,7 +17,7 @@ from jqmaster.errors import Unavailable
 from jqmaster.server.events import EventFeed
 from parts import enqueue, eventually
 from servers import RedisServer
-from topologies import Cluster, Node, Proxy, cluster, free_ports, until
+from topologies import Cluster, Node, Proxy, cluster, until
 
 pytestmark = pytest.mark.faults
 
@@ -90,26 +90,6 @@ async def test_a_pause_longer_than_a_sleep_is_slept_through(fresh_server: RedisS
         assert ids <= {line.split()[0] for line in await connections(fresh_server)}
         await enqueue(client.engine)
         assert len(await poll) > 1
-
-
-async def test_a_namespace_goes_to_a_new_node_by_a_failover() -> None:
-    """However much there is: what docs/operating.md says to do instead of moving a slot with many jobs."""
-    port, bus = free_ports(2)
-    with cluster(1) as servers, Node(port, "--cluster-enabled", "yes", "--cluster-port", str(bus)) as new:
-        [old] = servers.servers
-        async with Client(servers.url) as client:
-            for _ in range(20):
-                await client.engine.enqueue([({"name": "waits"}, b"x" * 200)] * 1000)
-
-            def join() -> None:
-                new.do("CLUSTER", "MEET", "127.0.0.1", old.port, old.bus)
-                until(lambda: new.do("CLUSTER", "REPLICATE", servers.id_of(old)))
-                until(new.has_caught_up)
-
-            await asyncio.to_thread(join)
-            await client.goes_on(lambda: asyncio.to_thread(new.take_over), 1)
-            assert (await client.engine.queues(["waits"])).documents[0]["queued"] == 20_000
-        assert not old.is_primary() and servers.id_of(new) in servers._said(old, "CLUSTER NODES")
 
 
 async def test_events_go_on_behind_a_primary_whose_clock_was_ahead(pair: list[Node]) -> None:

@@ -1,9 +1,10 @@
-"""Masters, pushers and workers of every kind go on through all that befalls a Redis Cluster, under load: nothing is
-lost but what was promised to be, nobody is restarted, no server crashes.
+"""Masters, pushers and workers of every kind go on through what befalls a Redis Cluster, or a Redis with Sentinels,
+under load: nothing is lost but what was promised to be, nobody is restarted, no server crashes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from redis.crc import key_slot
 from faults import NAMESPACE, folder  # noqa: F401
 from loaded import LIMIT_S, ROUNDS, change, under_load
 from parts import eventually
-from topologies import Cluster, Node, cluster, until
+from topologies import Cluster, Node, Sentinels, cluster, nodes, until
 
 pytestmark = pytest.mark.faults
 
@@ -23,18 +24,6 @@ pytestmark = pytest.mark.faults
 def whole() -> Iterator[Cluster]:
     with cluster(3, replicas=1) as servers:
         yield servers
-
-
-def fail_over(servers: Cluster) -> None:
-    """As planned."""
-    servers.replica_of(servers.owner(NAMESPACE)).take_over()
-
-
-@pytest.mark.timeout(LIMIT_S)
-async def test_planned_failovers_of_a_cluster(whole: Cluster, folder: Path) -> None:
-    async with under_load(folder, whole.url, whole.servers):
-        for _ in range(4 * ROUNDS):
-            await change(lambda: fail_over(whole))
 
 
 def other_primary(servers: Cluster) -> Node:
@@ -81,3 +70,31 @@ async def test_primaries_of_a_cluster_that_are_killed(whole: Cluster, folder: Pa
         for _ in range(2 * ROUNDS):
             await eventually(lambda: load.confirmed)
             await change(kill)
+
+
+@pytest.mark.timeout(LIMIT_S)
+@pytest.mark.parametrize("how", ["planned", "killed"])
+async def test_sentinels(how: str, folder: Path) -> None:
+    with nodes(2) as (primary, replica):
+        replica.follow(primary)
+        await asyncio.to_thread(until, replica.has_caught_up)
+        with Sentinels(primary) as sentinels:
+            async with under_load(folder, sentinels.url, [primary, replica]) as load:
+
+                def plan() -> None:
+                    # Sentinels let the old primary go on for some seconds. What it took then would be lost.
+                    primary.do("CLIENT", "PAUSE", 30_000, "WRITE")
+                    until(lambda: primary.offset() == replica.offset())
+                    sentinels.failover()
+                    until(replica.is_primary)
+
+                def kill() -> None:
+                    with load.losing():
+                        primary.kill()
+                        # One that comes back empty while it is still named would be pushed to.
+                        until(lambda: replica.is_primary() and sentinels.all_name(replica))
+                    primary.start()
+                    until(primary.has_caught_up)
+
+                await eventually(lambda: load.confirmed)
+                await change(plan if how == "planned" else kill)

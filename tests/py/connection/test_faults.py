@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+import journal
 from faults import JOBS, NAMESPACE, Fault, Site, check, folder, push  # noqa: F401
 from jqmaster import JQ, Handle
-from jqmaster.demo import journal
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from parts import eventually

@@ -153,7 +153,7 @@ async def test_what_a_lost_answer_brought_is_given_back_when_the_worker_stops(
     job = await enqueue(direct, "a", max_retry=0)
     async with Proxy(fresh_server) as proxy:
         source = RedisSource(proxy.url, NAMESPACE, ["a"])
-        await source.announce(1, [])
+        await source.register()
         proxy.loses = lambda: proxy.lost < 1
         with pytest.raises(Unavailable):
             await source.fetch(1)

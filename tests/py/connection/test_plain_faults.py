@@ -99,19 +99,6 @@ async def go_on(url: str, fault: Callable[[], Awaitable[object]]) -> None:
     assert callers.slowest_s < 2 * (5 + 3) * 2
 
 
-async def test_a_restart(fresh_server: RedisServer) -> None:
-    fresh_server.arguments += ("--appendonly", "yes", "--appendfsync", "always")
-    await asyncio.to_thread(fresh_server.kill)
-    await asyncio.to_thread(fresh_server.start)
-
-    async def restart() -> None:
-        await asyncio.to_thread(fresh_server.kill)
-        await asyncio.sleep(1)
-        await asyncio.to_thread(fresh_server.start)
-
-    await go_on(fresh_server.url, restart)
-
-
 @pytest.mark.parametrize("silent_s", [1, 7])
 async def test_links_that_fell_silent(fresh_server: RedisServer, silent_s: float) -> None:
     async with Proxy(fresh_server) as proxy:
@@ -150,29 +137,6 @@ async def test_replies_that_get_lost(fresh_server: RedisServer) -> None:
             proxy.loses = lambda: False
 
         await go_on(proxy.url, lose)
-
-
-async def test_what_is_repeated_with_a_request_is_there_once(fresh_server: RedisServer) -> None:
-    jq = JQ(fresh_server.url, namespace=NAMESPACE)
-    await asyncio.to_thread(jq.operations.config)
-    async with Proxy(fresh_server) as proxy:
-        dice = random.Random(3)
-        proxy.loses = lambda: dice.random() < 0.3
-        lossy = JQ(proxy.url, namespace=NAMESPACE)
-
-        def enqueue(number: int) -> None:
-            while True:
-                with contextlib.suppress(Unavailable):
-                    lossy.enqueue_many([lossy.new_job("a", number)], request=f"r{number}")
-                    return
-
-        for number in range(40):
-            await asyncio.to_thread(enqueue, number)
-        assert proxy.lost > 5
-        [queue] = (await asyncio.to_thread(jq.operations.queues)).documents
-        assert queue["queued"] == 40
-        lossy.close()
-    jq.close()
 
 
 async def test_a_primary_that_became_a_replica_is_left(pair: list[Node]) -> None:

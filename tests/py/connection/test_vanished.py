@@ -129,20 +129,3 @@ async def test_master_and_worker_stop_until_somebody_sets_it_up(
         assert await asyncio.to_thread(double.enqueue(21).result, 120) == 42
         assert "is back" in master.text
         jq.close()
-
-
-@pytest.mark.timeout(180)
-async def test_master_and_worker_go_on_with_recreate(fresh_server: RedisServer, tmp_path: Path) -> None:
-    (tmp_path / "shop.py").write_text(APP.format(url=fresh_server.url))
-    with (
-        MasterProcess("--redis", fresh_server.url, "--recreate") as master,
-        Process("jqmaster.cli", "work", "shop:jq", "--recreate", folder=tmp_path, ready="ready"),
-    ):
-        jq = JQ(master.url)
-        double = jq.task("double", keep_result=True)
-        assert await asyncio.to_thread(double.enqueue(1).result, 60) == 2
-        with fresh_server.client() as client:
-            client.flushall()
-        assert await asyncio.to_thread(double.enqueue(21).result, 120) == 42
-        assert (await health(master))[0] == 200
-        jq.close()

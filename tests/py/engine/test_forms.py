@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-import msgpack
 import pytest
 from redis.asyncio import Redis
 
@@ -21,7 +20,7 @@ from jqmaster.cli import place
 from jqmaster.engine.engine import Engine, connect, pack
 from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import FORMS, load
-from jqmaster.errors import Forbidden, Invalid, NoFunctions, Version
+from jqmaster.errors import Forbidden, NoFunctions, Version
 from jqmaster.server.server import ServeOptions, Server
 from jqmaster.testing import working
 from servers import RedisServer
@@ -108,35 +107,8 @@ class TestWhatIsCalled:
         with pytest.raises(ValueError, match="have no library"):
             Engine(redis, form="functions", scripts=dict(builtin()))
 
-    async def test_a_refused_call_is_refused_alike(self, redis: Redis, namespace: str) -> None:
-        await load(redis, namespace)
-        for form in ("functions", "scripts"):
-            with pytest.raises(Invalid) as refused:
-                await Engine(redis, namespace, form=form).enqueue([({"nome": "a"}, NIL)])  # type: ignore[arg-type]
-            assert refused.value.path == "jobs[0].nome"
-
 
 class TestWhatIsLost:
-    async def test_functions_survive_script_flush(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            await load(client, "{jq}")
-            await client.script_flush()
-            await calls(client)
-            await life(Engine(client))
-            assert await calls(client) == {"fcall": 3}
-
-    async def test_functions_survive_a_restart(self, fresh_server: RedisServer) -> None:
-        fresh_server.kill()
-        fresh_server.arguments = ("--appendonly", "yes", "--appendfsync", "always")
-        fresh_server.start()
-        async with connect(fresh_server.url) as client:
-            await load(client, "{jq}")
-        fresh_server.kill()
-        fresh_server.start()
-        async with connect(fresh_server.url) as client:
-            await life(Engine(client))
-            assert await calls(client) == {"fcall": 3}
-
     @pytest.mark.parametrize("flush", ["FUNCTION FLUSH", "SCRIPT FLUSH", "FLUSHALL"])
     async def test_what_a_flush_took_is_brought_back(self, fresh_server: RedisServer, flush: str) -> None:
         async with connect(fresh_server.url) as client:
@@ -150,25 +122,6 @@ class TestWhatIsLost:
                 replies = await engine.pipeline([JOB, ("config", [pack({})]), JOB])
                 assert [len(reply) for reply in (replies[0], replies[2])] == [2, 2]
             assert await libraries(client) == {(await manifest_of(client))["library"]}
-
-    async def test_a_pipeline_that_misses_everything_does_nothing_twice(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            await load(client, "{jq}")
-            for flush in ("FUNCTION", "SCRIPT"):
-                await client.execute_command(flush, "FLUSH")
-            bad = ("enqueue", [pack({"nome": "a"}), NIL])
-            replies = await Engine(client).pipeline([JOB, ("queues", [pack({})]), bad, JOB, PICK])
-            assert isinstance(replies[2], Invalid)
-            picked = [msgpack.unpackb(document)["id"].encode() for document in replies[4][1::2]]
-            assert picked == [replies[0][0], replies[3][0]]
-
-    async def test_many_callers_at_once(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url, max_connections=8) as client:
-            engine = Engine(client)
-            await load(client, "{jq}")
-            await client.execute_command("FUNCTION", "FLUSH")
-            jobs = await asyncio.gather(*(engine.enqueue([({"name": "a"}, NIL)]) for _ in range(50)))
-            assert len({job.id for [job] in jobs}) == 50
 
 
 class TestVersions:
@@ -216,36 +169,12 @@ class TestVersions:
             await life(Engine(client, scripts=versions[0]))
             assert (await manifest_of(client))["versions"] == f"{d} {a}"
 
-    async def test_a_library_that_somebody_deleted_is_no_trouble(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            for letter in "ab":
-                await load(client, "{jq}", version(f"jq_{letter}"))
-            await client.execute_command("FUNCTION", "FLUSH")
-            await load(client, "{jq}", version("jq_c"))
-            assert await libraries(client) == {"jq_c"}
-
     async def test_a_version_without_functions_takes_them_out_of_the_manifest(
         self, redis: Redis, namespace: str
     ) -> None:
         await load(redis, namespace)
         await load(redis, namespace, form="scripts")
         assert not {"library", "functions"} & set(await manifest_of(redis, namespace))
-
-    async def test_two_namespaces_with_different_versions(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            await load(client, "{one}", version("jq_a"))
-            await load(client, "{two}", version("jq_b"))
-            engines = [Engine(client, name, scripts=await fetch(client, name)) for name in ("{one}", "{two}")]
-            await calls(client)
-            for engine in engines:
-                await life(engine)
-            assert await calls(client) == {"fcall": 6}
-            for letter in "cde":
-                await load(client, "{two}", version(f"jq_{letter}"))
-            assert await libraries(client) == {"jq_a", "jq_d", "jq_e"}  # the other namespace keeps its own
-            await calls(client)
-            await life(engines[0])
-            assert await calls(client) == {"fcall": 3}
 
 
 @pytest.fixture(scope="module")
@@ -275,11 +204,6 @@ class TestWithoutFunctions:
             await life(Engine(client))
             errors = await client.info("errorstats")
             assert errors["errorstat_ERR"] == {"count": 1}
-
-    async def test_a_pipeline_finds_it_out(self, old_server: RedisServer) -> None:
-        async with connect(old_server.url) as client:
-            replies = await Engine(client, "{pipeline}").pipeline([JOB, JOB, PICK])
-            assert [len(reply) for reply in replies] == [2, 2, 5]
 
     async def test_form_functions_is_an_error(self, old_server: RedisServer) -> None:
         async with connect(old_server.url) as client:

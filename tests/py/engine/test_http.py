@@ -15,12 +15,11 @@ from jqmaster import JQ
 from jqmaster.connection import plainly
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.http import HttpEngine
-from jqmaster.errors import NotFound, Unavailable, Vanished, Version
-from jqmaster.server.server import ServeOptions, Server
+from jqmaster.errors import NotFound, Unavailable
+from jqmaster.server.server import Server
 from jqmaster.worker.http_source import HttpSource
 from jqmaster.worker.worker import Worker
 from parts import enqueue, eventually, until
-from servers import RedisServer
 from surface_support import own, server
 from topologies import Proxy
 
@@ -135,15 +134,6 @@ async def test_a_connection_is_used_again(is_plain: bool) -> None:
         await engine.close()
 
 
-async def test_what_was_closed_says_so(server: Server) -> None:
-    engine = HttpEngine([server.url])
-    await engine.config()
-    await engine.close()
-    for asked in (engine.config(), engine.get(["a"]), engine.enqueue([({"name": "a"}, b"\xc0")])):
-        with pytest.raises(Unavailable, match="were closed"):
-            await asked
-
-
 async def test_what_the_first_request_took_away_is_no_error_of_its_repeat(server: Server, own: Engine) -> None:
     await own.constrain("c", {"name": "a"}, concurrency=1)
     await own.schedule("s", {"name": "a"}, every=60)
@@ -168,22 +158,6 @@ async def test_cancelling_says_that_it_is_not_known_who_did_it(server: Server, o
         with pytest.raises(Unavailable):  # and not that it had been cancelled before
             await engine.cancel([job])
         assert await engine.cancel([job]) == ["cancelled"]
-
-
-async def test_versions_are_told_as_on_redis(fresh_server: RedisServer) -> None:
-    async with Server(ServeOptions(redis_url=fresh_server.url, port=0)) as server:
-        jq = JQ(server.url)
-        await jq.aenqueue("a")
-        with fresh_server.client() as client:
-            meta = client.get("{jq}:meta")
-            assert isinstance(meta, bytes)
-            client.set("{jq}:meta", b"\xff" + meta[1:])
-            with pytest.raises(Version):
-                await jq.aenqueue("a")
-            client.flushall()
-        with pytest.raises(Vanished) as caught:
-            await jq.aenqueue("a")
-        assert caught.value.message == Vanished("{jq}").message
 
 
 async def test_a_source_that_stops_leaves_nothing_behind(server: Server, own: Engine) -> None:

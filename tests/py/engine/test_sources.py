@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -131,16 +127,6 @@ async def test_what_another_namespace_keeps_stays_until_that_is_gone(fresh_serve
         )  # and what their heads say
 
 
-async def test_sources_that_were_lost_come_with_the_next_load(fresh_server: RedisServer) -> None:
-    async with connect(fresh_server.url) as client:
-        await load(client, "{jq}")
-        await client.unlink(SHARED)
-        with pytest.raises(LookupError, match=f"{SHARED}|no scripts"):
-            await fetch(client, "{jq}")
-        await load(client, "{jq}")
-        assert await fetch(client, "{jq}") == builtin()
-
-
 async def test_who_may_not_share_has_its_own(fresh_server: RedisServer) -> None:
     async with connect(fresh_server.url) as admin:
         await admin.execute_command("ACL", "SETUSER", "own", "on", ">pw", "~{jq}*", "+@all")
@@ -167,22 +153,3 @@ def test_the_command_keeps_as_many_as_it_is_told(fresh_server: RedisServer) -> N
     assert cli.main(["load", "--redis", fresh_server.url, "--keep", "5"]) == 0
     with fresh_server.client() as client:
         assert client.hget("{jq}:manifest", "keep") == b"5"
-
-
-@pytest.mark.timeout(600)  # it starts processes for each script
-def test_the_loader_without_python_makes_them_alike(fresh_server: RedisServer, tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--out", str(tmp_path)]
-    subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"})
-    loader = next(tmp_path.iterdir()) / "load.sh"
-    done = subprocess.run(
-        ["sh", str(loader), "-s", str(fresh_server.socket)],
-        capture_output=True, text=True, env={"JQ_KEEP": "4", "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    with fresh_server.client() as client:
-        manifest = client.hgetall("{jq}:manifest")
-        assert (manifest[b"sources"], manifest[b"keep"]) == (SHARED.encode(), b"4")
-        sources = client.hgetall(SHARED)
-        for script in builtin().values():
-            assert gzip.decompress(sources[script.sha.encode()]).decode() == script.source
-    shutil.rmtree(tmp_path)

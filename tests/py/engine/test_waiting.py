@@ -14,7 +14,6 @@ from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting, channel_of
-from jqmaster.errors import JQError
 from parts import asleep, commands, enqueue, eventually, status
 from servers import RedisServer
 
@@ -37,11 +36,6 @@ def poll(waiting: Waiting, worker: str = "w", queues: object = "mail", timeout_s
     return asyncio.create_task(waiting.pick({"worker": worker, "queues": queues, **more}, timeout_s))
 
 
-async def test_a_job_that_is_there_is_picked_at_once(engine: Engine, waiting: Waiting) -> None:
-    job = await enqueue(engine)
-    assert ids(await waiting.pick({"worker": "w", "queues": "mail"}, LONG_S)) == [job]
-
-
 async def test_a_job_that_comes_later_ends_the_poll(engine: Engine, waiting: Waiting) -> None:
     polling = poll(waiting)
     await asleep(engine)
@@ -51,10 +45,6 @@ async def test_a_job_that_comes_later_ends_the_poll(engine: Engine, waiting: Wai
 
 async def test_a_poll_ends_empty_when_its_time_is_up(waiting: Waiting) -> None:
     assert await asyncio.wait_for(poll(waiting, timeout_s=0.05), SOON_S) == [60_000]
-
-
-async def test_a_poll_without_time_does_not_wait(waiting: Waiting) -> None:
-    assert await waiting.pick({"worker": "w", "queues": "mail"}, 0) == [-1]
 
 
 async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(engine: Engine, waiting: Waiting) -> None:
@@ -69,22 +59,6 @@ async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(engine
     await asyncio.wait_for(poll(waiting, request="r2"), SOON_S)
 
 
-async def test_a_bad_spec_is_refused(waiting: Waiting) -> None:
-    with pytest.raises(JQError, match="queues"):
-        await waiting.pick({"worker": "w", "queues": 5}, LONG_S)
-
-
-async def test_one_job_ends_one_poll(engine: Engine, waiting: Waiting) -> None:
-    polls = [poll(waiting, f"w{number}") for number in range(3)]
-    await asleep(engine)
-    for left in (3, 2, 1):
-        job = await enqueue(engine)
-        done, _ = await asyncio.wait(polls, timeout=SOON_S, return_when=asyncio.FIRST_COMPLETED)
-        assert [ids(one.result()) for one in done] == [[job]]
-        polls = [one for one in polls if not one.done()]
-        assert len(polls) == left - 1
-
-
 async def test_polls_under_one_name_all_get_their_jobs(engine: Engine, waiting: Waiting) -> None:
     polls = [poll(waiting, "same") for _ in range(4)]
     await asleep(engine)
@@ -93,19 +67,6 @@ async def test_polls_under_one_name_all_get_their_jobs(engine: Engine, waiting: 
         jobs.append(await enqueue(engine))
         await eventually(lambda left=left: sum(not one.done() for one in polls) == left)
     assert sorted(ids(one.result())[0] for one in polls) == jobs
-
-
-async def test_a_batch_of_jobs_wakes_as_many_as_it_takes(engine: Engine, waiting: Waiting) -> None:
-    polls = [poll(waiting, f"w{number}") for number in range(5)]
-    await asleep(engine)
-    made = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 5)
-    found = await asyncio.wait_for(asyncio.gather(*polls), SOON_S)
-    assert sorted(ids(reply)[0] for reply in found) == sorted(job.id for job in made)
-
-
-async def test_a_delayed_job_ends_the_poll_on_time(engine: Engine, waiting: Waiting) -> None:
-    job = await enqueue(engine, delay=0.3)
-    assert ids(await asyncio.wait_for(poll(waiting), SOON_S)) == [job]
 
 
 async def test_a_delayed_job_that_comes_while_polls_sleep_is_on_time(engine: Engine, waiting: Waiting) -> None:

@@ -103,35 +103,6 @@ def test_node_passes_the_suite(node: Path, server: RedisServer, form: str) -> No
     assert lines == [f"{CASES} of {CASES} cases passed"]
 
 
-NODE_LOSES_CONNECTIONS = """
-import { JQ } from './jq.js';
-import { Worker } from './worker.js';
-const [jq, killer] = await Promise.all([1, 2].map(() => JQ.connect(process.argv[1], process.argv[2])));
-const seen = [];
-const handler = async (n) => {
-  seen.push(n);
-  if (n % 60 === 30) await killer.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-};
-const worker = new Worker(jq, { 'node.lost': handler });
-const working = worker.run();
-const jobs = await jq.enqueueMany(Array.from({ length: 300 }, (_, n) => [{ name: 'node.lost' }, n]));
-const documents = await Promise.all(jobs.map(({ id }) => jq.wait(id)));
-worker.stop();
-await working;
-await Promise.all([jq.close(), killer.close()]);
-console.log(documents.filter((document) => document.status === 'done').length, 'done');
-console.log(seen.sort((a, b) => a - b).every((n, i) => n === i), seen.length);
-"""
-
-
-def test_a_node_worker_whose_connections_break_loses_nothing_and_repeats_nothing(
-    node: Path, server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(node)
-    lines = run("node", "--input-type=module", "-e", NODE_LOSES_CONNECTIONS, server.url, NAMESPACE)
-    assert lines == ["300 done", "true 300"]
-
-
 # -- Lua -----------------------------------------------------------------------------------------------------
 
 
@@ -158,36 +129,6 @@ def test_lua_example(server: RedisServer) -> None:
 def test_lua_passes_the_suite(server: RedisServer, form: str) -> None:
     lines = run("lua5.1", EXAMPLES / "lua" / "conformance.lua", SUITE, server.url, NAMESPACE, JQ_FORM=form)
     assert lines == [f"{CASES} of {CASES} cases passed"]
-
-
-LUA_LOSES_CONNECTIONS = """
-local jq = require "jq"
-local queue, killer = jq.connect(arg[1], arg[2]), jq.connect(arg[1], arg[2])
-local seen = {}
-for n = 1, 100 do
-  queue:enqueue("lua.lost", n)
-end
-queue:work({
-  ["lua.lost"] = function(n)
-    seen[#seen + 1] = n
-    if n % 20 == 10 then
-      killer:command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-    end
-  end,
-}, { is_over = function()
-  return jq.unpack(killer:call("queues", jq.pack({ names = { "lua.lost" } }))[2]).done == 100
-end })
-print(#seen, seen[1], seen[100])
-"""
-
-
-def test_a_lua_worker_whose_connection_breaks_loses_nothing_and_repeats_nothing(
-    server: RedisServer, tmp_path: Path
-) -> None:
-    program = tmp_path / "lost.lua"
-    program.write_text(LUA_LOSES_CONNECTIONS)
-    lines = run("lua5.1", program, server.url, NAMESPACE, LUA_PATH=f"{EXAMPLES}/lua/?.lua;;")
-    assert lines == ["100\t1\t100"]
 
 
 # -- Shell ---------------------------------------------------------------------------------------------------

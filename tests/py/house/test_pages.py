@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 import jqmaster
 
@@ -63,14 +62,6 @@ def test_every_picture_is_on_a_page() -> None:
 
 def test_the_changelog_knows_the_version() -> None:
     assert re.search(rf"\b{re.escape(jqmaster.__version__)}\b", (ROOT / "CHANGELOG.md").read_text())
-
-
-def test_the_hooks_before_a_commit_are_the_parts_of_lint() -> None:
-    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
-    entries = {hook["entry"] for repo in config["repos"] for hook in repo["hooks"]}
-    [parts] = re.findall(r"^LINT := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert entries == {f"make {part}" for part in parts.split()}
-    assert all(repo["repo"] == "local" for repo in config["repos"])
 
 
 def test_a_rule_of_the_protocol_names_a_case_of_the_suite() -> None:

@@ -300,23 +300,3 @@ def test_there_are_at_most_a_thousand_constraints(driver):
         constrain(driver, str(number), {"name": f"name-{number}"}, concurrency=1)
     assert len(driver.model.limits.constraints) == 1000
     driver.run(["check", {}, 0])
-
-
-def test_a_history_tells_what_held_the_first_start(driver):
-    driver.fresh()
-    constrain(driver, "one", concurrency=2)
-    constrain(driver, "other", by="argument.c", concurrency=1)
-    jobs = push(driver, [{"c": number % 3} for number in range(9)])
-    held = {}
-    for seconds in range(len(jobs)):
-        pick(driver, count=10)
-        for job in jobs:
-            last = driver.run(["history", {"id": job}, 0])["events"][-1]
-            if last["event"] == "started":
-                held[job], running = last.get("held_by"), job
-        advance(driver, seconds)
-        finish(driver, [running])
-    assert set(held) == set(jobs)
-    # In the first seconds nothing was held for long.
-    assert [job for job in jobs if not held[job]] == jobs[:3]
-    assert {"one", "other", None} == set(held.values())

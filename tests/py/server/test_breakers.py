@@ -52,18 +52,6 @@ async def test_a_worker_that_hangs_leaves_room_for_the_others(
         assert f"worker {slow.id} at {slow.url} has 20 of 40 deliveries under way" in caplog.text
 
 
-async def test_two_that_hang_leave_room_too(engine: Engine, redis: Redis) -> None:
-    async with (
-        worker(engine, hang, queues="a", max_jobs=100) as first,
-        worker(engine, hang, queues="b", max_jobs=100) as second,
-        worker(engine, ACCEPTED, queues="mail") as quick, dispatching(engine, redis, max_deliveries=40),
-    ):  # fmt: skip
-        await engine.enqueue([({"name": name, "timeout": HANGS_S}, b"\xc0") for name in "ab"] * 100)
-        await eventually(lambda: first.under_way and second.under_way and first.under_way + second.under_way >= 26)
-        await enqueue(engine)
-        await quick.delivered()
-
-
 async def test_what_a_worker_may_have_it_gets_when_it_has_answered(engine: Engine, redis: Redis) -> None:
     async def slowly(_job: dict[str, Any]) -> web.Response:
         await asyncio.sleep(0.05)

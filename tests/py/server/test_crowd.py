@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from jqmaster import JQ
-from jqmaster.server import open_files
+from jqmaster.server import loop
 from processes import MasterProcess
 
 IDLE, POLLS, STREAMS = 5000, 2000, 2000
@@ -30,10 +30,10 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.faults]
 def share() -> Iterator[float]:
     """Which part of the crowd fits into the open files that a process may have here."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    open_files.raise_limit()
+    loop.raise_limit()
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    # As many are left to a master (`open_files`), and some to the tests.
-    yield min(1.0, (limit - min(open_files.KEPT, limit // 4) - 50) / (IDLE + POLLS + STREAMS))
+    # Some are left to a master for Redis, and to the tests.
+    yield min(1.0, (limit - 150) / (IDLE + POLLS + STREAMS))
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 

@@ -85,6 +85,7 @@ def no_more_files() -> Iterator[None]:
 async def test_a_master_without_files_leaves_the_job_to_others(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, ACCEPTED) as stub:
         await asyncio.gather(*(engine.queues() for _ in range(10)))  # all connections to Redis that will be needed
+        await engine.workers()  # and what is loaded at the first call
         with no_more_files():
             job = await enqueue(engine, max_retry=0)
             await eventually(lambda: came_to(dispatch, "no_room"))

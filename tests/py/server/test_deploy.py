@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -184,65 +183,3 @@ def test_systemd_takes_the_unit(unit: str, tmp_path: Path) -> None:
     assert (told.returncode, told.stderr) == (0, "")
     # 10 is a service that is not confined at all.
     checked(analyze, "security", "--offline=yes", "--threshold=20", path)
-
-
-def test_the_units_let_through_what_the_programs_call(tmp_path: Path) -> None:
-    """The calls of a master and a worker at work, against the units' filters."""
-    strace, analyze = tool("strace"), tool("systemd-analyze")
-    sets = re.sub(r"^ *#.*\n", "", checked(analyze, "syscall-filter"), flags=re.M)
-    of = {name: set(body.split()) for name, body in re.findall(r"^(@[\w-]+)\n((?:    .*\n)+)", sets, re.M)}
-
-    def calls(name: str) -> set[str]:
-        found: set[str] = set()
-        for one in of[name]:
-            found |= calls(one) if one.startswith("@") else {one}
-        return found
-
-    port, redis_port = free_ports(2)
-    with subprocess.Popen(
-        ["redis-server", "--port", str(redis_port), "--bind", "127.0.0.1", "--save", ""],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-    ) as redis:
-        try:
-            made = made_calls(strace, tmp_path, port, f"redis://127.0.0.1:{redis_port}")
-        finally:
-            redis.terminate()
-    for unit, name in zip(UNITS, ("serve", "work"), strict=True):
-        text = (DEPLOY / unit).read_text()
-        assert re.findall(r"^SystemCallFilter=(.*)$", text, re.M) == ["@system-service", "~@privileged @resources"]
-        allowed = calls("@system-service") - calls("@privileged") - calls("@resources")
-        assert len(made[name]) > 20
-        assert made[name] - allowed == set()
-
-
-def made_calls(strace: str, folder: Path, port: int, redis: str) -> dict[str, set[str]]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("JQ_")}
-    environment |= {"JQ_URL": f"http://127.0.0.1:{port}"}
-    commands = {"serve": ["serve", "--redis", redis, "--port", str(port)], "work": ["work", "hello:jq"]}
-    processes = []
-    # With as many open files as the unit gives, the limit needs no raising.
-    limited = ["prlimit", "--nofile=4096:4096"]
-    try:
-        for name, arguments in commands.items():
-            traced = [strace, "-f", "-qq", "-o", folder / f"{name}.calls", BIN / "jqmaster", *arguments]
-            processes.append(subprocess.Popen([*limited, *traced], env=environment, cwd=ROOT / "examples"))
-            deadline = time.monotonic() + 60
-            while name == "serve" and not answers(port):
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-        assert checked(sys.executable, "hello.py", cwd=ROOT / "examples", env=environment) == "42\n"
-    finally:
-        for process in reversed(processes):
-            # To what strace runs: a signal to itself would end the trace alone.
-            [child] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[:1]
-            os.kill(int(child), 15)
-            process.wait(60)
-    return {name: set(re.findall(r"^\d+ +(\w+)\(", (folder / f"{name}.calls").read_text(), re.M)) for name in commands}
-
-
-def answers(port: int) -> bool:
-    try:
-        return urllib.request.urlopen(f"http://127.0.0.1:{port}/alive", timeout=60).status == 200
-    except OSError:
-        return False

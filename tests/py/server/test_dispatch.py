@@ -7,8 +7,7 @@ import contextlib
 import itertools
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgpack
@@ -60,21 +59,6 @@ async def test_a_job_is_delivered_with_its_argument_byte_for_byte(engine: Engine
         assert odd in stub.raw[0]
         document = await until(engine, job.id, "running")
         assert document["worker_id"] == stub.id
-
-
-async def test_an_accepted_job_ends_by_the_workers_report(engine: Engine, dispatch: Dispatch) -> None:
-    async with worker(engine, ACCEPTED, max_jobs=1) as stub:
-        first, second = [await enqueue(engine), await enqueue(engine)]
-        [job] = await stub.delivered()
-        assert await status(engine, second) == "queued"  # the worker's only slot is taken
-        await engine.finish(stub.id, [({"id": first, "token": job["token"], "type": "success"}, b"\xc0")])
-        assert [job["id"] for job in await stub.delivered(2)] == [first, second]
-
-
-async def test_a_worker_that_comes_after_the_job_gets_it(engine: Engine, dispatch: Dispatch) -> None:
-    job = await enqueue(engine)
-    async with worker(engine, ACCEPTED) as stub:
-        assert [one["id"] for one in await stub.delivered()] == [job]
 
 
 async def test_the_outcome_may_come_as_the_answer(engine: Engine, dispatch: Dispatch) -> None:
@@ -200,45 +184,6 @@ async def test_jobs_on_their_way_to_a_worker_that_is_not_there_any_more_lose_no_
     async with worker(engine, ACCEPTED) as stub:
         delivered = {one["id"]: one["retry_count"] for one in await stub.delivered(5)}
     assert delivered == dict.fromkeys(jobs, 0)
-
-
-@asynccontextmanager
-async def listening_again(handler: Any, port: int) -> AsyncIterator[None]:
-    """Somebody listens at this port."""
-    app = web.Application()
-    app.router.add_post("/worker-job", handler)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port, reuse_address=True).start()
-    try:
-        yield
-    finally:
-        await runner.cleanup()
-
-
-async def test_a_worker_that_refuses_connections_for_a_moment_keeps_its_jobs(
-    engine: Engine, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refused = asyncio.Event()
-
-    class Pauses:
-        def __iter__(self) -> Iterator[float]:
-            refused.set()
-            yield from (1.0, 4.0)  # time enough to listen again
-
-    monkeypatch.setattr(delivery, "PAUSES_S", Pauses())
-    async with worker(engine, ACCEPTED) as stub:
-        held = await enqueue(engine)
-        await stub.delivered()
-    job = await enqueue(engine)  # its delivery finds nobody there
-    async with asyncio.timeout(SOON_S):
-        await refused.wait()
-    async with listening_again(stub.take, int(stub.url.rpartition(":")[2])):
-        assert [one["id"] for one in await stub.delivered(2)] == [held, job]
-        assert [one["attempt"] for one in stub.jobs] == [1, 1]
-        assert await status(engine, held) == await status(engine, job) == "running"
-        [found] = (await engine.workers()).documents
-        assert (found["state"], found["held"]) == ("ready", 2)
 
 
 async def test_a_worker_to_which_there_is_no_way_keeps_its_jobs(

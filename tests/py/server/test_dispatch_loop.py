@@ -30,21 +30,6 @@ async def test_many_jobs_all_arrive_once(engine: Engine, dispatch: Dispatch) -> 
         assert stub.most_under_way <= 50
 
 
-async def test_deliveries_at_a_time_are_bounded(engine: Engine, redis: Redis) -> None:
-    dispatch = dispatch_of(engine, max_deliveries=3)
-    dispatch.start()
-
-    async def slow(_job: dict[str, Any]) -> web.Response:
-        await asyncio.sleep(0.01)
-        return web.Response(status=202)
-
-    async with worker(engine, slow, max_jobs=100) as stub:
-        await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
-        await stub.delivered(30)
-        assert stub.most_under_way == 2  # one is left to other workers
-    await dispatch.stop(1)
-
-
 async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine, redis: Redis) -> None:
     dispatch = dispatch_of(engine, max_deliveries=3)
     under_way = most = 0
@@ -93,23 +78,6 @@ async def test_an_idle_dispatch_makes_next_to_no_calls(fresh_server: RedisServer
             await asyncio.sleep(3)
             assert await commands(redis) - before <= 4  # the question itself is one
         await dispatch.stop(1)
-
-
-async def test_dispatch_goes_on_after_a_restart_of_redis() -> None:
-    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
-        async with connect(server.url) as redis:
-            await load(redis, "{t}")
-            engine = Engine(redis, "{t}")
-            dispatch = dispatch_of(engine)
-            dispatch.start()
-            async with worker(engine, ACCEPTED) as stub:
-                await enqueue(engine)
-                await stub.delivered()
-                await asyncio.to_thread(server.kill)
-                await asyncio.to_thread(server.start)
-                await enqueue(engine)
-                await stub.delivered(2)
-            await dispatch.stop(1)
 
 
 async def test_an_outcome_outlives_a_restart_of_redis() -> None:
@@ -169,16 +137,6 @@ async def test_stopping_is_bounded_when_a_worker_hangs(engine: Engine, redis: Re
         await enqueue(engine)
         await stub.delivered()
         await asyncio.wait_for(dispatch.stop(0.2), SOON_S)
-
-
-async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
-    async with worker(engine, ACCEPTED, max_jobs=100) as stub:
-        for number in range(1, 21):
-            dispatch = dispatch_of(engine)
-            dispatch.start()
-            await enqueue(engine)
-            await stub.delivered(number)
-            await asyncio.wait_for(dispatch.stop(1), 45)
 
 
 @pytest.mark.parametrize(

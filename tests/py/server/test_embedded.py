@@ -62,16 +62,6 @@ def test_it_is_set_up_as_jq_needs_it(folder: Path) -> None:
         assert stat.S_IMODE((folder / "var").stat().st_mode) == 0o700
 
 
-def test_data_survives_a_restart(folder: Path) -> None:
-    with EmbeddedRedis(folder) as server, client(server) as connection:
-        connection.set("key", "value")
-        first = pid_of(server)
-    assert ends(first)
-    with EmbeddedRedis(folder) as server, client(server) as connection:
-        assert connection.get("key") == b"value"
-        assert pid_of(server) != first
-
-
 def test_a_second_user_shares_it_and_the_last_one_stops_it(folder: Path) -> None:
     first, second = EmbeddedRedis(folder), EmbeddedRedis(folder)
     assert first.start() == second.start()
@@ -80,13 +70,6 @@ def test_a_second_user_shares_it_and_the_last_one_stops_it(folder: Path) -> None
     assert pid_of(second) == pid
     assert second.stop()
     assert ends(pid)
-
-
-def test_stopping_twice_or_unstarted_is_harmless(folder: Path) -> None:
-    server = EmbeddedRedis(folder)
-    assert not server.stop()
-    server.start()
-    assert server.stop() and not server.stop()
 
 
 def test_a_server_whose_master_was_killed_is_used_again(folder: Path) -> None:
@@ -162,20 +145,6 @@ def test_data_directories_that_cannot_be_made_are_named(folder: Path) -> None:
     (folder / "file").write_text("")
     with pytest.raises(EmbeddedRedisError, match="file/var"):
         EmbeddedRedis(folder / "file" / "var").start()
-
-
-def test_start_and_stop_many_times(folder: Path) -> None:
-    for _ in range(10):
-        with EmbeddedRedis(folder) as server:
-            pid = pid_of(server)
-        assert ends(pid)
-
-
-def test_it_leaves_memory_to_the_machine(folder: Path) -> None:
-    with EmbeddedRedis(folder) as server, client(server) as asked:
-        most = int(asked.config_get("maxmemory")["maxmemory"])
-        assert most == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-        assert asked.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
 
 
 @pytest.mark.parametrize("most", [0, 64 << 20])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import shutil
 import signal
 import socket
@@ -24,7 +23,6 @@ from jqmaster.server.embedded import EmbeddedRedis
 from jqmaster.server.server import ServeOptions, Server, StartError
 from parts import LONG_S, enqueue, eventually, listening, until
 from processes import MasterProcess, Process
-from servers import RedisServer
 from test_embedded import ends, pid_of
 
 pytestmark = pytest.mark.faults
@@ -208,30 +206,6 @@ def test_a_redis_that_is_not_there_is_named() -> None:
         assert "127.0.0.1:1" in master.text and "secret" not in master.text and "Traceback" not in master.text
 
 
-def test_a_redis_that_evicts_is_refused() -> None:
-    with RedisServer() as server:
-        with server.client() as connection:
-            connection.config_set("maxmemory-policy", "allkeys-lru")
-        with Process("jqmaster.cli", "serve", "--redis", server.url, "--port", "0") as master:
-            assert master.ends() == 4
-            assert "noeviction" in master.text
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--port", "99999"], "65535"),
-        (["--namespace", "jq"], "in braces"),
-        (["--stop-timeout", "soon"], "seconds"),
-        (["--redis", "http://127.0.0.1"], "URL"),
-    ],
-)
-def test_bad_options_are_refused(options: list[str], said: str) -> None:
-    with Process("jqmaster.cli", "serve", *options) as master:
-        assert master.ends() in (2, 4)
-        assert said in master.text and "Traceback" not in master.text
-
-
 async def test_a_unix_socket_is_served_and_removed(redis_url: str, namespace: str, folder: Path) -> None:
     path = folder / "jq.sock"
     stale = socket.socket(socket.AF_UNIX)
@@ -249,13 +223,3 @@ async def test_a_unix_socket_is_served_and_removed(redis_url: str, namespace: st
             await Server(options).start()
         assert path.exists()
     assert not path.exists()
-
-
-async def test_start_and_stop_many_times(redis_url: str, namespace: str) -> None:
-    for _ in range(10):
-        options = ServeOptions(redis_url=redis_url, namespace=namespace, port=0)
-        async with Server(options) as server:
-            await JQ(server.url).aenqueue("mail")
-        with contextlib.suppress(Unavailable):
-            await JQ(server.url).aenqueue("mail")
-            pytest.fail("it still listens")

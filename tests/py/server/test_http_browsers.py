@@ -33,9 +33,8 @@ async def test_https_is_insisted_on_where_it_is_spoken(api: Api, path: str) -> N
         assert told.headers["strict-transport-security"] == "max-age=31536000"
 
 
-@pytest.mark.parametrize("fast", [True, False])
-async def test_under_a_path_that_is_passed_on(master: Master, fast: bool) -> None:
-    app = create_app(master, fast=fast, root_path="/jq")
+async def test_under_a_path_that_is_passed_on(master: Master) -> None:
+    app = create_app(master, root_path="/jq")
     assert (await get(app, "/jq/alive", accept=JSON)).value == {"status": "ok"}
     assert (await get(app, "/alive", accept=JSON)).value == {"status": "ok"}
     assert (await get(app, "/jqx/alive")).status == 404

@@ -5,11 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import select
-import socket
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import aiohttp
 import pytest
@@ -18,12 +14,8 @@ from redis.asyncio import Redis
 from http_support import validator
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.server.events import EventFeed
-from jqmaster.server.fanout import AT_ONCE, Fanout
 from jqmaster.server.server import ServeOptions, Server
 from parts import LONG_S, eventually
-from processes import MasterProcess
-
-UNKNOWN = "0" * 14
 
 
 @pytest.fixture
@@ -98,7 +90,7 @@ async def test_the_form_of_a_jobs_events(server: Server, own: Engine, session: a
 async def test_a_quiet_stream_shows_that_it_lives(
     server: Server, own: Engine, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jqmaster.server.http.events.ALIVE_EVERY_S", 0.02)
+    monkeypatch.setattr("jqmaster.server.http.following.ALIVE_EVERY_S", 0.02)
     job_id = await enqueue(own)
     for path, first in (("/events", 0), (f"/job/{job_id}/events", 2)):
         async with session.get(server.url + path) as response:
@@ -110,12 +102,6 @@ async def test_a_quiet_stream_shows_that_it_lives(
 async def test_an_id_that_cannot_be_one(server: Server, own: Engine, session: aiohttp.ClientSession, last: str) -> None:
     async with session.get(server.url + "/events", headers={"last-event-id": last}) as response:
         assert response.status == 400
-
-
-async def test_an_unknown_job(server: Server, own: Engine, session: aiohttp.ClientSession) -> None:
-    for job_id in (UNKNOWN, "x"):
-        async with session.get(f"{server.url}/job/{job_id}/events") as response:
-            assert response.status == 404
 
 
 async def test_a_job_that_is_removed_ends_its_stream(
@@ -170,37 +156,6 @@ async def test_events_that_come_together_go_out_together(
     assert pieces < 500
 
 
-def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-async def test_those_who_never_read_do_not_make_others_wait(redis_url: str, namespace: str, own: Engine) -> None:
-    await own.config({"events_max": 10_000})
-    with (
-        MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
-        contextlib.ExitStack() as stack,
-    ):
-        for _ in range(200):
-            stream = stack.enter_context(socket.create_connection(("127.0.0.1", master.port)))
-            stream.sendall(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
-            assert stream.recv(65536)
-        async with aiohttp.ClientSession() as session, session.get(master.url + "/events") as response:
-            await lines(response, 1)
-            before = cpu_s(master.pid)
-            jobs = []
-            for _ in range(20):
-                jobs += await own.enqueue([({"name": "a"}, b"\xc0")] * 100)
-            came = [line for line in await lines(response, 4000) if line.startswith("data: ")]
-            assert [json.loads(line[6:])["id"] for line in came] == [job.id for job in jobs]
-            # Of the processor, as the machine may be busy. A piece for each event and stream takes 9 s of it.
-            used, last = cpu_s(master.pid), -1.0
-            while last < used < before + 3:
-                await asyncio.sleep(1)
-                used, last = cpu_s(master.pid), used
-            assert used < before + 3
-
-
 async def test_what_comes_while_the_stream_is_found_is_not_missed(
     own: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,49 +177,3 @@ async def test_what_comes_while_the_stream_is_found_is_not_missed(
         assert len(page) == 1
     finally:
         await feed.stop()
-
-
-async def test_many_listeners_are_woken_a_few_at_a_time() -> None:
-    fanout = Fanout()
-    woken: list[int] = []
-
-    async def listen(number: int) -> None:
-        assert await fanout.wait(60)
-        woken.append(number)
-
-    listeners = [asyncio.create_task(listen(number)) for number in range(50 * AT_ONCE)]
-    await asyncio.sleep(0)
-    fanout.tell()
-    for turns in range(1, 11):  # a request takes some turns of the loop
-        await asyncio.sleep(0)
-        assert 0 < len(woken) <= turns * AT_ONCE
-    await asyncio.wait(listeners)
-    assert woken == list(range(50 * AT_ONCE))
-    assert not await fanout.wait(0.01)
-
-
-async def test_requests_are_answered_in_the_middle_of_a_fanout(redis_url: str, namespace: str, own: Engine) -> None:
-    with (
-        MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
-        contextlib.ExitStack() as stack,
-    ):
-        streams = select.poll()
-        sockets = {}
-        for _ in range(600):
-            stream = stack.enter_context(socket.create_connection(("127.0.0.1", master.port)))
-            stream.sendall(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
-            assert stream.recv(65536)
-            sockets[stream.fileno()] = stream
-            streams.register(stream, select.POLLIN)
-        async with aiohttp.ClientSession() as session:
-            for _ in range(30):
-                await asyncio.sleep(0.2)
-                for number, _event in streams.poll(0):  # lines that say that it lives
-                    sockets[number].recv(1 << 20)
-                await enqueue(own)
-                await eventually(lambda: streams.poll(0))
-                async with session.get(f"{master.url}/alive") as answer:
-                    assert answer.status == 200
-                if len(streams.poll(0)) < len(sockets):
-                    return
-        raise AssertionError("all streams had been served before each answer")

@@ -1,4 +1,4 @@
-"""Enqueueing, looking, waiting and cancelling over HTTP."""
+"""Requests about jobs become calls of scripts, and replies of scripts answers: each form once."""
 
 from __future__ import annotations
 
@@ -9,38 +9,7 @@ import pytest
 
 from http_support import JSON, Api, api, master, unpack  # noqa: F401
 
-UNKNOWN = "00000000000001"
-
-
-async def test_a_job_is_enqueued_and_shown(api: Api) -> None:
-    job_id = await api.enqueue("mail", argument={"to": "ada"}, priority=-3, max_retry=2, keep_result=True)
-    shown = (await api.get(f"/job/{job_id}")).value
-    assert shown["id"] == job_id
-    assert shown["status"] == "queued"
-    assert shown["argument"] == {"to": "ada"}
-    assert (shown["name"], shown["queue"], shown["priority"]) == ("mail", "mail", -3)
-    assert (shown["max_retry"], shown["keep_result"], shown["retry_count"]) == (2, True, 0)
-
-
-async def test_many_jobs_are_enqueued_in_order(api: Api) -> None:
-    jobs = [{"name": "mail", "argument": n} for n in range(50)]
-    answer = await api.post("/jobs", {"jobs": jobs})
-    assert answer.status == 201
-    ids = answer.value["job_ids"]
-    assert len(ids) == 50 and ids == sorted(ids)
-    assert [job["argument"] for job in await api.pick(count=100)] == [*range(50)]
-
-
-async def test_an_idempotency_key_makes_enqueueing_repeatable(api: Api) -> None:
-    for path, body in (
-        ("/job", {"name": "mail", "argument": 1}),
-        ("/jobs", {"jobs": [{"name": "mail", "argument": 2}]}),
-    ):
-        key = f"order{path}"
-        first = await api.post(path, body, idempotency_key=key)
-        again = await api.post(path, body, idempotency_key=key)
-        assert first.value == again.value
-    assert len(await api.pick(count=10)) == 2
+UNKNOWN = "0" * 14
 
 
 async def test_a_request_token_in_the_body_is_the_same(api: Api) -> None:
@@ -50,15 +19,6 @@ async def test_a_request_token_in_the_body_is_the_same(api: Api) -> None:
     assert first.value == (await api.post("/jobs", body, idempotency_key="r1")).value
     answer = await api.post("/jobs", body, idempotency_key="r2")
     assert (answer.status, answer.error["field"]) == (400, "request")
-
-
-async def test_a_token_for_another_request_is_a_conflict(api: Api) -> None:
-    await api.post("/job", {"name": "mail", "argument": 1}, idempotency_key="k")
-    answer = await api.post("/job", {"name": "mail", "argument": 2}, idempotency_key="k")
-    assert (answer.status, answer.error["code"]) == (409, "CONFLICT")
-    assert answer.error["field"] == "Idempotency-Key"
-    answer = await api.post("/jobs", {"jobs": [{"name": "mail", "argument": 2}]}, idempotency_key="k")
-    assert answer.status == 409
 
 
 async def test_an_overlong_key_names_the_header(api: Api) -> None:
@@ -142,55 +102,12 @@ async def test_polling_answers_when_the_job_ends(api: Api) -> None:
     assert answer.value["status"] == "done"
 
 
-async def test_polling_tells_of_cancelling_and_failing(api: Api) -> None:
-    cancelled, failing = await api.enqueue("a"), await api.enqueue("b", max_retry=0)
-    polls = [asyncio.create_task(api.get(f"/job/{one}/polling?timeout=20")) for one in (cancelled, failing)]
-    [job] = await api.pick("b")
-    await api.done(job, type="failure", error={"code": 7}, message="broke")
-    assert (await api("DELETE", f"/job/{cancelled}")).value == {"status": "queued"}
-    first, second = [answer.value for answer in await asyncio.gather(*polls)]
-    assert first["status"] == "cancelled"
-    assert (second["status"], second["error"], second["message"]) == ("error", {"code": 7}, "broke")
-
-
 async def test_polling_gives_up_in_time(api: Api) -> None:
     job_id = await api.enqueue()
     for timeout in ("0", "0.05"):
         answer = await api.get(f"/job/{job_id}/polling?timeout={timeout}")
         assert (answer.status, answer.error["code"]) == (408, "TIMEOUT")
         assert "queued" in answer.error["message"]
-
-
-@pytest.mark.parametrize("seconds", ["-1", "300.1", "nan", "inf", "x", "", "1e999"])
-async def test_a_wrong_polling_timeout_is_refused(api: Api, seconds: str) -> None:
-    answer = await api.get(f"/job/{await api.enqueue()}/polling?timeout={seconds}")
-    assert (answer.status, answer.error["field"]) == (400, "timeout")
-
-
-async def test_unknown_and_repeated_parameters_are_refused(api: Api) -> None:
-    job_id = await api.enqueue()
-    answer = await api.get(f"/job/{job_id}/polling?timeuot=1")
-    assert (answer.status, answer.error["field"]) == (400, "timeuot")
-    assert "timeout" in answer.error["message"]
-    answer = await api.get(f"/job/{job_id}/polling?timeout=1&timeout=2")
-    assert (answer.status, answer.error["field"]) == (400, "timeout")
-
-
-async def test_cancelling(api: Api) -> None:
-    job_id = await api.enqueue()
-    assert (await api("DELETE", f"/job/{job_id}")).value == {"status": "queued"}
-    assert (await api("DELETE", f"/job/{job_id}")).value == {"status": "cancelled"}
-    assert (await api.get(f"/job/{job_id}")).value["status"] == "cancelled"
-    answer = await api("DELETE", f"/job/{UNKNOWN}")
-    assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
-    assert (await api("DELETE", "/job/nonsense")).status == 404
-
-
-async def test_of_what_has_ended_cancelling_tells_the_state(api: Api) -> None:
-    job_id = await api.enqueue()
-    [job] = await api.pick()
-    await api.done(job)
-    assert (await api("DELETE", f"/job/{job_id}")).value == {"status": "done"}
 
 
 async def test_an_index_in_depends_never_means_a_strangers_job(api: Api) -> None:
@@ -226,3 +143,59 @@ async def test_json_all_the_way(api: Api) -> None:
     assert (await api.post("/done", {"outcomes": [outcome]}, content_type=JSON, worker_id="w")).status == 200
     assert (await api.get(f"/job/{job_id}/result", accept=JSON)).value == {"$float": "nan"}
     assert str(unpack((await api.get(f"/job/{job_id}/result")).raw)) == "nan"
+
+
+ONE_JOB = (
+    ("PATCH", "/job/{}", {"priority": 1}),
+    ("POST", "/job/{}/kick", {}),
+    ("POST", "/job/{}/retry", None),
+    ("DELETE", "/job/{}/record", None),
+    ("POST", "/job/{}/depends", {"remove": [UNKNOWN]}),
+    ("POST", "/job/{}/track", {}),
+    ("GET", "/job/{}/history", None),
+    ("GET", "/job/{}/explain", None),
+)
+
+
+@pytest.mark.parametrize("job_id", [UNKNOWN, "x", "%F0%9F%99%82"])
+@pytest.mark.parametrize(("method", "path", "body"), ONE_JOB)
+async def test_an_unknown_job(api: Api, method: str, path: str, body: Any, job_id: str) -> None:
+    answer = await api(method, path.format(job_id), body)
+    assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
+
+
+async def test_an_argument_is_changed_unread(api: Api) -> None:
+    job_id = await api.enqueue("mail", argument=1)
+    odd = b"\xd3" + (5).to_bytes(8, "big")  # an integer of more bytes than it needs
+    body = b"\x81\xa8argument" + odd
+    assert (await api("PATCH", f"/job/{job_id}", raw=body)).status == 200
+    assert odd in (await api.get(f"/job/{job_id}")).raw
+
+
+async def test_a_unique_key_names_the_job_that_is_there(api: Api) -> None:
+    body = {"name": "a", "unique": "k", "argument": 1}
+    first = await api.post("/job", body)
+    again = await api.post("/job", body | {"argument": 2, "if_exists": "replace"})
+    assert (first.status, again.status, again.value) == (201, 200, first.value)
+    assert (await api.get(f"/job/{first.value['job_id']}")).value["argument"] == 2
+    many = await api.post("/jobs", {"jobs": [body, {"name": "b"}]})
+    assert (many.status, many.value["created"]) == (201, [False, True])
+    assert (await api.post("/jobs", {"jobs": [body]})).status == 200
+
+
+async def test_jobs_are_found_by_what_they_are(api: Api) -> None:
+    mails = [await api.enqueue("mail", argument=n, tags=["t"] if n else ["u"]) for n in range(3)]
+    report = await api.enqueue("report", delay=100)
+    wanted = {
+        "/jobs": [*mails, report], "/jobs?queue=mail": mails, "/jobs?name=report": [report],
+        "/jobs?status=scheduled": [report], "/jobs?status=scheduled,queued&queue=mail": mails,
+        "/jobs?tag=t": mails[1:], "/jobs?tag=t&newest": mails[:0:-1], "/jobs?from_ms=99999999999999": [],
+        "/jobs?to_ms=1": [], "/jobs?name=none": [],
+    }  # fmt: skip
+    for path, ids in wanted.items():
+        found = (await api.get(path)).value
+        assert ([job["id"] for job in found["jobs"]], found["cursor"]) == (ids, ""), path
+    [job] = (await api.get("/jobs?name=mail&count=1")).value["jobs"]
+    assert job["argument"] == 0
+    [job] = (await api.get("/jobs?name=mail&count=1&brief=1")).value["jobs"]
+    assert "argument" not in job

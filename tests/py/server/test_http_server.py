@@ -15,13 +15,12 @@ import pytest
 
 from http_live import Live, live_server
 from http_support import JSON, MSGPACK, Answer, hold_against_document
-from parts import LONG_S
 
 
-@pytest.fixture(params=["fast", "slow"])
-def live(request: pytest.FixtureRequest, redis_url: str) -> Iterator[Live]:
+@pytest.fixture
+def live(redis_url: str) -> Iterator[Live]:
     namespace = "{t" + secrets.token_hex(6) + "}"
-    with live_server(redis_url, namespace, fast=request.param == "fast", max_content_length=1 << 20) as live:
+    with live_server(redis_url, namespace, max_content_length=1 << 20) as live:
         yield live
 
 
@@ -39,37 +38,6 @@ async def call(
         answer = Answer(response.status, names, await response.read())
     hold_against_document(method, path.partition("?")[0], answer)
     return answer
-
-
-async def test_the_main_job_end_to_end(live: Live) -> None:
-    async with aiohttp.ClientSession() as session:
-        body = {"name": "add", "argument": [1, 2], "keep_result": True}
-        job_id = (await call(session, live, "POST", "/job", body)).value["job_id"]
-        polling = asyncio.create_task(call(session, live, "GET", f"/job/{job_id}/polling?timeout=20"))
-        picked = await call(session, live, "POST", "/pick", {"queues": "add"}, worker_id="w")
-        [job] = picked.value["jobs"]
-        outcome = {
-            "id": job["id"],
-            "token": job["token"],
-            "type": "success",
-            "result": sum(job["argument"]),
-        }
-        assert (await call(session, live, "POST", "/done", {"outcomes": [outcome]}, worker_id="w")).status == 200
-        polled = await polling
-        assert (polled.status, polled.value["status"], polled.value["result"]) == (200, "done", 3)
-        assert (await call(session, live, "GET", f"/job/{job_id}/result")).value == 3
-
-
-async def test_a_job_reaches_a_long_poll_at_once(live: Live) -> None:
-    async with aiohttp.ClientSession() as session:
-        wish = {"queues": "a", "timeout": 300}
-        polls = [asyncio.create_task(call(session, live, "POST", "/pick", wish, worker_id=f"w{n}")) for n in range(3)]
-        await asyncio.sleep(0.2)
-        await call(session, live, "POST", "/jobs", {"jobs": [{"name": "a", "argument": n} for n in range(3)]})
-        arguments = [
-            answer.value["jobs"][0]["argument"] for answer in await asyncio.wait_for(asyncio.gather(*polls), LONG_S)
-        ]
-        assert sorted(arguments) == [0, 1, 2]
 
 
 async def test_who_has_gone_away_gets_no_job(live: Live) -> None:
@@ -110,22 +78,6 @@ def test_one_connection_serves_many_requests(live: Live) -> None:
         connection.request("GET", "/health", headers={"accept": JSON})
         assert connection.getresponse().read() == b'{"status":"ok","form":"functions"}'
     connection.close()
-
-
-def test_a_chunked_body_is_read(live: Live) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", live.port)
-    body = msgpack.packb({"name": "a", "argument": "x" * 100_000})
-    pieces = (body[start : start + 999] for start in range(0, len(body), 999))
-    connection.request("POST", "/job", pieces, {"content-type": MSGPACK}, encode_chunked=True)
-    assert connection.getresponse().status == 201
-    connection.close()
-
-
-def test_a_body_over_the_limit_is_refused_early(live: Live) -> None:
-    with socket.create_connection(("127.0.0.1", live.port)) as connection:
-        connection.sendall(b"POST /job HTTP/1.1\r\nhost: x\r\ncontent-length: 999999999\r\n\r\n" + b"x" * 1000)
-        connection.settimeout(60)
-        assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.parametrize(

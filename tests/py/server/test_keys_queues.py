@@ -8,35 +8,14 @@ import msgpack
 import pytest
 
 from http_support import master
-from jqmaster.manifest.contract import ANYBODY, SERVER
+from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http.routes import ROUTES
+from jqmaster.server.http.within import _is_queue
 from keys_support import Keyed, keyed
 from test_keys import ask
 
 __all__ = ["keyed", "master"]
-
-
-async def test_both_queues_must_be_within_the_key(keyed: Keyed) -> None:
-    api = await keyed.grant("viewer", "pusher", "operator", queues=["mail.*"])
-    mine, other = [one.id for one in await keyed.engine.enqueue([({"name": n}, b"\xc0") for n in ("mail.de", "other")])]
-    for job_id, queue, status in ((mine, "other", 403), (other, "mail.jp", 403), (mine, "mail.jp", 200)):
-        assert (await api("PATCH", f"/job/{job_id}", {"queue": queue})).status == status, (job_id, queue)
-        many = [{"id": mine, "priority": 1}, {"id": job_id, "queue": queue}]
-        assert (await api.post("/jobs/change", {"jobs": many})).status == status, (job_id, queue)
-        assert (await api.post("/jobs/change", many)).status == 400, (job_id, queue)
-    assert [doc["queue"] for doc in await keyed.engine.get([mine, other])] == ["mail.jp", "other"]
-    await keyed.engine.cancel([mine, other])
-    for job_id, queue, status in ((mine, "other", 403), (other, "mail.de", 403), (mine, "mail.de", 200)):
-        answer = await api.post("/jobs/retry", {"ids": [job_id], "queue": queue})
-        assert answer.status == status, (job_id, queue)
-        await keyed.engine.cancel([mine])
-        assert (await api.post(f"/job/{job_id}/retry", {"queue": queue})).status == status, (job_id, queue)
-        await keyed.engine.cancel([mine])
-    for where, queue, status in (("mail.de", "other", 403), ("other", "mail.de", 403), ("mail.de", "mail.x", 200)):
-        answer = await api.post("/jobs/retry", {"where": {"queue": where}, "queue": queue})
-        assert answer.status == status, (where, queue)
-    assert [doc["queue"] for doc in await keyed.engine.get([mine, other])] == ["mail.x", "other"]
 
 
 async def test_the_overview_tells_of_its_queues(keyed: Keyed) -> None:
@@ -61,20 +40,79 @@ async def test_every_operation_is_refused_unless_it_is_known_to_be_within(keyed:
         assert status == 403 or route.operation.name in ("config", "unregister", "overview"), (route.path, status, body)
 
 
-async def test_calls_are_refused_unless_they_name_its_queues(keyed: Keyed) -> None:
-    api = await keyed.grant("admin", queues=["mine"])
-    for name in [name for name, one in operations().items() if one.roles != (SERVER,)]:
-        if operations()[name].positions[:1] not in (("spec",), ("[spec]",), ()):
+def naming(kind: str, queue: str, job: str) -> Any:
+    """A value of this type that names a queue, or a job of it; None for a type that names none. Bytes stand behind the
+    spec."""
+    new = {"name": "a", "queue": queue}
+    return {
+        "queue": queue, "job": job, "Where": {"queue": queue}, "Pick": {"queues": [queue]},
+        "NewJob": [msgpack.packb(new), b"\xc0"], "JobChange": [msgpack.packb({"id": job, "queue": queue}), b""],
+        "Outcome": [msgpack.packb({"type": "success", "enqueue": 1}), b"\xc0", msgpack.packb(new), b"\xc0"],
+    }.get(kind)  # fmt: skip
+
+
+def call(operation: Operation, argument: Argument, value: Any) -> bytes:
+    """With this argument alone."""
+    is_list = argument.of.of is not None
+    if argument.name not in operation.behind:
+        return bytes(msgpack.packb([msgpack.packb({argument.name: [value] if is_list else value})]))
+    spec = [msgpack.packb({"worker": "w"})] if operation.positions[0] == "spec" else []
+    return bytes(msgpack.packb([*spec, *(value if isinstance(value, list) else [value])]))
+
+
+CALLED = {name: one for name, one in operations().items() if one.roles != (SERVER,)}
+NAMED = [
+    (name, argument.name, kind)
+    for name, one in CALLED.items()
+    for argument in one.arguments
+    for kind in ["queue" if _is_queue(one, argument.name) else (argument.of.of or argument.of).name]
+    if naming(kind, "", "") is not None and argument.name not in one.restricted
+]
+
+
+@pytest.mark.parametrize(("name", "argument", "kind"), NAMED)
+async def test_a_call_may_name_its_own_queues_and_their_jobs_alone(
+    keyed: Keyed, name: str, argument: str, kind: str
+) -> None:
+    api = await keyed.grant("admin", queues=["mail.*"])
+    mine, other = [one.id for one in await keyed.engine.enqueue([({"name": n}, b"\xc0") for n in ("mail.de", "other")])]
+    one = CALLED[name]
+    for queue, job, within in (
+        ("mail.de", mine, True), ("mail.d*", mine, True), ("other", other, False), ("m*", other, False),
+    ):  # fmt: skip
+        answer = await api.post(f"/call/{name}", raw=call(one, one.argument(argument), naming(kind, queue, job)))
+        assert (answer.status != 403) == within, (queue, answer.value)
+        assert within or "bound to queues" in answer.error["message"]
+
+
+@pytest.mark.parametrize("move", [{"name": "other"}, {"queue": "other"}, {"name": "mail.de", "queue": "other"}])
+async def test_what_is_moved_stays_within_them(keyed: Keyed, move: dict[str, str]) -> None:
+    api = await keyed.grant("worker", queues=["mail.*"])
+    outcome = msgpack.packb({"type": "success", "move": move})
+    body = msgpack.packb([msgpack.packb({"worker": "w"}), outcome, b"\xc0"])
+    assert (await api.post("/call/finish", raw=body)).status == 403
+
+
+async def test_what_concerns_jobs_of_others_or_all_queues_is_refused(keyed: Keyed) -> None:
+    api = await keyed.grant("admin", queues=["mail.*"])
+    for name, one in CALLED.items():
+        if one.positions[:1] not in (("spec",), ("[spec]",), ()):
             continue  # what is no id is no job of another queue
-        spec = msgpack.packb({})
-        answer = await api.post(f"/call/{name}", raw=msgpack.packb([spec] if operations()[name].positions else []))
-        is_free = operations()[name].is_free
-        assert answer.status == 403 or (is_free and answer.status in (200, 400)), (name, answer.value)
-        for argument in operations()[name].arguments:
-            if argument.type in ("queue", "list<queue>"):
-                spec = msgpack.packb({argument.name: "other"})
-                answer = await api.post(f"/call/{name}", raw=msgpack.packb([spec]))
-                assert answer.status == 403, (name, argument.name)
+        answer = await api.post(f"/call/{name}", raw=msgpack.packb([msgpack.packb({})] if one.positions else []))
+        assert answer.status == 403 or (one.is_free and answer.status in (200, 400)), (name, answer.value)
+    [job] = await keyed.engine.enqueue([({"name": "mail.de"}, b"\xc0")])
+    assert (await api("DELETE", f"/job/{job.id}?dependents=cancel")).status == 403
+
+
+async def test_a_job_is_of_the_queue_of_its_name_unless_it_says_another(keyed: Keyed) -> None:
+    api = await keyed.grant("pusher", queues=["mail.*"])
+    for job, status in (
+        ({"name": "mail.de"}, 201), ({"name": "x"}, 403), ({"name": "mail.de", "queue": "x"}, 403),
+        ({"name": "mail.de", "queue": None}, 201), ({"name": "x", "queue": None}, 403),
+    ):  # fmt: skip
+        assert (await api.post("/job", raw=msgpack.packb(job))).status == status, job
+        many = {"jobs": [{"name": "mail.de"}, job]}
+        assert (await api.post("/jobs", raw=msgpack.packb(many))).status == status, job
 
 
 @pytest.mark.parametrize("path", ["cancel", "retry", "discard", "kick"])

@@ -15,7 +15,7 @@ from aiohttp import web
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
-from jqmaster.server import assigner
+from jqmaster.server import dispatch
 from jqmaster.server.server import ServeOptions, Server
 from jqmaster.worker.run import WorkOptions, work
 from parts import FINISHED, answers, came_to, commands, enqueue, eventually, until, worker
@@ -88,37 +88,11 @@ async def test_a_master_that_stops_amid_deliveries_loses_nothing(masters: Master
         assert Counter(job["id"] for job in stub.jobs) == Counter(job.id for job in made)
 
 
-async def test_polls_at_several_masters_share_the_jobs(masters: Masters, own: Engine) -> None:
-    seen: list[int] = []
-
-    async def note(argument: int) -> None:
-        seen.append(argument)
-
-    stop = asyncio.Event()
-    tasks = [
-        asyncio.create_task(work(WorkOptions(functions={"mail": note}, masters=[master.url]), stop))
-        for master in masters
-    ]
-    for number in range(60):
-        await enqueue(own, "mail", number)
-    await eventually(lambda: _done(own, "mail", 60))
-    assert sorted(seen) == list(range(60))
-    stop.set()
-    await asyncio.wait_for(asyncio.gather(*tasks), 60)
-
-
-async def test_whichever_master_is_left_is_the_clock(masters: Masters, own: Engine) -> None:
-    """The earliest moment is known to one master only, and that one goes."""
-    job = await enqueue(own, delay=1.0)
-    await asyncio.gather(masters[0].stop(), masters[2].stop())
-    await until(own, job, "queued")
-
-
 @pytest.mark.parametrize("survivor", range(3))
 async def test_a_master_that_is_killed_takes_no_moment_with_it(
     masters: Masters, own: Engine, survivor: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assigner, "LOOK_EVERY_S", 2.0)
+    monkeypatch.setattr(dispatch, "LOOK_EVERY_S", 2.0)
     await enqueue(own, delay=0.01)  # every master looks once, and sleeps by the shorter time from then on
     await asyncio.sleep(0.1)
     for master in masters:
@@ -126,7 +100,7 @@ async def test_a_master_that_is_killed_takes_no_moment_with_it(
     job = await enqueue(own, delay=1.5)
     for index, master in enumerate(masters):
         if index != survivor:
-            for task in (master.dispatch._loop_task, master.dispatch._assigner.channel._listener):
+            for task in (master.dispatch._loop_task, master.dispatch._channel._listener):
                 if task is not None:
                     task.cancel()
     await until(own, job, "queued")

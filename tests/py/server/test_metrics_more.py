@@ -9,7 +9,6 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from http_support import Api, Master, api, master  # noqa: F401
 from jqmaster.engine.engine import Engine
 from jqmaster.server.figures import Figures
-from jqmaster.server.tally import Tally
 from parts import answers, came_to, dispatch_of, enqueue, eventually, until, worker
 from test_metrics import Figure, scrape
 
@@ -27,17 +26,6 @@ async def test_constraints_show_their_use(api: Api) -> None:
     assert figure("jq_constraint_keys", constraint="each") == 1
     assert figure("jq_constraint_held", constraint="each") == 0
     assert figure("jq_constraint_full_keys", constraint="each") == 0
-
-
-async def test_schedules_show_when_they_come(api: Api) -> None:
-    schedule = {"every": 3600, "job": {"name": "report"}, "argument": b"\xff"}
-    await api("PUT", "/schedule/hourly", schedule)
-    await api("PUT", "/schedule/never", {**schedule, "paused": True})
-    figure = await scrape(api)
-    assert figure("jq_schedule_jobs_total", schedule="hourly") == 0
-    assert (figure("jq_schedule_next_timestamp_seconds", schedule="hourly") or 0) % 3600 == 0
-    assert figure("jq_schedule_next_timestamp_seconds", schedule="never") is None
-    assert figure("jq_schedule_paused", schedule="never") == 1
 
 
 async def test_workers_are_counted_by_state(api: Api) -> None:
@@ -111,12 +99,6 @@ async def test_alerts_and_running_attempts_are_there(api: Api) -> None:
     assert figure("jq_longest_running_seconds", name="mail") is not None
 
 
-async def test_names_are_escaped(api: Api) -> None:
-    name = 'a"b\\c é'
-    await api.enqueue(name)
-    assert (await scrape(api))("jq_queue_jobs", queue=name, state="queued") == 1
-
-
 async def test_openmetrics_is_given_to_those_who_take_it(api: Api) -> None:
     accept = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1"
     await api.enqueue("mail")
@@ -125,7 +107,6 @@ async def test_openmetrics_is_given_to_those_who_take_it(api: Api) -> None:
     figure = Figure(parse_openmetrics(answer.value))
     assert figure("jq_queue_jobs", queue="mail", state="queued") == 1
     assert (await api.get("/metrics", accept="text/html,*/*;q=0.8")).headers["content-type"].startswith("text/plain")
-    assert (await api.get("/metrics", accept="image/png")).status == 406
 
 
 async def test_without_redis_the_masters_own_figures_are_there(api: Api, fresh_server: Any) -> None:
@@ -138,18 +119,3 @@ async def test_without_redis_the_masters_own_figures_are_there(api: Api, fresh_s
     assert figure("jq_up") == 0
     assert (await scrape(api))("jq_http_requests_total", method="GET", path="/metrics", status="200") == 1
     await lost.aclose()
-
-
-def test_an_hour_that_shrank_counts_anew() -> None:
-    empty = {"count": 0, "mean": 0, "histogram": []}
-
-    def hour(**counts: int) -> dict[str, Any]:
-        events = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped")
-        return {"begin_ms": 0, **dict.fromkeys(events, 0), **counts, "wait": empty, "run": empty}
-
-    tally = Tally()
-    tally.take([hour(done=5)], counts=False)
-    tally.take([hour(done=7)])
-    tally.take([hour(done=3)])
-    tally.take([])
-    assert tally.totals["done"] == 5

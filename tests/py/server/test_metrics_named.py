@@ -151,14 +151,3 @@ def test_prometheus_understands_what_is_asked(place: str, tmp_path: Path) -> Non
     path = tmp_path / "rules.json"
     path.write_text(json.dumps({"groups": [{"name": "asked", "rules": rules}]}))
     promtool("check", "rules", path)
-
-
-def test_panels_of_the_dashboard_do_not_overlap() -> None:
-    document = json.loads((DEPLOY / "dashboard.json").read_text())
-    assert len({panel["id"] for panel in document["panels"]}) == len(document["panels"])
-    taken: set[tuple[int, int]] = set()
-    for panel in document["panels"]:
-        at = panel["gridPos"]
-        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
-        assert at["x"] + at["w"] <= 24 and not cells & taken, panel["title"]
-        taken |= cells

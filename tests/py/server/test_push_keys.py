@@ -103,15 +103,6 @@ async def test_a_revoked_keys_worker_gets_nothing_more(two: list[Server], own: E
             await until(own, job, "done")
 
 
-async def test_an_expired_keys_worker_gets_nothing_more(two: list[Server], own: Engine) -> None:
-    async with listening(answers(200, DONE)) as stub:
-        await register(own, two, stub, ttl=1)
-        await asyncio.sleep(1)
-        job = await enqueue(own, "mail")
-        await asyncio.sleep(SOON_S)
-        assert stub.jobs == [] and await status(own, job) == "queued"
-
-
 async def gone(own: Engine) -> bool:
     return (await own.workers()).documents == []
 
@@ -135,9 +126,3 @@ async def test_a_key_that_a_master_has_not_heard_of_yet_is_looked_for(own: Engin
     found = await keyring.of_worker(made["id"])
     assert found is not None and found.queues == ("mail",)
     assert await keyring.of_worker("0" * 12) is None
-
-
-async def test_nobody_says_with_which_key_they_register(keyed: Keyed) -> None:
-    made = await keyed.create("worker")
-    answer = await keyed.as_key(made["key"]).post("/worker", {"name": "w", "queues": ["a"], "key": "0" * 12})
-    assert (answer.status, answer.error["field"]) == (400, "key")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import ipaddress
 import json
 import time
@@ -11,6 +10,7 @@ from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
+from itsdangerous import TimestampSigner
 
 from http_support import JSON, Answer, Api, api, asgi, master  # noqa: F401
 from jqmaster.engine.copying import export_records
@@ -18,7 +18,6 @@ from jqmaster.server import session
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.session import Proxies
 from keys_support import Keyed, keyed  # noqa: F401
-from parts import eventually
 from settable import SettableEngine  # noqa: F401
 
 PEERS = Proxies((ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64")))
@@ -70,15 +69,6 @@ async def test_the_cookie_is_for_this_server_alone(keyed: Keyed) -> None:
     assert cookie_of(answer)["secure"] is True
 
 
-async def test_it_ends_with_the_key(keyed: Keyed) -> None:
-    key, ui = await log_in(keyed, "viewer")
-    assert (await ui.get("/queues")).status == 200
-    await keyed.engine.revoke(key["id"])
-    await eventually(lambda: keyed.api.master.keyring.find(key["key"]) is None)
-    assert (await ui.get("/queues")).status == 401
-    assert (await ui.get("/session")).status == 401
-
-
 async def test_it_ends_when_the_key_expires(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
     _key, ui = await log_in(keyed, "viewer", ttl=600)
     now = time.time()
@@ -105,7 +95,7 @@ async def test_what_is_no_session_lets_nobody_in(keyed: Keyed) -> None:
     key_id, until_s, seal = good.split(".")
     other = await keyed.create("admin")
     for bad in (
-        "", "x", "..", f"{key_id}.{until_s}", f"{key_id}.{until_s}.", f"{key_id}.{int(until_s) + 1}.{seal}",
+        "", "x", "..", f"{key_id}.{until_s}", f"{key_id}.{until_s}.", f"{key_id}.{until_s}A.{seal}",
         f"{other['id']}.{until_s}.{seal}", f"{key_id}.{until_s}.{'0' * 64}", f"{key_id}.x.{seal}", f"{good}.1", "é.1.2",
     ):  # fmt: skip
         trial = Api(keyed.api.app, keyed.api.master, {"cookie": f"{session.COOKIE}={bad}"})
@@ -117,18 +107,17 @@ async def test_what_is_no_session_lets_nobody_in(keyed: Keyed) -> None:
 
 
 async def test_what_redis_tells_of_a_key_makes_no_session(keyed: Keyed) -> None:
-    _key, ui = await log_in(keyed, "admin")
+    await log_in(keyed, "admin")
     engine = keyed.engine
     seal = await engine.redis.get(f"{engine.namespace}/sessions")
     assert len(seal) == 32
     exported = [record async for record in export_records(engine)]
     assert not any(seal in record for record in exported)
     [document] = (await engine.keys(digests=True)).documents
-    until_s = ui.headers["cookie"].split(".")[1]
-    said = f"jq session {document['id']} {until_s}".encode()
     for known in (document["digest"].encode(), b"", b"".join(exported)):
-        forged = hmac.new(known, said, hashlib.sha256).hexdigest()
-        trial = Api(keyed.api.app, keyed.api.master, {"cookie": f"jq_session={document['id']}.{until_s}.{forged}"})
+        signer = TimestampSigner(known, salt="jq session", digest_method=hashlib.sha256)
+        forged = signer.sign(document["id"]).decode()
+        trial = Api(keyed.api.app, keyed.api.master, {"cookie": f"jq_session={forged}"})
         assert (await trial.get("/queues")).status == 401
 
 
@@ -209,11 +198,6 @@ async def test_a_user_may_have_any_letters(keyed: Keyed, user: str) -> None:
     headers = {"x-forwarded-user": user, "x-forwarded-roles": "operator"}
     assert (await asgi(keyed.api.app, "POST", "/queue/mail/pause", headers, client=("10.1.0.1", 1))).status == 200
     assert (await keyed.engine.trail()).documents[0]["actor"] == user[:50]
-
-
-def test_what_is_no_utf8_is_a_user_in_latin_1() -> None:
-    found = PEERS.find({"client": ("10.1.0.1", 1), "headers": [(b"x-forwarded-user", b"Jos\xe9")]})
-    assert found is not None and found.name == "Jos\u00e9"
 
 
 async def test_a_user_whom_the_trail_cannot_hold_is_nobody(keyed: Keyed) -> None:

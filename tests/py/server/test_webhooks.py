@@ -99,22 +99,6 @@ async def test_the_end_of_a_job_is_told_once_and_signed(engine: Engine, redis: R
     assert headers[b"content-type"] == b"application/json"
 
 
-async def test_a_webhook_has_its_own_secrets_and_gets_what_it_asks_for(engine: Engine, redis: Redis) -> None:
-    async with listening(DELIVERED) as receiver, carrying(engine, redis):
-        await engine.subscribe("failures", f"{receiver.url}/hook", {"name": "mail.*"}, on=["error"], secrets=[SECRET])
-        await end(engine, "mail.a")
-        await end(engine, "other", {"type": "failure", "message": "no"}, max_retry=0)
-        job = await end(engine, "mail.b", {"type": "failure", "message": "no such host", "group": "net"}, max_retry=0)
-        [told] = await receiver.delivered()
-        await ended(engine, "done")
-    assert told["type"] == "job.error" and told["data"]["id"] == job
-    assert {name: told["data"][name] for name in ("reason", "message", "group", "retry_count")} == {
-        "reason": "other", "message": "no such host", "group": "net", "retry_count": 1,
-    }  # fmt: skip
-    assert Verifier([SECRET]).refusal(receiver.headers[0], receiver.raw[0]) is None
-    assert Verifier([OTHER]).refusal(receiver.headers[0], receiver.raw[0])
-
-
 async def test_what_waits_goes_to_where_the_webhook_is_now_and_is_signed_anew(engine: Engine, redis: Redis) -> None:
     await engine.subscribe("w", "http://127.0.0.1:1/hook", {"name": "*"}, secrets=[OTHER])
     await end(engine)
@@ -177,18 +161,6 @@ async def test_a_receiver_that_fails_is_told_again_until_it_answers(engine: Engi
     assert len(set(receiver.raw)) == 1
     events = (await engine.history(notification["id"]))["events"]
     assert [event["message"] for event in events if event["event"] == "failed"] == ["the receiver answered 500"] * 2
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-async def test_redirects_are_not_followed(engine: Engine, redis: Redis, status: int) -> None:
-    async with (
-        listening(DELIVERED) as other,
-        listening(answers(status, location=f"{other.url}/hook")) as receiver,
-        carrying(engine, redis),
-    ):
-        await end(engine, notify=f"{receiver.url}/hook")
-        [waiting] = await ended(engine, "retrying")
-    assert waiting["message"] == f"the receiver answered {status}" and not other.jobs
 
 
 async def test_gone_is_the_end_of_it(engine: Engine, redis: Redis) -> None:
@@ -269,20 +241,6 @@ async def test_it_goes_only_where_the_master_may_push(engine: Engine, redis: Red
         await end(engine, notify=f"{receiver.url}/hook")
         [barred] = await ended(engine, "retrying")
     assert "this master may not push to 127.0.0.1" in barred["message"] and not receiver.jobs
-
-
-async def test_a_refused_connection_is_tried_again(engine: Engine, redis: Redis) -> None:
-    await quick(engine)
-    async with listening(DELIVERED) as receiver:
-        url = f"{receiver.url}/hook"
-    async with carrying(engine, redis):
-        await end(engine, notify=url)
-        await eventually(lambda: _has_retried(engine))
-        assert (await notifications(engine))[0]["status"] in ("retrying", "running", "queued")
-
-
-async def _has_retried(engine: Engine) -> bool:
-    return any(one["retry_count"] >= 2 for one in await notifications(engine))
 
 
 # -- masters that die -----------------------------------------------------------------------------

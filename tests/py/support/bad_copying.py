@@ -2,7 +2,7 @@
 
 import msgpack
 
-SCHEMA = 5  # of meta.lua
+SCHEMA = 6  # of meta.lua
 KEY = ["key", "seq", "string", 0, 0, ["1"]]
 
 
@@ -45,7 +45,7 @@ def of_copying(invalid, case):
         yield invalid("import", what, "records[1]", good, pack(record))
     for blob in BYTES:
         yield invalid("import", f"{len(blob)} bytes {blob[:8]!r}", "records[1]", good, blob)
-    end = pack(["end", "0" * 16, f"\0{SCHEMA:c}" + "\0" * 200])
+    end = pack(["end", "0" * 16, f"\0{SCHEMA:c}" + "\0" * 252])
     yield invalid("import", "more behind the end", "records[0]", end, good)
     yield case("import: into what is set up", "import", [good], "CONFLICT", None)
     for what, schema in (("an older", SCHEMA - 1), ("a newer", SCHEMA + 1)):

@@ -45,7 +45,7 @@ HOLDS = [
 TYPES = {
     "name": NAMES, "queue": NAMES, "worker": NAMES, "token": TOKENS, "flag": BOOLEANS, "cursor": CURSOR,
     "Where": WHERES, "By": BY, "Cost": COSTS, "list<queue>": QUEUES, "moment_ms": numbers(0, 2**53), "zone": NAMES,
-    "list<job>": [*LISTS, [], [WAITING] * 1001],
+    "job": IDS, "list<job>": [*LISTS, [], [WAITING] * 1001],
 }  # fmt: skip
 ARGUMENTS = {
     ("hold", "seconds"): HOLD_SECONDS, ("queue", "fair"): FAIR, ("queue", "set"): MAPS[:3],

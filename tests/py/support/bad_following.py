@@ -66,11 +66,7 @@ def of_changes(invalid, refused):
     yield invalid("change", "only the last wrong", "jobs[2].priority", *right * 2, wrong, b"")
     tags = encode({"id": WAITING, "tags": ["a", "a"]})
     yield invalid("change", "a tag twice", "jobs[0].tags[1]", tags, b"")
-    yield invalid("kick", "ids and queue", "ids", encode({"ids": [RUNNING], "queue": "a"}))
     yield invalid("kick", "ids and count", "count", encode({"ids": [RUNNING], "count": 1}))
-    yield refused("kick", "a queue nobody knows", "NOTFOUND", "queue", {"queue": "nobody knows it"})
-    yield invalid("kick", "queue and worker", "ids", encode({"worker": "w", "queue": "a"}))
-    yield refused("kick", "a worker nobody knows", "NOTFOUND", "worker", {"worker": "nobody"})
     yield invalid("kick", "second id wrong", "ids[1]", encode({"ids": [RUNNING, "x"]}))
     yield refused("track", "an unknown field", "INVALID", "x", {"ids": [WAITING], "x": 1})
     for field in ("cursor", "count"):

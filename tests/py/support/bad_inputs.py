@@ -52,6 +52,7 @@ from bad_values import (
 )
 from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.types import PLAIN
 
 
 class Target(NamedTuple):
@@ -103,8 +104,6 @@ TARGETS = [
     Target("change", "change", {"id": WAITING, "priority": 1}, CHANGES, ["id"], one_job, "jobs[0]"),
     Target("depend", "depend", {"id": WAITING}, of("depend", "add", "remove", "if_failed", id=IDS), ["id"]),
     Target("kick", "kick", {"ids": [RUNNING]}, of("kick", "ids", "delay")),
-    Target("kick of a worker", "kick", {"worker": WORKER}, of("kick", "worker", "count", "delay")),
-    Target("kick of a queue", "kick", {"queue": "a"}, of("kick", "count", "delay", queue=STARRED)),
     Target("move", "finish", {"name": "b"}, MOVE, [], within("move", SUCCESS, one_outcome), "outcomes[0].move", True),
     Target("resume", "finish", {"depends": [WAITING]}, RESUME, ["depends"], within("resume", SUCCESS, one_outcome),
            "outcomes[0].resume", True),
@@ -127,7 +126,7 @@ TARGETS = [
     Target("bulk retry", "bulk", {"what": "retry", "where": {}}, of("bulk", queue=STARRED)),
     Target("bulk cancel", "bulk", {"what": "cancel", "where": {}}, of("bulk", "force", dependents=words("leave"))),
     Target("tick", "tick", {}, {"limit": integers(1, 1000)}),
-    Target("queue", "queue", {"name": "a"}, of("queue", "paused", "max_waiting", "fair", "set", name=STARRED,
+    Target("queue", "queue", {"name": "a"}, of("queue", "paused", "max_waiting", "fair", "set", "known", name=STARRED,
            unset=[*LISTS, ["done_max"] * 101]), ["name"]),
     Target("own settings", "queue", {"done_max": 5}, OF_QUEUES, [], within("set", {"name": "a"}), "set", True),
     Target("level", "queue", {"by": "argument.a"}, {"by": [*PATHS, {"a": 1}, []],
@@ -183,15 +182,18 @@ TARGETS = [
     Target("stats", "stats", {"by": "hour", "series": True}, of("stats", "by", "queue", "name", "from_ms", "to_ms",
            series=BOOLEANS, brief=BOOLEANS, **PAGE), ["by"]),
     Target("export", "export", {}, PAGE | {"cursor": [*CURSOR, "x", "00", "c0"]}),
-    Target("track", "track", {"ids": [WAITING]}, of("track", "on", ids=[*LISTS, [], [WAITING] * 1001]), ["ids"]),
     Target("audit", "audit", {}, PAGE | {"cursor": [*CURSOR, "", "x", "-1"]}),
     *bad_access.targets(Target),
 ]  # fmt: skip
-EXAMPLES = {
-    "job": WAITING, "list<job>": [WAITING], "worker": WORKER, "name": "known", "queue": "a", "text": "x",
-    "quiet|stop|resume": "quiet",
-}  # fmt: skip
 NOT_PLAIN = {target.script for target in TARGETS}
+
+
+def example(type_):
+    """A value of a type; of what is there in the namespace, one that is."""
+    if type_.kind == "list":
+        return [example(type_.of)]
+    there = {"job": WAITING, "worker": WORKER, "name": "known", "queue": "a"}
+    return type_.words[0] if type_.words else there.get(type_.name, PLAIN[type_.name].example)
 
 
 def plain_targets():
@@ -199,7 +201,7 @@ def plain_targets():
     for name, one in operations().items():
         if one.positions == ("spec",) and name not in NOT_PLAIN and one.roles != (SERVER,):
             arguments = [argument for argument in one.arguments if argument.type != "actor"]
-            base = {argument.name: EXAMPLES[argument.type] for argument in arguments if not argument.optional}
+            base = {argument.name: example(argument.of) for argument in arguments if not argument.optional}
             yield Target("spec", name, base, of(name, *(argument.name for argument in arguments)), list(base))
 
 
@@ -207,9 +209,11 @@ def of_what_is_not_there():
     """Of these operations, those that miss what one of their arguments names."""
     for target in TARGETS:
         if target.script not in NOT_PLAIN:
-            for error in operations()[target.script].errors:
+            one = operations()[target.script]
+            for error in one.errors:
                 if error.code == "NOTFOUND" and error.path in target.base:
-                    spec = encode(target.base | {error.path: "unknown"})
+                    is_job = one.argument(error.path).type == "job"
+                    spec = encode(target.base | {error.path: "0" * 14 if is_job else "unknown"})
                     yield Case(f"{target.script}: unknown", target.script, [spec], "NOTFOUND", error.path)
 
 

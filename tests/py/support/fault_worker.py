@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from jqmaster.demo.journal import Journal
+from journal import Journal
 from jqmaster.worker.notes import current_job
 from jqmaster.worker.run import WorkOptions, run
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgpack
 import pytest
 
+import journal
 from jqmaster import JQ
-from jqmaster.demo import journal
 from jqmaster.errors import Unavailable
 from processes import MasterProcess, Process
 from servers import RedisServer

@@ -292,7 +292,6 @@ async def master(engine: Engine) -> AsyncIterator[Master]:
     await events.stop()
 
 
-@pytest.fixture(params=["fast", "slow"])
-async def api(request: pytest.FixtureRequest, master: Master) -> Api:
-    """The API, once with the short path and once without."""
-    return Api(create_app(master, max_content_length=1 << 20, fast=request.param == "fast"), master)
+@pytest.fixture
+async def api(master: Master) -> Api:
+    return Api(create_app(master, max_content_length=1 << 20), master)

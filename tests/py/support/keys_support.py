@@ -41,10 +41,10 @@ class Keyed:
         return Api(self.api.app, self.api.master, {"authorization": f"Bearer {key}"})
 
 
-@pytest.fixture(params=["fast", "slow"])
-async def keyed(request: pytest.FixtureRequest, master: Master, engine: Engine) -> AsyncIterator[Keyed]:
+@pytest.fixture
+async def keyed(master: Master, engine: Engine) -> AsyncIterator[Keyed]:
     """A master whose namespace has no keys yet, and asks for none so far."""
     master.keyring = Keyring(engine, engine.redis)
     await master.keyring.start()
-    yield Keyed(engine, Api(create_app(master, max_content_length=1 << 20, fast=request.param == "fast"), master))
+    yield Keyed(engine, Api(create_app(master, max_content_length=1 << 20), master))
     await master.keyring.stop()

@@ -1,6 +1,6 @@
 """A site under load: masters, pushers and workers of every kind, and what is known of their jobs.
 
-JQ_FAULT_ROUNDS=25 does everything so many times as often: 500 pauses and more, for an hour.
+JQ_FAULT_ROUNDS=25 does everything so many times as often, for an hour.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 
 from redis.exceptions import RedisError
 
+import journal
 from faults import BATCH, JOBS, NAMESPACE, Site, check, push
 from jqmaster import JQ
-from jqmaster.demo import journal
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from parts import eventually
-from topologies import Node, Proxy, until
+from topologies import Node
 
 ROUNDS = int(os.environ.get("JQ_FAULT_ROUNDS", "1"))
 
@@ -148,13 +148,3 @@ async def change(fault: Callable[[], object], pause_s: float = 0.5) -> None:
     """Work on for a moment, then this."""
     await asyncio.sleep(pause_s)
     await asyncio.to_thread(fault)
-
-
-async def swap(proxy: Proxy, roles: list[Node]) -> None:
-    """`FAILOVER` behind an address that goes to the new primary; what was connected stays at the old one."""
-    primary, replica = roles
-    await asyncio.to_thread(until, replica.has_caught_up)
-    await asyncio.to_thread(primary.do, "FAILOVER", "TO", "127.0.0.1", replica.port, "TIMEOUT", 20_000)
-    await asyncio.to_thread(until, replica.is_primary)
-    proxy.target = replica
-    roles.reverse()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,13 @@ from jqmaster.bundle.build import BuildError, build
 from servers import RedisServer
 
 
-def write(root: Path, script: str, *, common: Mapping[str, Sequence[str]] | None = None, **modules: str) -> Path:
-    """Write sources: the script ``op``, what ``common`` calls need, and modules, as ``base/clock``."""
+def write(root: Path, script: str, **modules: str) -> Path:
+    """Write sources: the script ``op``, and modules, as ``base/clock``."""
     (root / "scripts").mkdir(exist_ok=True)
     (root / "jqlua").mkdir(exist_ok=True)
     if "@flags" not in script:
         script = "-- @flags write\n" + script
     (root / "scripts" / "op.lua").write_text(script)
-    (root / "scripts" / "common.json").write_text(json.dumps({"op": common or {}}))
     for name, source in modules.items():
         path = root / "jqlua" / f"{name}.lua"
         path.parent.mkdir(exist_ok=True)

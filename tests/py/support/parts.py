@@ -15,7 +15,6 @@ from aiohttp import web
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
-from jqmaster.server.assigner import Assigner
 from jqmaster.server.dispatch import Dispatch
 
 FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable")
@@ -160,4 +159,4 @@ async def worker(
 
 def dispatch_of(engine: Engine, *, secrets: Sequence[str] = (), **options: Any) -> Dispatch:
     """A master's dispatch."""
-    return Dispatch(engine, Assigner(engine, engine.redis, "test", secrets), **options)
+    return Dispatch(engine, master="test", secrets=secrets, **options)

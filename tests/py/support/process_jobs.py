@@ -1,22 +1,28 @@
 """Jobs in processes of their own, for test_processes.py. Each process imports this module: it needs little."""
 
-import asyncio
-import dataclasses
-import datetime as dt
 import logging
-import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextvars import copy_context
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from jqmaster import JQ, JobFailed, JobStopped, MessagePack, ResumeAfter, checkpoint, current_job, progress
-from typed_values import ID, Customer, Express, Order
+from jqmaster import (
+    JQ,
+    FollowUp,
+    JobFailed,
+    JobReleased,
+    JobStopped,
+    MessagePack,
+    ResumeAfter,
+    checkpoint,
+    current_job,
+    progress,
+)
 
 jobs = JQ(serializer=MessagePack(default=sorted))
 log = logging.getLogger("process_jobs.there")
@@ -44,12 +50,12 @@ def fails(how: str) -> Any:
             raise Awkward("a", "b")
         case "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        case "segfault":
-            os.kill(os.getpid(), signal.SIGSEGV)
         case "exit":
             os._exit(3)
         case "unfit":
             return threading.Lock()
+        case "generator":
+            return (number for number in range(3))
         case "busy":
             raise JobFailed("429", retry_in=500)
     raise ValueError(how)
@@ -84,14 +90,6 @@ def sleeps(seconds: float) -> int:
 @jobs.job(process=True, max_runtime=1, max_retry=0)
 def hangs() -> None:
     time.sleep(600)
-
-
-@jobs.job(max_runtime=1, max_retry=0)
-async def hangs_here(path: str) -> None:
-    try:
-        await asyncio.sleep(600)
-    finally:
-        Path(path).write_text("cancelled")  # noqa: ASYNC240
 
 
 @jobs.job(process=True, max_retry=0)
@@ -131,17 +129,51 @@ def listens(how: str, path: str) -> None:
         raise
 
 
-stuck = JQ()
+@jobs.job(process=True)
+def gives(how: str) -> Any:
+    match how:
+        case "follow-up":
+            return FollowUp(1, [jobs.task("here").job()])
+        case "released":
+            raise Busy
+        case "logs":
+            log.warning("with more", extra={"lock": threading.Lock(), "map": {"a": 1}, "half": "\udc80"})
+            try:
+                raise ValueError(threading.Lock())
+            except ValueError:
+                log.exception("it went wrong")
 
 
-@stuck.shutdown
-def never_ends() -> None:
-    if multiprocessing.parent_process() is not None:
-        time.sleep(600)
+class Busy(JobReleased):
+    def __init__(self) -> None:
+        super().__init__("busy", delay=0)
 
 
-@stuck.job(process=True)
-def passes() -> None: ...
+@jobs.job
+def here() -> str:
+    return repr(jobs)
+
+
+@jobs.job(process=True)
+def where() -> list[Any]:
+    return [repr(jobs), here.enqueue().id]
+
+
+@jobs.job
+def where_in_thread() -> list[Any]:
+    return [repr(jobs), here.enqueue().id]
+
+
+def anywhere() -> list[Any]:
+    return [repr(jobs), here.enqueue().id]
+
+
+by_another_name = jobs.job(name="by another name", process=True)(anywhere)
+
+
+@jobs.job(process=True)
+def asks_dependencies() -> list[Any]:
+    return list(jobs.dependency_results())
 
 
 @jobs.job(process=True, max_retry=0)
@@ -151,22 +183,31 @@ def waits_for_another(url: str, namespace: str) -> int:
         return result
 
 
-typed = JQ(max_retry=0)
+IS_HERE = "worker.process" in " ".join(sys.orig_argv)
+
+stuck = JQ()
 
 
-@dataclasses.dataclass
-class Whole:
-    order: Order
-    customer: Customer
-    days: frozenset[dt.date]
+@stuck.lifespan
+async def never_ends() -> AsyncIterator[None]:
+    yield
+    if IS_HERE:
+        time.sleep(600)  # noqa: ASYNC251
 
 
-@typed.job(process=True)
-def whole(order: Order, customer: Customer, days: set[dt.date]) -> Whole:
-    assert isinstance(order, Order) and isinstance(customer, Customer)
-    return Whole(order, customer, frozenset(days))
+@stuck.job(process=True)
+def passes() -> None: ...
 
 
-@typed.job(process=True)
-def bad() -> Order:
-    return Express(ID, Decimal(1))
+broken = JQ(max_retry=0)
+
+
+@broken.lifespan
+async def fails_to_start() -> AsyncIterator[None]:
+    if IS_HERE:
+        raise SystemExit("no licence here")
+    yield
+
+
+@broken.job(process=True)
+def never_begins() -> None: ...

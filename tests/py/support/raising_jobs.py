@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import dataclasses
-import operator
 import os
 import threading
 from collections.abc import Callable
@@ -215,7 +214,4 @@ ruled: dict[str, Any] = {
     "thread": jobs.job(name="ruled_thread", **RULES)(by_rules),
     # Not under the function's name: its process has to look for it.
     "process": jobs.job(name="ruled_process", process=True, **RULES)(by_rules),
-    "function of a library": jobs.job(name="ruled_library", process=True, **{**RULES, "retry_on": KeyError})(
-        operator.getitem
-    ),
 }

@@ -5,7 +5,6 @@ import dataclasses
 import datetime as dt
 import enum
 import ipaddress
-import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
@@ -136,7 +135,6 @@ class Hook(pydantic.BaseModel):
     when: dt.datetime = dt.datetime(2030, 1, 2, tzinfo=dt.UTC)
     counts: dict[int, Decimal] = {}
     names: set[str] = set()
-    pattern: re.Pattern[str] | None = None
 
 
 class Strict(pydantic.BaseModel):
@@ -188,7 +186,6 @@ ORDER = Order(ID, Decimal("9.90"), DAY, {Size.LARGE})
 ACME = Customer(name="acme", since=DAY, orders=[ORDER])
 HOOK = Hook(
     url="https://example.org/a", secret="s3cret", path="/tmp/x", counts={5: Decimal("1.10")}, names={"a", "b"},
-    pattern="a+",
 )  # type: ignore[arg-type] # fmt: skip
 NOON = dt.datetime(2030, 1, 2, 12, tzinfo=dt.UTC)
 NAIVE = dt.datetime(2030, 1, 2, 12)
@@ -220,11 +217,10 @@ VALUES: list[tuple[Any, Any]] = [
     # what pydantic makes
     (Level, Level.LOW), (Kind, Kind.OTHER), (Kind, Kind.RAW), (list[Kind], [Kind.A, Kind.TWO]), (Kind | None, Kind.A),
     (dict[Kind, int], {Kind.TWO: 1}), (Rights, Rights.READ | Rights.WRITE),
-    (Literal[Way.NORTH], Way.NORTH), (Iterable[Order], [ORDER]),
+    (Iterable[Order], [ORDER]),
     (Item, Item("x", Kind.A, more=[Item("y", Kind.OTHER)])), (list[Item], [Item("x", Kind.OTHER)]),
     (Customer, ACME), (dict[str, Customer], {"a": ACME}), (Customer | None, None), (Customer | None, ACME),
     (list[Customer | None], [ACME, None]), (Account, Account.model_validate({"userId": 5, "in": 3})), (Hook, HOOK),
-    (set[Strict], {Strict(day=DAY, kind=Kind.A, pair=(1, ID))}),
     (Strict, Strict(day=DAY, kind=Kind.A, pair=(1, ID))), (Zoo, Zoo(animals=[Cat(), Dog(good=False)])),
     (Cat | Dog, Dog()),
     (Tags, Tags(["a"])), (Page[Customer], Page[Customer](items=[ACME])), (Page[dt.date], Page[dt.date](items=[DAY])),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from playwright.sync_api import expect
 
 from ui_support import Ui, browser, server, tab, ui
@@ -70,21 +68,3 @@ def test_which_customer_is_full_and_what_another_limit_would_do(ui: Ui) -> None:
     assert ui.server.get(f"/job/{following.inner_text()}")["argument"] == {"to": "acme"}
     ui.page.get_by_label("Show").select_option("all, by value")
     expect(ui.page.get_by_text("All keys in use, in order of their value.")).to_be_visible()
-
-
-def test_a_wait_that_is_over_says_what_held_the_job(ui: Ui) -> None:
-    ui.server.call("PUT", "/constraint/mail%2Fhost", {"match": {"name": "held"}, "concurrency": 1})
-    ui.server.enqueue("held", 1)
-    [before] = ui.server.pick("held")
-    job = ui.server.call("POST", "/job", {"name": "held", "delay": 0.5})["job_id"]
-    time.sleep(2)
-    assert ui.server.pick("held") == []
-    ui.server.finish(before)
-    [started] = ui.server.pick("held")
-    assert started["id"] == job
-    ui.go(f"/job/{job}", "held")
-    gaps = ui.page.get_by_role("region", name="What happened").locator(".gap")
-    expect(gaps.nth(0)).to_contain_text("for its time")
-    expect(gaps.nth(1).get_by_role("img", name="held by mail/host")).to_be_visible()
-    gaps.nth(1).get_by_role("link", name="mail/host").click()
-    expect(ui.page.get_by_role("heading", level=1)).to_contain_text("mail/host")

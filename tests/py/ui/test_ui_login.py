@@ -41,7 +41,7 @@ def server(redis_url: str, namespace: str, keys: dict[str, dict[str, Any]]) -> I
     with MasterProcess("--redis", redis_url, "--namespace", namespace) as process:
         server = Server(process.url)
         server.session.headers["authorization"] = f"Bearer {keys['admin']['key']}"
-        server.call("PATCH", "/queue/mail", {"max_waiting": 5})
+        server.call("POST", "/queue/mail", {"max_waiting": 5})
         yield server
 
 

@@ -23,7 +23,7 @@ def data(server: Server) -> None:
     server.enqueue("stands", 2)
     server.call("POST", "/queue/stands/pause")
     server.call("PUT", "/constraint/two", {"match": {"name": "held"}, "concurrency": 2})
-    server.call("PATCH", "/queue/held", {"set": {"late_after": 1000}})
+    server.call("POST", "/queue/held", {"set": {"late_after": 1000}})
     server.enqueue("held", 3, timeout=3600)
     server.pick("held", count=3)
     server.enqueue("mail", 4)

@@ -1,7 +1,7 @@
-"""Jobs in processes of their own: hooks, notes, logs, deaths, hangs, renewal."""
+"""Jobs in processes of their own: lifespans, notes, logs, deaths, hangs, renewal, and the server that they ask."""
 
+import contextlib
 import logging
-import multiprocessing
 import os
 import signal
 import time
@@ -14,22 +14,30 @@ import pytest
 from jqmaster import JQ, JobError
 from jqmaster.testing import working
 from process_jobs import (
+    asks_dependencies,
+    broken,
+    by_another_name,
     dies_before_its_child,
     fails,
     fans_out,
+    gives,
     hangs,
-    hangs_here,
+    here,
     jobs,
     leaves_a_thread,
     listens,
-    passes,
+    never_begins,
     sleeps,
     stuck,
     tells,
+    where,
+    where_in_thread,
     where_it_runs,
 )
 from processes import Process
 from topologies import until
+
+LONG_S = 60
 
 
 @pytest.fixture
@@ -38,10 +46,21 @@ def jq(redis_url: str, namespace: str) -> Iterator[JQ]:
         yield jobs
 
 
-def test_a_job_runs_in_a_process_with_its_hooks(jq: JQ) -> None:
+def children(of: int = os.getpid()) -> set[int]:
+    """The processes for jobs that a worker has."""
+    found = set()
+    for file in Path(f"/proc/{of}/task").glob("*/children"):
+        for child in file.read_text().split():
+            with contextlib.suppress(OSError):
+                if "worker.process" in Path(f"/proc/{child}/cmdline").read_text():
+                    found.add(int(child))
+    return found
+
+
+def test_a_job_runs_in_a_process_with_its_lifespan(jq: JQ) -> None:
     handle = where_it_runs.enqueue(7)
     jq.burst()
-    pid, number, name, state = handle.result(timeout=60)
+    pid, number, name, state = handle.result(timeout=LONG_S)
     assert pid != os.getpid() and (number, name) == (7, "where_it_runs")
     assert state == pid, "the lifespan was entered there"
 
@@ -49,12 +68,11 @@ def test_a_job_runs_in_a_process_with_its_hooks(jq: JQ) -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("plain", "ValueError: plain"),
         ("awkward", "Awkward: ab"),
         ("killed", "ProcessDied: its process died: SIGKILL, as for want of memory"),
-        ("segfault", "ProcessDied: its process died: SIGSEGV"),
         ("exit", "ProcessDied: its process died: exit code 3"),
-        ("unfit", "the result cannot leave its process"),
+        ("unfit", "the result of fails cannot be packed"),
+        ("generator", "the function returned a generator: jobs cannot be generators"),
     ],
 )
 def test_what_goes_wrong_there_is_told(jq: JQ, how: str, said: str) -> None:
@@ -63,162 +81,206 @@ def test_what_goes_wrong_there_is_told(jq: JQ, how: str, said: str) -> None:
     assert said in handle.document()["message"]
 
 
-def test_a_job_there_runs_again_when_others_have_ended(jq: JQ) -> None:
-    handle = fans_out.enqueue()
-    jq.burst()
-    assert handle.result(timeout=60) == [3, 4, 2, 2]
-
-
-def test_a_failure_there_says_when_to_retry(jq: JQ) -> None:
-    handle = fails.options(max_retry=1).enqueue("busy")
+def test_what_follows_leaves_its_process(jq: JQ) -> None:
+    parts = fans_out.enqueue()
+    follows, released = gives.enqueue("follow-up"), gives.enqueue("released")
+    retried = fails.options(max_retry=1).enqueue("busy")
     with working(jq):
-        until(lambda: handle.status() == "retrying")
-    document = handle.document()
+        assert parts.result(timeout=LONG_S) == [3, 4, 2, 2]
+        assert follows.result(timeout=LONG_S) == 1
+        until(lambda: released.document()["attempt"] > 1)
+        until(lambda: retried.status() == "retrying")
+    document = retried.document()
     assert 500 <= (document["due_ms"] - document["started_ms"]) / 1000 < 560
 
 
 def test_a_death_is_noticed_though_a_child_holds_the_pipe(jq: JQ) -> None:
     dies = dies_before_its_child.enqueue()
     with working(jq), pytest.raises(JobError, match="SIGKILL"):
-        dies.result(timeout=60)
+        dies.result(timeout=LONG_S)
 
 
 @pytest.mark.faults
 def test_a_process_that_died_idle_costs_no_attempt(jq: JQ) -> None:
     with working(jq):
-        pid = sleeps.enqueue(0).result(timeout=60)
+        pid = sleeps.enqueue(0).result(timeout=LONG_S)
         os.kill(pid, signal.SIGKILL)
         time.sleep(0.5)
         handle = sleeps.enqueue(0)
-        assert handle.result(timeout=60) != pid
+        assert handle.result(timeout=LONG_S) != pid
     assert handle.document()["attempt"] == 1
 
 
 @pytest.mark.faults
-def test_a_death_is_of_one_job_alone(jq: JQ) -> None:
-    neighbours = sleeps.map([2, 2])
-    dies = fails.enqueue("killed")
-    with working(jq):
-        with pytest.raises(JobError, match="SIGKILL"):
-            dies.result(timeout=60)
-        assert [one.document()["status"] for one in neighbours] == ["running", "running"], "told at once"
-        assert len({one.result(timeout=60) for one in neighbours}) == 2
-    assert [one.document()["attempt"] for one in neighbours] == [1, 1]
-
-
-@pytest.mark.faults
-def test_what_hangs_is_ended_and_others_go_on(jq: JQ) -> None:
-    hanging = [hangs.enqueue() for _ in range(4)]
+def test_what_dies_or_hangs_is_ended_and_others_go_on(jq: JQ) -> None:
+    neighbour, dies = sleeps.enqueue(2), fails.enqueue("killed")
+    hanging = [hangs.enqueue() for _ in range(2)]
     with working(jq, concurrency=4):
-        for one in hanging:
+        with pytest.raises(JobError, match="SIGKILL"):
+            dies.result(timeout=LONG_S)
+        for handle in hanging:
             with pytest.raises(JobError, match="max_runtime"):
-                one.result(timeout=60)
-        for one in sleeps.map([0, 0, 0, 0]):
-            one.result(timeout=60)
-
-
-def test_a_cancelled_job_ends_with_its_process(jq: JQ) -> None:
-    long = sleeps.enqueue(600)
-    with working(jq):
-        while long.document()["status"] != "running":
-            time.sleep(0.05)
-        time.sleep(1)  # its process is there
-        before = {one.pid for one in multiprocessing.active_children()}
-        long.cancel()
-        until = time.monotonic() + 60
-        while before & {one.pid for one in multiprocessing.active_children()}:
-            assert time.monotonic() < until, "its process runs on"
-            time.sleep(0.05)
+                handle.result(timeout=LONG_S)
+        for handle in (neighbour, *sleeps.map([0, 0, 0, 0])):
+            handle.result(timeout=LONG_S)
+    assert neighbour.document()["attempt"] == 1
 
 
 @pytest.mark.parametrize("how", ["asks", "says", "waits"])
-def test_a_function_there_learns_that_its_job_is_given_up(jq: JQ, how: str, tmp_path: Path) -> None:
+def test_a_function_there_learns_that_its_job_is_given_up_and_ends(jq: JQ, how: str, tmp_path: Path) -> None:
     handle = listens.enqueue(how, str(tmp_path / "said"))
     with working(jq, concurrency=1):
-        while not (tmp_path / "said").exists():
-            time.sleep(0.02)
+        until(lambda: (tmp_path / "said").exists())
+        [pid] = children()
         handle.cancel()
+        until(lambda: pid not in children())
         other = where_it_runs.enqueue(1)
-        assert other.result(timeout=60)[1] == 1
+        assert other.result(timeout=LONG_S)[1] == 1
     said = {"asks": "True", "says": "it is given up", "waits": "started"}[how]
     assert (tmp_path / "said").read_text() == said
-    assert not multiprocessing.active_children()
-
-
-def test_a_coroutine_is_cancelled_at_max_runtime(jq: JQ, tmp_path: Path) -> None:
-    handle = hangs_here.enqueue(str(tmp_path / "said"))
-    with working(jq), pytest.raises(JobError, match="max_runtime"):
-        handle.result(timeout=60)
-    assert (tmp_path / "said").read_text() == "cancelled"
+    assert not children()
 
 
 def test_notes_and_log_lines_come_back(jq: JQ, caplog: pytest.LogCaptureFixture) -> None:
-    handle = tells.enqueue(4)
+    handle, logs = tells.enqueue(4), gives.enqueue("logs")
     with working(jq), caplog.at_level(logging.WARNING):
-        assert handle.result(timeout=60) == [4, 10], "the second attempt began at the checkpoint"
+        assert handle.result(timeout=LONG_S) == [4, 10], "the second attempt began at the checkpoint"
+        logs.result(timeout=LONG_S)
     document = handle.document()
     assert (document["progress"], document["progress_message"]) == (10, "on the way")
-    assert {"number 4", "number 10"} <= {record.getMessage() for record in caplog.records}
+    said = {record.getMessage().split("\n")[0]: record for record in caplog.records}
+    assert {"number 4", "number 10", "with more", "it went wrong"} <= said.keys()
+    more: Any = said["with more"]
+    assert (more.map, more.half) == ({"a": 1}, "\\udc80") and "lock" in more.lock
+    assert "ValueError: <unlocked" in said["it went wrong"].getMessage()
 
 
 def test_what_a_job_leaves_behind_does_not_speak_for_the_next(jq: JQ) -> None:
     with working(jq, concurrency=1):
-        pid = leaves_a_thread.enqueue().result(timeout=60)
+        pid = leaves_a_thread.enqueue().result(timeout=LONG_S)
         later = sleeps.enqueue(0.5)
-        assert later.result(timeout=60) == pid
+        assert later.result(timeout=LONG_S) == pid
     assert "progress" not in later.document()
 
 
 def test_a_process_is_used_again_and_renewed(jq: JQ) -> None:
-    def pids(**given: Any) -> list[int]:
-        found = []
-        with working(jq, concurrency=1, **given):
-            for _ in range(4):
-                found.append(sleeps.enqueue(0).result(timeout=60))
-        return found
+    def pids(**options: Any) -> int:
+        with working(jq, concurrency=1, **options):
+            return len({sleeps.enqueue(0).result(timeout=LONG_S) for _ in range(4)})
 
-    assert len(set(pids())) == 1
-    assert len(set(pids(process_jobs=3))) == 2
-    assert len(set(pids(process_memory=1))) == 4
+    assert (pids(), pids(process_jobs=3)) == (1, 2)
 
 
 @pytest.mark.faults
-def test_a_shutdown_hook_that_hangs_there_holds_nobody_up(redis_url: str, namespace: str) -> None:
+def test_a_lifespan_that_hangs_there_holds_nobody_up(redis_url: str, namespace: str) -> None:
     with stuck.using(redis_url, namespace):
-        passes.enqueue()
+        stuck.task("passes").enqueue()
         stuck.burst()
-    assert not multiprocessing.active_children()
+    assert not children()
 
 
-def test_processes_end_with_a_worker_that_is_killed(redis_url: str, namespace: str, tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(
-        f"""
+PROGRAM = """
 import os, pathlib, time
 from jqmaster import JQ
 
-jq = JQ({redis_url!r}, namespace={namespace!r})
-
+jq = JQ({url!r}, namespace={namespace!r}, max_retry=0)
+{before}
 @jq.job(process=True)
-def stays():
+def stays(seconds):
     pathlib.Path("pid.tmp").write_text(str(os.getpid()))
     os.rename("pid.tmp", "pid")
-    time.sleep(600)
+    time.sleep(seconds)
+    return 1
+
+if __name__ == "__main__":
+    jq.run()
 """
-    )
+
+
+def write(folder: Path, jq: JQ, before: str = "") -> Any:
+    (folder / "program.py").write_text(PROGRAM.format(url=jq.url, namespace=jq.namespace, before=before))
+    return JQ(jq.url, namespace=jq.namespace, max_retry=0).task("stays")
+
+
+def test_processes_end_with_a_worker_that_is_killed(jq: JQ, tmp_path: Path) -> None:
+    task = write(tmp_path, jq)
     with Process("jqmaster.cli", "work", "program:jq", ready="is ready", folder=tmp_path) as worker:
-        JQ(redis_url, namespace=namespace).task("stays").enqueue()
-        until = time.monotonic() + 60
-        while not (tmp_path / "pid").exists():
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        task.enqueue(600)
+        until((tmp_path / "pid").exists)
         pid = int((tmp_path / "pid").read_text())
         worker.signal(signal.SIGKILL)
-        while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
-            assert time.monotonic() < until + 20, "it outlives its worker"
-            time.sleep(0.05)
+        until(lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2])
 
 
-def test_async_functions_run_in_no_process() -> None:
+def test_a_program_that_is_its_own_worker_has_processes(jq: JQ, tmp_path: Path) -> None:
+    task = write(tmp_path, jq)
+    with Process("program", ready="is ready", folder=tmp_path):
+        assert task.enqueue(0).result(timeout=LONG_S) == 1
+
+
+def test_a_signal_for_all_processes_ends_none_that_starts(jq: JQ, tmp_path: Path) -> None:
+    task = write(tmp_path, jq, "time.sleep(0.2)")
+    with Process(
+        "jqmaster.cli", "work", "program:jq", "--stop-timeout", "60s", ready="is ready", folder=tmp_path
+    ) as worker:
+        handle = task.enqueue(0)
+        until(lambda: children(worker.pid))
+        for pid in (worker.pid, *children(worker.pid)):
+            os.kill(pid, signal.SIGTERM)  # as a service manager does; the process has no handlers yet
+        assert worker.ends() == 0
+        assert handle.result(timeout=LONG_S) == 1
+
+
+def test_a_program_that_fails_there_is_told(jq: JQ, tmp_path: Path) -> None:
+    task = write(tmp_path, jq, 'assert "worker.process" not in " ".join(__import__("sys").orig_argv), "no licence"')
+    with Process("jqmaster.cli", "work", "program:jq", ready="is ready", folder=tmp_path):
+        with pytest.raises(JobError, match="its process could not start: no licence") as caught:
+            task.enqueue(0).result(timeout=LONG_S)
+        assert "program.py" in caught.value.error["traceback"]
+
+
+def test_a_lifespan_that_fails_there_is_told(redis_url: str, namespace: str) -> None:
+    with broken.using(redis_url, namespace):
+        handles = [never_begins.enqueue() for _ in range(2)]
+        broken.burst(raises=False)
+        for document in (handle.document() for handle in handles):
+            assert document["message"] == "RuntimeError: its process could not start: no licence here"
+            assert "fails_to_start" in document["error"]["traceback"]
+
+
+@pytest.mark.parametrize("task", [where, by_another_name])
+def test_a_process_asks_the_server_of_its_object(jq: JQ, task: Any) -> None:
+    handle = task.enqueue()
+    jq.burst()
+    name, follower = handle.result(timeout=LONG_S)
+    assert name == jq.handle(follower).result(timeout=LONG_S) == repr(jq)
+
+
+@pytest.mark.parametrize("task", [where, where_in_thread])
+def test_jobs_ask_the_server_that_their_worker_was_told(jq: JQ, task: Any) -> None:
+    told = ("--url", jq.url, "--namespace", jq.namespace)
+    elsewhere = {"JQ_URL": "redis://127.0.0.1:9", "JQ_NAMESPACE": "{other}"}
+    with Process("jqmaster.cli", "work", "process_jobs:jobs", *told, ready="is ready", variables=elsewhere):
+        name, follower = task.enqueue().result(timeout=LONG_S)
+        assert name == jq.handle(follower).result(timeout=LONG_S) == repr(jq)
+        assert jq.chord([here.job()], asks_dependencies.job()).result(timeout=LONG_S) == [repr(jq)]
+
+
+def test_a_worker_of_another_server_leaves_the_object_as_it_was(redis_url: str, namespace: str) -> None:
+    jq = JQ("redis://127.0.0.1:9", namespace="{other}")
+    before = jq.target, jq.link
+
+    @jq.job
+    def name() -> str:
+        return repr(jq)
+
+    with working(jq, redis_url=redis_url, namespace=namespace):
+        handle = JQ(redis_url, namespace=namespace).enqueue("name")
+        assert handle.result(timeout=LONG_S) == f"<JQ {redis_url} {namespace}>"
+    assert (jq.target, jq.link) == before
+
+
+def test_what_cannot_run_in_a_process() -> None:
     async def wait() -> None: ...
 
     with pytest.raises(TypeError, match="process=True is for plain functions"):

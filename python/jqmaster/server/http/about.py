@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jqmaster.engine import packform
 from jqmaster.errors import Unavailable
-from jqmaster.server.http.asking import refuse_draining
+from jqmaster.server.http.calls import refuse_draining
 from jqmaster.server.http.own import own
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request

@@ -15,13 +15,14 @@ from jqmaster.engine import packform, secret
 from jqmaster.manifest.contract import ANYBODY as NO_ROLE
 from jqmaster.manifest.contract import ROLES, ROLES_OF, Operation
 from jqmaster.server import session
-from jqmaster.server.http.asking import ask
+from jqmaster.server.http.calls import run
 from jqmaster.server.http.own import own
 from jqmaster.server.http.translate import translation
 from jqmaster.server.http_error import HttpError
+from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.master import Master
-from jqmaster.server.message import ANYBODY, Identity, Reply, Request, refuse_unknown
-from jqmaster.server.reader import Reader
+from jqmaster.server.message import Reply, Request
+from jqmaster.server.reader import check, members, unpacked
 
 Scope = Mapping[str, Any]
 _SCHEME = b"bearer "
@@ -53,7 +54,7 @@ def identify(master: Master, scope: Scope) -> Identity:
     assert master.keyring is not None
     shown = next((value for name, value in scope["headers"] if name == b"authorization"), None)
     if shown is None:
-        who = master.proxies.find(scope) or session.find(master.keyring, scope)
+        who = master.proxies.find(scope) or session.find(master.keyring, scope, master.session_idle_s)
         if who is not None:
             return who
         raise _unknown("this master asks for a key: Authorization: Bearer jq_…", _ASKS)
@@ -94,9 +95,9 @@ async def while_known(
 async def grant(master: Master, request: Request) -> Reply:
     """`POST /keys`: a new key, which is told this once."""
     new = secret.new()
-    [asked], given = _GRANT.read(request)
+    [asked], _, _ = _GRANT.read(request)
     spec = packform.extend_map(asked, {"id": packform.pack(new.id), "digest": packform.pack(new.digest)})
-    document = await ask(master, request, _GRANT.operation, [spec], given)
+    document = await run(master, request, _GRANT.operation, [spec])
     return Reply(201, packform.extend_map(document, {"key": packform.pack(new.text)}))
 
 
@@ -115,8 +116,9 @@ async def who(master: Master, request: Request) -> Reply:
         return Reply(200, await _told(master, ANYBODY, asks=False))
     identity = identify(master, request.scope)
     headers = []
-    if b"authorization" not in request.headers and session.find(keyring, request.scope) == identity:
-        renewed = session.make(keyring, identity.key_id, master.session_idle_s)
+    logged_in = session.find(keyring, request.scope, master.session_idle_s)
+    if b"authorization" not in request.headers and logged_in == identity:
+        renewed = session.make(keyring, identity.key_id)
         headers = [session.set_cookie(renewed, request.scope, master.proxies)]
     return Reply(200, await _told(master, identity, asks=True, has_session=bool(headers)), headers=headers)
 
@@ -126,15 +128,14 @@ async def who(master: Master, request: Request) -> Reply:
     """Log in with a key, in a browser.
 @arg key text 1..200
 @reply Session
-@errors INVALID, UNAUTHORIZED
+@errors INVALID, UNAUTHORIZED, RATE
 @role anybody
 @http POST /session""",
 )
 async def log_in(master: Master, request: Request) -> Reply:
     """`POST /session`: a session for who shows a key."""
-    body = Reader(request.body).map("")
-    refuse_unknown(body, ("key",))
-    shown = body.get("key")
+    check(request.body)
+    shown = unpacked(members(request.body).get("key", b""))
     keyring = master.keyring
     if (wait_s := master.logins.wait_s(request.scope)) > 0:
         raise _too_fast("too many logins failed from this address", wait_s)
@@ -142,7 +143,7 @@ async def log_in(master: Master, request: Request) -> Reply:
     if keyring is None or identity is None:
         master.logins.failed(request.scope)
         raise unknown_key()
-    made = session.make(keyring, identity.key_id, master.session_idle_s)
+    made = session.make(keyring, identity.key_id)
     document = await _told(master, identity, asks=True, has_session=True)
     return Reply(200, document, headers=[session.set_cookie(made, request.scope, master.proxies)])
 
@@ -170,6 +171,6 @@ async def _told(master: Master, identity: Identity, *, asks: bool, has_session: 
             "queues": queues,
             "asks": asks,
             "session": has_session,
-            "master": await master.info.told(master.engine),
+            "master": await master.info.document(master.engine),
         }
     )

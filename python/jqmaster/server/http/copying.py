@@ -13,7 +13,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Page
 from jqmaster.engine.scripts import check_namespace, install
 from jqmaster.errors import JQError
-from jqmaster.server.http.asking import let_in
+from jqmaster.server.http import within
 from jqmaster.server.http_error import from_engine, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 20
 async def export(master: Master, request: Request) -> Reply:
     """`GET /export`: records, one MessagePack value behind the other."""
     # The first step comes before the answer begins, so that what is wrong can still be said.
-    await let_in(master, request.who, contract_of("export"), [])
+    await within.check(master.engine, request.who, contract_of("export"), [])
     first = await master.engine.export(count=STEP_RECORDS)
     return Reply(200, content_type=RECORDS, stream=_records(master, first))
 
@@ -43,8 +43,8 @@ async def _records(master: Master, page: Page) -> AsyncGenerator[bytes, None]:
 
 async def import_records(master: Master, request: Request) -> Reply:
     """`POST /import?namespace=`: records of an export, all of it or some, in order."""
-    await let_in(master, request.who, contract_of("import"), [])
-    namespace = request.arguments.get("namespace")
+    await within.check(master.engine, request.who, contract_of("import"), [])
+    namespace = request.query.get("namespace")
     if namespace is None:
         raise invalid("namespace", "missing; expected a namespace that is not set up, such as {copy}")
     try:

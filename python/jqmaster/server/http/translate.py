@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any
-
-import msgpack
 
 from jqmaster.engine import packform, tracing, zones
 from jqmaster.engine.calling import contract_of
@@ -15,18 +12,17 @@ from jqmaster.engine.packform import NIL
 from jqmaster.engine.replies import pairs
 from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Argument, Operation, Route
-from jqmaster.manifest.contract import Reply as Declared
 from jqmaster.manifest.types import CONDITIONS, Type
-from jqmaster.server.http.asking import ask, refuse_lacking, said_by_the_server
+from jqmaster.server.http.calls import run
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request, flag, read_item, read_items, refuse_unknown, seconds
-from jqmaster.server.reader import Reader, pack_spec, printable
+from jqmaster.server.message import Reply, Request, seconds, unknown_field
+from jqmaster.server.reader import ITEMS, check, members, parts, parts_of, printable, unpacked
 
 _ID = re.compile(r"id|ids\[0\]|jobs\[0\]\.id")
-_UNREAD = ("value", "any")
-_Writer = Callable[[Declared, Any, Mapping[str, Any], Request], Reply]
+_FLAGS = {"": True, "1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_INTEGERS = {"integer": "an integer", "ms": "milliseconds", "moment_ms": "milliseconds since 1970"}
 
 
 class Translation:
@@ -36,145 +32,122 @@ class Translation:
         self.operation = operation
         self.route = route
         known = {argument.name: argument for argument in operation.arguments}
-        self._behind = operation.behind
-        self._query = {} if route.has_body or route.method not in ("GET", "DELETE") else dict(_query(route, known))
-        self._query |= {one.name: (one, "") for one in route.parameters if one.name in route.query}
+        self.query = {} if route.has_body or route.method not in ("GET", "DELETE") else dict(_query(route, known))
+        self.query |= {one.name: (one, "") for one in route.parameters if one.name in route.query}
         own = [one for one in route.parameters if one.name not in route.query]
         stands = [known[name] for name in route.arguments if name in known] if route.has_body else []
         self._body = {one.name: one for one in (*stands, *own)}
-        self._header = next(((one.argument, one.name) for one in route.headers if one.argument), None)
-        # What has a list of items, each with a value behind it; the body may be one of these.
-        self._items = {name: of.name for name in self._behind if (of := known[name].of.of) and of.kind == "document"}
-        self._single = next((self._items[one.removesuffix("[0]")] for one in route.whole if one.endswith("[0]")), "")
-        self._values = {name for name in self._behind if (of := known[name].of.of) and of.name == "value"}
-        self._unread = frozenset(
-            name for name, one in self._body.items()
-            if one.type in _UNREAD or (name in self._behind and name not in (*self._items, *self._values))
-        )  # fmt: skip
+        self._header = next(((one.argument, one.name) for one in route.headers if one.argument), ("", ""))
+        self._traced = any(one.name == "traceparent" for one in route.headers)
+        # What has a list of items behind it; the body may be one of these.
+        lists = {name: of for name in operation.behind if (of := known[name].of.of)}
+        self._items = {name: ITEMS[of.name] for name, of in lists.items() if of.name in ITEMS}
+        single = next((name.removesuffix("[0]") for name in route.whole if name.endswith("[0]")), "")
+        self._single = self._items.get(single)
         self._is_of_a_job = route.path.startswith("/job/{")
         self._names = list(self._renamed())
-        self._own = {one.name for one in own}
-        self._signed = operation.name == "register" or any(one.type == "actor" for one in operation.arguments)
-        self._replies = [(told, self._writer(told)) for told in operation.replies]
+        self._status = route.statuses[0] if route.statuses else 200
         self._timeout = next((one for one in route.parameters if one.name == "timeout"), None)
 
     async def __call__(self, master: Master, request: Request) -> Reply:
         """Answer a request."""
-        arguments, given = self.read(request)
-        wait_s = 0.0 if self._timeout is None else self.wait_s(given)
-        given.pop("timeout", None)
+        arguments, given, wait_s = self.read(request)
         try:
-            reply = await ask(master, request, self.operation, arguments, given, wait_s)
+            reply = await run(master, request, self.operation, arguments, wait_s)
         except JQError as error:
             self.refuse_id(error, request)
             raise
         return self._answer(reply, given, request)
 
-    @property
-    def query(self) -> tuple[str, ...]:
-        """The names of the query's parameters."""
-        return tuple(self._query)
-
-    def read(self, request: Request) -> tuple[list[bytes], dict[str, Any]]:
-        """The script's arguments, and by name what the request says. Raises 400 for what the operation does not know,
-        403 for what needs another role."""
+    def read(self, request: Request) -> tuple[list[bytes], Mapping[str, Any], float]:
+        """The script's arguments, what there is of them by name, and how long to wait. Raises 400 for what the request
+        does not know."""
         request.rename = self._rename
         spec: dict[str, Any] = dict(self.route.fixed)
-        if self._single:
-            return self._read_single(request, spec)
+        if self._single is not None:
+            return self._read_single(request, spec), {}, 0.0
         if self.route.place:
             _put(spec, self.route.place, request.params[self.route.parameter])
-        for name, (argument, to) in self._query.items():
-            value = value_of(argument, request.arguments.get(name, self.route.defaults.get(to)))
+        for name, (argument, to) in self.query.items():
+            value = value_of(argument, request.query.get(name, self.route.defaults.get(to)))
             if value is not None and to:
                 _put(spec, to, value)
         body = self._read_body(request)
+        wait_s = 0.0
+        if "timeout" in body:
+            wait_s = self.wait_s(unpacked(body.pop("timeout")))
         self._read_header(request, body)
-        given = {**spec, **body}
-        values: dict[str, Any] = {}
-        raw: dict[str, bytes] = {}
-        for name, value in body.items():
-            if name in self._behind:
-                values[name] = value
-            elif name in self._unread:
-                raw[name] = value
-            elif name not in self._own:
-                spec[name] = value
-        if self.operation.restricted:
-            refuse_lacking(request, self.operation, spec)
-        if self._signed:
-            spec |= said_by_the_server(request, self.operation, spec)
-        if "timezone" in self._body:
-            spec = zones.with_rule(spec)
-        return list(self._arguments(spec, raw, values)), given
+        if "timezone" in body:
+            spec |= zones.with_rule({name: unpacked(body.pop(name)) for name in ("timezone", "tz") if name in body})
+        return list(self._arguments(spec, body, request)), {**spec, **body}, wait_s
 
-    def _read_single(self, request: Request, spec: dict[str, Any]) -> tuple[list[bytes], dict[str, Any]]:
+    def wait_s(self, timeout: Any) -> float:
+        """For how long this may take, as its parameter `timeout` says; None where it does not. Raises 400."""
+        assert self._timeout is not None
+        return seconds(self._timeout.default if timeout is None else timeout, "timeout", self._timeout.most or 0)
+
+    def _read_single(self, request: Request, spec: dict[str, Any]) -> list[bytes]:
         """Of a body that is one of what the script takes a list of."""
-        item, rest = read_item(Reader(request.body), "", self._single)
+        assert self._single is not None
+        item, *rest = parts_of(request.body, self._single, self._context(request))
         if self.route.place:
-            if "id" in item:
+            if "id" in members(item):
                 raise invalid("id", "unknown field")
-            item = {"id": request.params["id"], **item}
-        self._read_header(request, spec)
-        if b"traceparent" in request.headers:
-            tracing.carry(tracing.carried(request.headers), item)
-        return [*([pack_spec(spec)] if spec else []), pack_spec(item), *rest], {}
+            item = packform.extend_map(item, {"id": packform.pack(request.params["id"])})
+        options = {name: packform.pack(value) for name, value in spec.items()}
+        self._read_header(request, options)
+        return [*([packform.raw_map(options)] if options else []), item, *rest]
 
-    def _read_header(self, request: Request, fields: dict[str, Any]) -> None:
+    def _context(self, request: Request) -> dict[str, str] | None:
+        return tracing.carried(request.headers) if self._traced and b"traceparent" in request.headers else None
+
+    def _read_body(self, request: Request) -> dict[str, bytes]:
+        body: dict[str, bytes] = {}
+        if self._body and (request.body or self.route.required):
+            check(request.body)
+            body = members(request.body)
+            for name in body:
+                if name not in self._body:
+                    raise unknown_field(name, self._body)
+        for name in self.route.required:
+            if name in self.operation.behind and name not in body:
+                raise invalid(name, f"missing; expected {self._body[name].type}")
+        return body
+
+    def _read_header(self, request: Request, fields: dict[str, bytes]) -> None:
         """What may stand in a header instead of in the body."""
-        if self._header is None:
-            return
         name, header = self._header
-        text, in_body = request.header(header), fields.get(name)
-        if text is None and in_body is None and not self.operation.argument(name).optional:
-            raise invalid(header, "missing; send the id that POST /worker gave, or to pull, any name")
-        if text is not None:
-            if in_body not in (None, text):
-                raise invalid(name, f"differs from the header {header}")
-            fields[name] = text
-            request.rename = lambda path: header if path == name else self._rename(path)
+        if not name:
+            return
+        text = request.header(header)
+        if text is None:
+            if name not in fields and not self.operation.argument(name).optional:
+                raise invalid(header, "missing; send the id that POST /worker gave, or to pull, any name")
+            return
+        if fields.setdefault(name, packform.pack(text)) != packform.pack(text):
+            raise invalid(name, f"differs from the header {header}")
+        request.rename = lambda path: header if path == name else self._rename(path)
 
-    def _arguments(self, spec: dict[str, Any], raw: dict[str, bytes], values: dict[str, Any]) -> Iterator[bytes]:
+    def _arguments(self, spec: Mapping[str, Any], body: dict[str, bytes], request: Request) -> Iterator[bytes]:
+        behind = {name: body.pop(name) for name in self.operation.behind if name in body}
         for position in self.operation.positions:
             name = position.removesuffix("...")
-            if position == "spec" or (position == "[spec]" and spec):
-                yield packform.extend_map(pack_spec(spec), raw)
-            elif name in self._items or name in self._values:
-                yield from values.get(name, ())
+            if position == "spec" or (position == "[spec]" and (spec or body)):
+                yield packform.extend_map(packform.pack(spec), body)
+            elif name in self._items:
+                if name in behind:
+                    yield from parts(behind[name], name, self._items[name], self._context(request))
             elif position.endswith("..."):
                 yield from (str(one).encode(errors="surrogateescape") for one in spec[name])
-            elif position in values:
-                yield values[position]
+            elif position in behind:
+                yield behind[position]
             elif self.operation.reply(spec) is not self.operation.replies[0]:
                 continue  # another call, to which it does not belong
             elif position in spec:
                 yield str(spec[position]).encode(errors="surrogateescape")
             elif position != "[spec]":
                 yield NIL if self.operation.argument(position).default == "nil" else b""
-
-    def wait_s(self, given: Mapping[str, Any]) -> float:
-        """For how long this may take, as its parameter `timeout` says. Raises 400."""
-        assert self._timeout is not None
-        return seconds(given.get("timeout", self._timeout.default), "timeout", self._timeout.most or 0)
-
-    def _read_body(self, request: Request) -> dict[str, Any]:
-        body: dict[str, Any] = {}
-        if self._body and (request.body or self.route.required):
-            reader = Reader(request.body)
-            special = {name: self._reads(reader, name, request) for name in (*self._items, *self._values)}
-            body = reader.map("", self._unread, special)
-            refuse_unknown(body, self._body)
-        for name in self.route.required:
-            if name in self._behind and name not in body:
-                raise invalid(name, f"missing; expected {_expected(self._body[name])}")
-        return body
-
-    def _reads(self, reader: Reader, name: str, request: Request) -> Callable[[str], list[bytes]]:
-        if name in self._values:
-            return lambda path: [reader.blob() for _ in reader.items(path)]
-        context = tracing.carried(request.headers)
-        carry = partial(tracing.carry, context) if context else None
-        return lambda path: read_items(reader, path, self._items[name], carry)
+        body |= behind
 
     def _renamed(self) -> Iterator[tuple[str, str, bool]]:
         """What a script's error may name, and what the request calls it; whether what is behind it is left out."""
@@ -182,7 +155,7 @@ class Translation:
             yield place, self.route.parameter, True
             if place.endswith("[0]"):
                 yield place.removesuffix("[0]"), self.route.parameter, True
-        for name, (argument, to) in self._query.items():
+        for name, (argument, to) in self.query.items():
             if to:
                 # In a query a list is one text.
                 yield to, name, argument.type != "Matcher"
@@ -194,7 +167,7 @@ class Translation:
 
     def _rename(self, path: str) -> str:
         # Asked about one job, a script that takes many still counts them.
-        if path.startswith("jobs[0]") and (self._single or self._is_of_a_job):
+        if path.startswith("jobs[0]") and (self._single is not None or self._is_of_a_job):
             path = path[len("jobs[0]") :].removeprefix(".") or ("id" if self._is_of_a_job else "")
         for to, name, is_whole in self._names:
             if path == to or path.startswith((f"{to}.", f"{to}[")):
@@ -208,47 +181,43 @@ class Translation:
             if error.code in ("INVALID", "NOTFOUND"):
                 raise no_such_job(request.params["id"]) from None
 
+    # -- replies ----------------------------------------------------------------------------------
+
     def _answer(self, reply: Any, given: Mapping[str, Any], request: Request) -> Reply:
-        told, write = self._replies[0] if len(self._replies) == 1 else self._told(given)
-        return write(told, reply, given, request)
-
-    def _told(self, given: Mapping[str, Any]) -> tuple[Declared, _Writer]:
-        told = self.operation.reply(given)
-        return next(pair for pair in self._replies if pair[0] is told)
-
-    def _writer(self, told: Declared) -> _Writer:
-        """What makes an answer of a reply of this type."""
-        of, status = told.of, self.route.statuses[0] if self.route.statuses else 200
+        """The answer that a reply is."""
+        declared = self.operation.reply(given) if len(self.operation.replies) > 1 else self.operation.replies[0]
+        of = declared.of
         match of.name or of.kind:
             case "nothing":
-                return lambda *_: Reply(204)
+                return Reply(204)
             case "state":
-                return lambda _, reply, __, request: self._state(reply, request)
-            case "states" if self.route.is_of_one:
-                return lambda _, reply, __, request: self._state(reply[0], request)
+                return self._state(reply, request)
             case "states":
-                return lambda told, reply, *_: Reply(status, packform.pack({told.name: _text(reply)}))
+                if self.route.is_of_one:
+                    return self._state(reply[0], request)
+                return Reply(self._status, packform.pack({declared.name: _text(reply)}))
             case "enqueued":
-                return lambda _, reply, *__: self._enqueued(reply)
+                return self._enqueued(reply)
             case "picked":
-                return lambda _, reply, *__: Reply(200, packform.raw_map(_jobs_of(reply)))
+                return Reply(200, packform.raw_map(_jobs_of(reply)))
             case "finished":
-                return lambda _, reply, given, __: _finished(reply, "pick" in given)
+                return _finished(reply, "pick" in given)
             case "result":
-                return lambda _, reply, *__: _result(*reply)
+                return _result(*reply)
             case "members":
-                return lambda told, reply, *_: Reply(status, packform.pack(_members(of, reply)))
-        return self._documents if of.kind in ("list", "page") else lambda _, reply, *__: Reply(status, reply)
+                return Reply(self._status, packform.pack(_members(of, reply)))
+            case "list" | "page":
+                return self._documents(declared.name, of, reply, request)
+        return Reply(self._status, reply)
 
-    def _documents(self, told: Declared, reply: Any, _given: Any, request: Request) -> Reply:
-        of = told.of
+    def _documents(self, name: str, of: Type, reply: Any, request: Request) -> Reply:
         cursor, *documents = reply if of.kind == "page" else (None, *reply)
         if self.route.is_of_one:
             return self._first(documents, request)
         looked = {"looked": packform.pack(documents.pop(0))} if documents and isinstance(documents[0], int) else {}
         if of.of is not None and of.of.kind == "members":
             documents = [packform.pack(_members(of.of, row)) for row in documents]
-        body = {told.name: packform.raw_array(documents)}
+        body = {name: packform.raw_array(documents)}
         if cursor is not None:
             body["cursor"] = packform.pack(cursor.decode())
         return Reply(200, packform.raw_map({**body, **looked}))
@@ -271,7 +240,7 @@ class Translation:
 
     def _enqueued(self, reply: list[Any]) -> Reply:
         ids, created = _text(reply[::2]), [bool(one) for one in reply[1::2]]
-        body = {"job_id": ids[0]} if self._single else {"job_ids": ids, "created": created}
+        body = {"job_id": ids[0]} if self._single is not None else {"job_ids": ids, "created": created}
         return Reply(201 if any(created) else 200, packform.pack(body))
 
 
@@ -287,8 +256,8 @@ def _finished(reply: list[Any], has_pick: bool) -> Reply:
     answers = reply[:count]
     states = _text([one[0] if isinstance(one, list) else one for one in answers])
     followed = [_text(one[1::2]) if isinstance(one, list) else [] for one in answers]
-    told = {"states": packform.pack(states), "job_ids": packform.pack(followed)}
-    return Reply(200, packform.raw_map(told | (_jobs_of(reply[count:]) if has_pick else {})))
+    body = {"states": packform.pack(states), "job_ids": packform.pack(followed)}
+    return Reply(200, packform.raw_map(body | (_jobs_of(reply[count:]) if has_pick else {})))
 
 
 def _result(state: bytes, *result: bytes) -> Reply:
@@ -317,15 +286,11 @@ def _query(route: Route, known: Mapping[str, Argument]) -> Iterator[tuple[str, t
 
 
 def _members(of: Type, reply: Any) -> dict[str, Any]:
-    parts = reply if len(of.members) > 1 else [reply]
+    values = reply if len(of.members) > 1 else [reply]
     return {
         name: bool(value) if member.name == "flag" else _text(value)
-        for (name, member), value in zip(of.members, parts, strict=True)
+        for (name, member), value in zip(of.members, values, strict=True)
     }
-
-
-def _expected(argument: Argument) -> str:
-    return "a map of conditions" if argument.type == "Matcher" else "a value"
 
 
 def _put(spec: dict[str, Any], to: str, value: Any) -> None:
@@ -346,31 +311,22 @@ def value_of(argument: Argument, text: str | None) -> Any:
     of = argument.of
     if of.words and text not in of.words:
         raise _unexpected(argument, f"one of {', '.join(of.words)}", text)
-    match argument.type:
-        case "cursor":
-            return text or None
-        case "flag":
-            return flag(text, argument.name)
-        case "moment_ms" | "ms":
-            if not re.fullmatch(r"[0-9]{1,15}", text):
-                since = " since 1970" if argument.type == "moment_ms" else ""
-                raise _unexpected(argument, f"milliseconds{since}", text)
-            return int(text)
-        case "Matcher":
-            return _matcher(argument, text)
-        case "integer":
-            if not re.fullmatch(r"[0-9]{1,6}", text):
-                raise _unexpected(argument, f"an integer from {argument.least} to {argument.most}", text)
-            return int(text)
+    if argument.type == "cursor":
+        return text or None
+    if argument.type == "flag":
+        if text not in _FLAGS:
+            raise _unexpected(argument, "true or false", text)
+        return _FLAGS[text]
+    if argument.type in _INTEGERS:
+        if not re.fullmatch(r"[0-9]{1,15}", text):
+            raise _unexpected(argument, _INTEGERS[argument.type], text)
+        return int(text)
+    if argument.type == "Matcher":
+        try:
+            return unpacked(to_msgpack(text.encode(errors="surrogateescape")))
+        except HttpError:
+            raise _unexpected(argument, "a map of conditions as JSON", text) from None
     return text.split(",") if argument.name == "status" and "," in text else text
-
-
-def _matcher(argument: Argument, text: str) -> Any:
-    try:
-        packed = to_msgpack(text.encode(errors="surrogateescape"))
-    except HttpError:
-        raise _unexpected(argument, "a map of conditions as JSON", text) from None
-    return msgpack.unpackb(packed, strict_map_key=False, unicode_errors="surrogateescape")
 
 
 def _unexpected(argument: Argument, expected: str, text: str) -> HttpError:

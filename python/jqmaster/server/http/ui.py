@@ -43,6 +43,11 @@ _DIGEST = re.compile(r"[0-9a-f]{20}")
 _PREFIX = re.compile(r"(/[\w.~-]+)+")
 
 
+def is_page(path: str) -> bool:
+    """Whether it is one of the UI's, and none of the API."""
+    return path in ("/", "/ui") or path.startswith("/ui/")
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     body: bytes

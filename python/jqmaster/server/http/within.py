@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgpack
-
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Operation
 from jqmaster.server.http_error import HttpError
-from jqmaster.server.message import Identity
-from jqmaster.server.reader import printable, unique_map
+from jqmaster.server.keyring import Identity
+from jqmaster.server.reader import printable, unpacked
 
 
 async def check(engine: Engine, who: Identity, operation: Operation, arguments: Sequence[bytes]) -> None:
     """Raise 403 unless all that a call names is within the queues of who makes it."""
+    if who.queues is None:
+        return
     given = read(operation, arguments)
     if given.get("dependents") == "cancel":
         raise _refused("jobs that wait for others may be of any queue, so it may not cancel them as well")
@@ -113,15 +113,6 @@ def _maps(parts: Sequence[bytes]) -> Iterator[dict[str, Any]]:
 def _queue_of(job: Mapping[str, Any]) -> Any:
     queue = job.get("queue")
     return queue if queue is not None else job.get("name", "")
-
-
-def unpacked(packed: bytes) -> Any:
-    """A spec; None for what is none, or says something twice."""
-    options: dict[str, Any] = {"strict_map_key": False, "unicode_errors": "surrogateescape"}
-    try:
-        return msgpack.unpackb(packed, object_pairs_hook=unique_map, **options)
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
-        return None
 
 
 async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None:

@@ -65,12 +65,10 @@ export function Keys() {
 
 // -- the audit log ------------------------------------------------------------------------------------
 
-const LOOKED_AT = 1000; // entries for one page, where a filter leaves few
-const SHOWN = 100;
 const FILTERS = [
-  { name: 'actor', label: 'Who', type: 'search' },
-  { name: 'what', label: 'What', type: 'search', placeholder: 'pause, retry, …' },
-  { name: 'on', label: 'On', type: 'search', placeholder: 'a queue, a limit, a job, …' },
+  { name: 'who', label: 'Who', type: 'search', placeholder: 'the name of a key' },
+  { name: 'what', label: 'What', type: 'search', placeholder: 'queue, retry, constrain, …' },
+  { name: 'on', label: 'On', type: 'search', placeholder: 'the name or id' },
 ];
 
 /** Where what was changed is seen now. */
@@ -106,32 +104,18 @@ const ENTRIES = [
 
 export function Trail() {
   const [filters] = useQuery();
-  const wanted = FILTERS.map(({ name }) => [name, (filters[name] || '').toLowerCase()]).filter(([, text]) => text);
-  const fits = (entry) =>
-    wanted.every(([name, text]) =>
-      String(entry[name] ?? '')
-        .toLowerCase()
-        .includes(text),
-    );
-  const load = async (cursor, signal) => {
-    const rows = [];
-    let [next, looked] = [cursor, 0];
-    do {
-      const page = await api.get('/trail', { cursor: next, count: SHOWN }, { signal });
-      rows.push(...page.trail.filter(fits));
-      looked += page.trail.length;
-      next = page.cursor;
-    } while (next && rows.length < SHOWN && looked < LOOKED_AT);
-    return { rows, cursor: next };
-  };
-  const { pager, ...state } = usePages(load, { deps: wanted.flat() });
-  const empty = wanted.length
-    ? html`<${Empty}>Nothing fits among these entries.<//>`
+  const wanted = Object.fromEntries(FILTERS.map(({ name }) => [name, filters[name] || '']));
+  const { pager, ...state } = usePages(
+    (cursor, signal) => api.get('/trail', { ...wanted, cursor, count: 100 }, { signal }),
+    { deps: Object.values(wanted) },
+  );
+  const empty = Object.values(wanted).some(Boolean)
+    ? html`<${Empty}>No such entry.<//>`
     : html`<${Empty}>Nobody has changed anything yet. The setting trail_max says how much is kept.<//>`;
   return html`<${Head} title="Audit log" />
     <${FilterBar} fields=${FILTERS} />
     <${Loaded} of=${state}>${({
-      rows,
-    }) => html`<${Table} label="What was changed" columns=${ENTRIES} rows=${rows} empty=${empty}
+      trail,
+    }) => html`<${Table} label="What was changed" columns=${ENTRIES} rows=${trail} empty=${empty}
       rowKey=${({ time_ms, what, on = '' }) => `${time_ms} ${what} ${on}`}><${Pager} of=${pager} /><//>`}<//>`;
 }

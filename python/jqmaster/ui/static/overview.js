@@ -30,17 +30,17 @@ const SHOWN = 3;
 const LISTED = 50;
 const HOUR = 3600000;
 const KEY = 'jq.snoozed';
-const ABOUT = ['kind', 'queue', 'worker', 'constraint', 'job', 'group', 'schedule'];
+const ABOUT = ['kind', 'queue', 'worker', 'constraint', 'job', 'group'];
 const keyOf = (alert) => ABOUT.map((field) => alert[field] ?? '').join(' ');
 
 /** The page where it is looked into, and mended. */
-function placeOf({ kind, queue, worker, constraint, job, group, schedule }) {
+function placeOf({ kind, queue, worker, constraint, job, group }) {
   if (kind === 'hung' || worker) return worker ? path`/worker/${worker}` : '/workers';
   if (constraint) return toLimit(constraint);
   if (job) return path`/job/${job}`;
   if (group) return withQuery('/jobs', { group, ...(kind === 'failing' ? { queue } : { status: 'error' }) });
   if (queue) return toQueue(queue);
-  return schedule ? path`/schedule/${schedule}` : null;
+  return null;
 }
 
 function About({ alert }) {

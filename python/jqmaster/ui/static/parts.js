@@ -456,6 +456,17 @@ export const workers = async (text) => {
   return known.filter(([id, name]) => `${name} ${id}`.includes(text)).map(([id]) => id);
 };
 
+/** Takes running jobs from their workers, step by step → how many. where: as of the API. */
+export async function kickAll(where) {
+  let [sum, cursor] = [0, ''];
+  do {
+    const answer = await api.post('/jobs/kick', { where, cursor, count: 1000 });
+    sum += answer.changed;
+    cursor = answer.cursor;
+  } while (cursor);
+  return sum;
+}
+
 // -- what masters do to many jobs ---------------------------------------------------------------------
 
 const LOOK_MS = 3000;

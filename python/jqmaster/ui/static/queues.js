@@ -14,6 +14,7 @@ import {
   Facts,
   FilterBar,
   Head,
+  kickAll,
   Loaded,
   linked,
   Meter,
@@ -212,15 +213,8 @@ async function kick(queue) {
     action: 'Take jobs',
     body: 'They wait again and no retry is spent. What they did so far may happen twice.',
   });
-  let kicked = 0;
-  const take = async () => {
-    let answer;
-    do {
-      answer = await api.post(path`/queue/${queue.name}/kick`, { count: 1000 });
-      kicked += answer.kicked;
-    } while (answer.more && answer.kicked);
-  };
-  return isSure && act(take, () => `${jobs(kicked)} ${kicked === 1 ? 'waits' : 'wait'} again.`);
+  const take = () => kickAll({ queue: queue.name });
+  return isSure && act(take, (sum) => `${jobs(sum)} ${sum === 1 ? 'waits' : 'wait'} again.`);
 }
 
 // -- the list -----------------------------------------------------------------------------------------

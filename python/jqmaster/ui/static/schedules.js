@@ -4,7 +4,6 @@ import { count, duration, moment } from './format.js';
 import { act, confirm, form, toast } from './forms.js';
 import {
   Ago,
-  AlertsOf,
   Badge,
   Button,
   Empty,
@@ -244,7 +243,6 @@ export function Schedule({ params: { id } }) {
   return html`<${Loaded} of=${state}>${(one) => html`
     <${Head} title=${title} actions=${html`<${Actions} of=${one} reload=${state.reload} gone=${() => navigate('/schedules')} />`}>
       ${one.paused ? html`<${Badge} word="paused" />` : null}<//>
-    <${AlertsOf} field="schedule" name=${id} />
     <div class="grid">
       <${Section} title="What it says"><${Facts} pairs=${[
         ['When', html`<${When} of=${one} />`],

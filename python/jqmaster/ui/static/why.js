@@ -241,19 +241,6 @@ function reasonOf(before, job) {
   return ['queued', 'for a worker'];
 }
 
-/** The waits between an event and what came next: [from, to, reason]. */
-function waits(before, next, job) {
-  const from = before.to ?? before.at;
-  const to = next.from ?? next.at;
-  if (!next.held_by) return [[from, to, reasonOf(before, job)]];
-  const ready = Math.min(Math.max(job.ready_ms ?? from, from), to);
-  return [
-    [from, ready, job.depends?.length ? ['blocked', 'for other jobs'] : ['scheduled', 'for its time']],
-    [ready, next.held_until_ms, ['blocked', 'held by ', next.held_by]],
-    [next.held_until_ms, to, ['queued', 'for a worker']],
-  ];
-}
-
 /** What holds it now, as `explain` says. */
 function reasonNow(job, explanation) {
   const held = (explanation?.constraints || []).filter((one) => !one.open).map((one) => one.id);
@@ -263,12 +250,12 @@ function reasonNow(job, explanation) {
   return [job.status, words[job.status] || 'for a worker'];
 }
 
-/** reason: [kind, words, constraint?] */
-function Gap({ time, from, to, reason: [kind, words, holder], isNow }) {
+/** reason: [kind, words] */
+function Gap({ time, from, to, reason: [kind, words], isNow }) {
   if (to - from < 1) return null;
   const text = `${isNow ? 'waits' : 'waited'} ${duration(to - from)} ${words}`;
-  return html`<li class="gap muted">${text}${holder ? html`<${Link} to=${toLimit(holder)}>${cut(holder, 60)}<//>` : null}
-    <${Bar} time=${time} from=${from} to=${to} kind=${kind} words=${text + (holder || '')} /></li>`;
+  return html`<li class="gap muted">${text}
+    <${Bar} time=${time} from=${from} to=${to} kind=${kind} words=${text} /></li>`;
 }
 
 /** What came in a moment: it was enqueued, moved, or ended without a start. */
@@ -324,9 +311,7 @@ export function Timeline({ history, job, explanation }) {
         const before = parts[index - 1];
         return html`${
           before
-            ? waits(before, part, job).map(
-                ([from, to, reason]) => html`<${Gap} time=${time} from=${from} to=${to} reason=${reason} />`,
-              )
+            ? html`<${Gap} time=${time} from=${endOf(before)} to=${part.from ?? part.at} reason=${reasonOf(before, job)} />`
             : null
         }${part.at ? html`<${Moment} part=${part} />` : html`<${Attempt} part=${part} time=${time} />`}`;
       })}

@@ -12,6 +12,7 @@ import {
   Facts,
   Head,
   isRegistered,
+  kickAll,
   Loaded,
   linked,
   none,
@@ -49,16 +50,10 @@ async function takeJobs(worker) {
     body: 'They wait in their queues again and no retry is spent. What they did so far may happen twice.',
   });
   if (!isSure) return undefined;
-  const take = async () => {
-    let [sum, more] = [0, true];
-    while (more) {
-      const answer = await api.post(path`/worker/${worker.id}/kick`, { count: 100 });
-      sum += answer.kicked;
-      more = answer.more && answer.kicked;
-    }
-    return sum;
-  };
-  return act(take, (sum) => `${inJobs(sum)} of ${worker.name} ${sum === 1 ? 'waits' : 'wait'} again.`);
+  return act(
+    () => kickAll({ worker: worker.id }),
+    (sum) => `${inJobs(sum)} of ${worker.name} ${sum === 1 ? 'waits' : 'wait'} again.`,
+  );
 }
 
 async function ask(worker, what, text, undo) {

@@ -33,22 +33,31 @@ NAMED = {"names", "ids", "top", "group"}  # fields of listings that are answered
 class Driver(Labels, Checks):
     def __init__(self, socket, form=FORM):
         self.namespace = NAMESPACE
-        self.redis = Connection(socket)
-        self.listener = Connection(socket)
         self.scripts = build(SOURCE, clock="settable") if SOURCE else builtin("settable")
-        self.called = {}  # by operation: the command, and the name or sha that it calls
-        for name, script in self.scripts.items():
-            self.called[name] = "EVALSHA", self.redis.send("SCRIPT", "LOAD", script.source)
+        self.attach(socket)
         library = self.scripts.library
         if form == "functions" and library:
             self.redis.send("FUNCTION", "LOAD", "REPLACE", library.source)
             self.called |= {name: ("FCALL", f"{library.name}_{name}") for name in library.functions}
         self.refused = set()  # (script, code, path) that it met
+        self.fresh()
+
+    def attach(self, socket):
+        """To a server, perhaps another one than before, which has the data."""
+        self.redis = Connection(socket)
+        self.listener = Connection(socket)
+        shas = {name: self.redis.send("SCRIPT", "LOAD", script.source) for name, script in self.scripts.items()}
+        known = getattr(self, "called", {})  # by operation: the command, and the name or sha that it calls
+        self.called = {name: ("EVALSHA", sha) for name, sha in shas.items()} | known
+        self.listen_anew()
+
+    def listen_anew(self):
+        """To what is published from now on."""
+        self.listener.send("SUNSUBSCRIBE")
         self.heard_ended, self.heard_events = [], []
+        self.listened = set()  # other channels
         self.listen("ended")
         self.listen("events")
-        self.listened = set()  # other channels
-        self.fresh()
 
     def fresh(self):
         self.redis.send("FLUSHALL")
@@ -57,11 +66,7 @@ class Driver(Labels, Checks):
     def begin(self):
         """In an empty namespace."""
         self.looked_at = {}  # id -> its document as it came, until something is called that may change it
-        for channel in self.listened:
-            self.listener.send("SUNSUBSCRIBE", f"{self.namespace}:{channel}")
-        self.hear()
-        self.listened = set()
-        self.heard_ended, self.heard_events = [], []
+        self.listen_anew()
         self.heard = []  # events of all, in order
         self.model = Model(
             self.look,

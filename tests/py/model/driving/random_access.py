@@ -36,7 +36,7 @@ class AccessGenerator:
         return {"count": self.rng.choice((1, 2, 100))} | ({"digests": True} if self.chance(0.5) else {})
 
     def trail(self):
-        return {"count": self.rng.choice((1, 2, 100))}
+        return {"count": self.rng.choice((1, 2, 100))} | ({"what": "queue"} if self.chance(0.3) else {})
 
     # ---- marks ----
 

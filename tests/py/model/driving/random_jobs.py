@@ -10,6 +10,7 @@ from driving.random_limits import ConstraintGenerator
 from driving.random_more import MoreGenerator
 from driving.random_picks import NAMES, PRIORITIES, PickGenerator
 from driving.random_plain import PlainGenerator
+from jqmaster.manifest.manifest import operations
 from model.common import WEBHOOKS
 
 QUEUES = ["a", "b", "mail.jp", "mail.de", "mail.us", "z[0-9]?"]
@@ -36,7 +37,12 @@ WEIGHTS = {
     "take_over": (0.1, 0.1, 0.1), "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
 }  # fmt: skip
 
-REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse", "change", "kick", "retry", "discard")
+# What changes jobs that it names.
+REPEATABLE = {
+    script
+    for script, one in operations().items()
+    if one.flags != "read" and any(argument.name in ("ids", "jobs", "outcomes") for argument in one.arguments)
+} - {"enqueue", "watch"}
 MAKERS = {"worker": "worker_request"}  # scripts whose operations are made by a function of another name
 
 
@@ -249,7 +255,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         paused = [name for name, record in self.driver.model.queues.records.items() if record["paused"]]
         if paused and self.chance(0.4):
             return {"name": self.rng.choice(paused), "paused": False}
-        fields = {"name": self.rng.choice(QUEUES)}
+        fields = {"name": self.rng.choice(QUEUES)} | ({"known": True} if self.chance(0.2) else {})
         if self.chance(0.6):
             fields["paused"] = self.chance(0.4)
         if self.chance(0.4):

@@ -218,13 +218,7 @@ class MoreGenerator:
 
     def kick(self):
         fields = {"delay": self.rng.choice((0, 0.5, 10))} if self.chance(0.4) else {}
-        if self.chance(0.6):
-            return {"ids": self.distinct(3, "running"), **fields}
-        if self.chance(0.5):
-            fields["count"] = self.rng.choice((1, 2, 1000))
-        if self.chance(0.4):
-            return {"worker": self.worker(), **fields}
-        return {"queue": self.rng.choice(self.queues_used), **fields}
+        return self.found_or_named("running") | fields
 
     def where(self):
         some = {

@@ -1,7 +1,9 @@
-"""Operations that only read, and of which nothing but the head of the script says what they take."""
+"""Operations of which nothing but the head of the script says what they take."""
 
 from driving.random_more import FEATURES, STATES
 from jqmaster.manifest.manifest import operations
+
+KNOWN = ("id", "ids", "queue", "worker", "name", "count")  # arguments that can be made up
 
 
 class PlainGenerator:
@@ -13,7 +15,9 @@ class PlainGenerator:
         made = {
             script
             for script, one in operations().items()
-            if one.flags == "read" and any(route.method == "GET" and not route.answer for route in one.routes)
+            if one.positions in (("spec",), ("id",))
+            and any(not route.answer for route in one.routes)
+            and all(argument.name in KNOWN for argument in one.arguments if not argument.optional)
         } - named
         return {script: [0.5, 0.5, 0.5] for script in sorted(made & set(self.driver.scripts))}
 
@@ -21,6 +25,7 @@ class PlainGenerator:
         known = {
             "id": self.job(*STATES)[0], "queue": self.rng.choice(self.queues_used), "worker": self.worker(),
             "name": self.rng.choice(self.names), "count": self.rng.choice((1, 2, 100)),
+            "ids": self.distinct(3, *STATES),
         }  # fmt: skip
         return {
             one.name: known[one.name]

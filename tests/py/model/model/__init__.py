@@ -14,7 +14,6 @@ from model.bounds import Bounds
 from model.bulks import Bulks
 from model.clock import Clock
 from model.common import DEFAULTS, ErrorReply, Mismatch, Refused, expect
-from model.delay import Delay
 from model.finding import Finding
 from model.life import Life
 from model.limit_documents import LimitDocuments
@@ -64,7 +63,6 @@ class Model:
         self.finding = Finding(self)
         self.limits = Limits(self)
         self.limit_documents = LimitDocuments(self)
-        self.delay = Delay(self)
         self.order = Order(self)
         self.workers = Workers(self)
         self.sleepers = Sleepers(self)
@@ -92,7 +90,7 @@ class Model:
 
     def transition(self, job, was, event=None):
         """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
-        parts = (self.trace, self.statistics, self.delay, self.limits, self.workers, self.arrival, self.links)
+        parts = (self.trace, self.statistics, self.limits, self.workers, self.arrival, self.links)
         for part in (*parts, self.queues, self.webhooks):
             part.transition(job, was, event)
 

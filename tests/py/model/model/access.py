@@ -2,14 +2,15 @@
 
 import msgpack
 
+from jqmaster.manifest.manifest import operations
 from model.common import ENDED, Refused, accepted, ms, same
 from model.part import Part
 
-# Operations that may say who calls them.
-NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
-         "cancel", "retry", "discard", "kick", "grant", "revoke", "free", "subscribe", "unsubscribe",
-         "mark")  # fmt: skip
-HIDDEN = ("ids", "count", "digest", "declared", "match", "secrets")
+# Operations that may say who calls them, each with its arguments; bulks are noted by what they do.
+NOTED = {name: {argument.name for argument in one.arguments} for name, one in operations().items() if name != "bulk"}
+NOTED = {name: arguments for name, arguments in NOTED.items() if "actor" in arguments}
+OF_JOBS = {name for name, arguments in NOTED.items() if "ids" in arguments}
+HIDDEN = ("ids", "count", "digest", "declared", "match", "secrets", "known")
 MOST_BYTES = 1000
 NOT_CHANGED = ("NOTFOUND", "CONFLICT")
 
@@ -70,9 +71,9 @@ class Access(Part):
         keys = [doc | ({"digest": digest} if digests else {}) for _, (digest, doc) in sorted(self.api_keys.items())]
         same(reply, keys, "keys")
 
-    def list_trail(self, reply, count=None):
+    def list_trail(self, reply, count=None, what=None):
         accepted(reply)
-        expected = self.trail[::-1]
+        expected = [entry for entry in self.trail[::-1] if what in (None, entry["what"])]
         for i, entry in enumerate(reply):
             if entry["what"] in ("constrain", "subscribe"):  # matchers hold values that no other reply gives
                 if "change" in entry:
@@ -84,14 +85,14 @@ class Access(Part):
     def before_change(self, script, fields):
         """What a call would be told by; None: it is not noted."""
         is_look = (script == "config" and "set" not in fields) or (
-            script == "queue" and fields.keys() <= {"name", "actor"}
+            script == "queue" and fields.keys() <= {"name", "actor", "known"}
         )
         is_noted = script in NOTED and not is_look and not self.is_declared(script, fields)
         if not is_noted or self.model.settings["trail_max"] == 0:
             return None
         fields = {k: v for k, v in fields.items() if k not in HIDDEN}
         ids = {"queue": "name", "forget": "name", "worker": "worker", "config": "", "free": "unique", "mark": "text"}
-        of_jobs = script in ("cancel", "retry", "discard", "kick")
+        of_jobs = script in OF_JOBS
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
         return {"actor": fields.pop("actor", ""), "what": script, "fields": fields, "of_jobs": of_jobs,
                 "key": key.get("name"), "on": None if of_jobs else fields.get(ids.get(script, "id"))}  # fmt: skip
@@ -108,7 +109,7 @@ class Access(Part):
         is_known = change["what"] == "grant" and change["key"] is not None
         count = None
         if change["of_jobs"]:
-            on = (fields.get("ids") or [None])[0] or told.get("where", told).get("queue") or told.get("worker")
+            on = (fields.get("ids") or [None])[0] or told.get("where", {}).get("queue")
             count = self.changed_jobs(change["what"], reply, fields)
         is_known = is_known or (change["what"] == "mark" and not self.model.marks.is_new)
         if is_known or (count == 0 and "where" not in fields):
@@ -130,8 +131,6 @@ class Access(Part):
         """How many jobs were."""
         if "where" in fields:
             return reply
-        if script == "kick" and "ids" not in fields:
-            return reply[0]
         return sum(answer not in NOT_CHANGED and (script != "cancel" or answer not in ENDED) for answer in reply)
 
     def trim(self):

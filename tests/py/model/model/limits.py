@@ -328,7 +328,6 @@ class Limits(Part):
         if not old or (old.given, old.blob) != (new.given, new.blob):
             self.note_change()
         self.constraints[id] = new
-        self.model.delay.constrained(new)
         self.matching.clear()
         self.model.limit_documents.check_constraint(reply, id)
 
@@ -362,7 +361,6 @@ class Limits(Part):
             raise Refused("FULL", "by")
         accepted(reply)
         key = constraint.key_for(values)
-        self.model.delay.held_by_hand(id, seconds)
         if seconds:
             constraint.held_until_ms[key] = self.model.now + ms(seconds)
             same(reply, constraint.held_until_ms[key], "hold")
@@ -383,7 +381,6 @@ class Limits(Part):
             if key is not None:
                 until_ms = constraint.held_until_ms.get(key, 0)
                 constraint.held_until_ms[key] = max(until_ms, self.model.now + ms(seconds))
-                self.model.delay.held_by_hand(id, seconds)
 
     def may_have_left_work(self):
         """A change is carried out in steps; and a pick that has cost enough leaves the rest."""

@@ -4,12 +4,10 @@ docs/protocol.md and docs/dependencies.md.
 
 from model.bounds import Tags
 from model.common import (
-    DEAR,
     ENDED,
     SOME_TEXT,
     WAITING,
     ErrorReply,
-    Refused,
     accepted,
     expect,
     ms,
@@ -227,42 +225,13 @@ class Outcomes(Part):
                 if job.attempt == 0:
                     job.ready_ms = max(self.model.now, start_ms)
 
-    def kick(self, reply, ids=None, queue=None, worker=None, count=100, delay=0):
-        if ids is None:
-            return self.kick_some(reply, self.running_in(queue, worker), count, delay)
-        accepted(reply)
-        for id, answer in zip(ids, reply, strict=True):
-            job = self.model.life.present(id, answer == "NOTFOUND")
-            if not job or job.status != "running":
-                same(answer, "CONFLICT" if job else "NOTFOUND", "kick")
-            else:
-                self.kick_one(job, delay)
-                same(answer, job.status, "kick")
+    def kick(self, reply, ids=None, where=None, count=None, delay=0):
+        self.model.finding.each("kick", self.kick_one, reply, ids, where, delay=delay)
 
-    def kick_one(self, job, delay):
+    def kick_one(self, job, _, delay):
+        if job.status != "running":
+            return "CONFLICT"
         self.model.trace.tell(job.worker_id, f"kicked {job.id} {job.attempt}")
         self.model.life.requeue(job, self.model.now + ms(delay), event="released")
         job.last = (job.attempt, "kick", job.status)
-
-    def running_in(self, queue, worker):
-        """The running jobs of a queue or a worker."""
-        if queue is not None:
-            if queue not in self.model.queues.records:
-                raise Refused("NOTFOUND", "queue")
-            return [j for j in self.model.jobs.values() if (j.queue, j.status) == (queue, "running")]
-        if worker in self.model.workers.registered:
-            return self.model.workers.held(self.model.workers.registered[worker])
-        if not self.model.workers.other(worker):
-            raise Refused("NOTFOUND", "worker")
-        return self.model.workers.running_of(self.model.workers.others[worker])
-
-    def kick_some(self, reply, running, count, delay):
-        """Which of the jobs, where more run than were asked for, is the engine's choice."""
-        accepted(reply)
-        moved, is_more = reply
-        asked = min(count, len(running))
-        expect(moved == asked or DEAR <= moved < asked, "kick: jobs", reply, asked)
-        same(is_more, int(len(running) > moved), "kick: whether there are more")
-        for job in running:
-            if moved == len(running) or self.model.look(job.id)["status"] != "running":
-                self.kick_one(job, delay)
+        return job.status

@@ -46,7 +46,9 @@ class Queues(Part):
         own = self.own_settings.get(queue, {})
         return own.get(name, self.model.settings[name])
 
-    def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=()):
+    def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=(), known=False):
+        if known and name not in self.records:
+            raise Refused("NOTFOUND", "name")
         if self.model.bounds.no_queue(name):
             raise Refused("FULL", "name")
         accepted(reply)

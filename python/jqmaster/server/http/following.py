@@ -1,4 +1,4 @@
-"""Handlers that go on sending: events as they happen (server-sent events, WHATWG HTML, 9.2)."""
+"""Handlers of who waits: for the end of a job, or for events as they happen (server-sent events, WHATWG HTML, 9.2)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,47 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine import packform
+from jqmaster.errors import JQError
 from jqmaster.server import jsonform
 from jqmaster.server.events import Event
-from jqmaster.server.http.asking import refuse_draining
-from jqmaster.server.http.jobs import ENDED
+from jqmaster.server.http import within
+from jqmaster.server.http.calls import refuse_draining, unless
 from jqmaster.server.http.own import own
-from jqmaster.server.http.translate import translation
+from jqmaster.server.http.translate import no_such_job, translation
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
-from jqmaster.server.reader import Reader, printable
+from jqmaster.server.reader import members, printable, unpacked
 
 EVENT_STREAM = "text/event-stream"
 LAST_ID = "Last-Event-ID"
 ALIVE_EVERY_S = 15.0
+_BLOBS = ("argument", "result", "error")
 _STREAM_ID = re.compile(r"[0-9]{1,15}-[0-9]{1,9}")
 _ALIVE = b":\n\n"
+ENDED = frozenset(("done", "error", "cancelled", "skipped"))
+_POLL = translation("watch", "GET /job/{ids[0]}/polling")
+_GET = translation("get", "GET /job/{ids[0]}")
 _TRACK = translation("track", "POST /job/{ids[0]}/track")
 _MISSED = b"event: missed\ndata: {}\n\n"
+
+
+async def poll_job(master: Master, request: Request) -> Reply:
+    """`GET /job/{id}/polling`: the document once the job has ended, 408 when the time is up before."""
+    timeout_s = _POLL.wait_s(request.query.get("timeout"))
+    job_id = request.params["id"].encode()
+    await within.check(master.engine, request.who, _POLL.operation, [job_id])
+    try:
+        state = await unless(master.draining.wait(), master.ended.wait(job_id, timeout_s))
+    except JQError as error:
+        _POLL.refuse_id(error, request)
+        raise
+    refuse_draining(master)
+    if state is None:
+        raise no_such_job(request.params["id"])
+    if state in ENDED:
+        return await _GET(master, request)
+    raise HttpError(408, "TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
 
 
 @lru_cache(maxsize=2048)
@@ -133,7 +156,7 @@ async def _now(master: Master, job_id: str, spec: bytes) -> bytes | None:
     [document] = await master.engine.raw("get", job_id.encode())
     if state is None or document is None:
         return None
-    job = Reader(document).map("", frozenset(("argument", "result", "error")))
+    job = {name: unpacked(value) for name, value in members(document).items() if name not in _BLOBS}
     times = (job.get("ended_ms"), job.get("started_ms"), job["created_ms"])
     return packform.pack(
         {

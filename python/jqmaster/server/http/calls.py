@@ -1,0 +1,171 @@
+"""How a request runs an operation, whichever way it came: for who may ask for the queues that it names, together with
+others where that is cheaper, and with what follows from it here. And `POST /call/<operation>`, which does only that."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+import msgpack
+
+from jqmaster.engine import durable as durables
+from jqmaster.engine import packform
+from jqmaster.engine.calling import pack
+from jqmaster.errors import JQError
+from jqmaster.manifest.contract import Operation
+from jqmaster.manifest.manifest import operations
+from jqmaster.server.http import within
+from jqmaster.server.http_error import HttpError, draining, invalid
+from jqmaster.server.master import Master
+from jqmaster.server.message import Reply, Request, seconds
+from jqmaster.server.reader import check, unpacked
+
+NOTHING: list[Any] = [-1]
+"""A pick's reply that holds no job."""
+MOST_WAIT_S = 300
+_REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
+_ACTING = frozenset(one.name for one in operations().values() if any(each.type == "actor" for each in one.arguments))
+# Whose spec says something to this server.
+_READ = _ACTING | {one.name for one in operations().values() if one.restricted or one.room == "worker"}
+
+
+async def run(
+    master: Master, request: Request, operation: Operation, arguments: list[bytes], wait_s: float = 0.0
+) -> Any:
+    """Run an operation with the script's own arguments. `wait_s`: how long a pick may wait for a job. Raises JQError,
+    403, and 503 for what a server that stops does not begin."""
+    name = operation.name
+    found = unpacked(arguments[0]) if arguments and name in _READ else None
+    spec: dict[str, Any] = found if isinstance(found, dict) else {}
+    for restricted in operation.restricted.keys() & spec.keys():
+        if needed := operation.lacking(request.who.roles, (restricted,)):
+            why = f"{name} with {restricted} needs a key with the role {' or '.join(needed)}"
+            raise HttpError(403, "FORBIDDEN", why, restricted)
+    if said := _said(request, name, spec):
+        arguments[0] = packform.raw_map(packform.members(arguments[0]) | said)
+    await within.check(master.engine, request.who, operation, arguments)
+    match name:
+        case "enqueue":
+            reply = await _enqueue(master, arguments)
+        case "pick":
+            reply = await _pick(master, arguments, spec, wait_s)
+        case "finish":
+            reply = await _finish(master, arguments, spec)
+        case _:
+            reply = await master.engine.raw(name, *arguments)
+    if operation.room == "any" or (operation.room == "worker" and _REGISTERED.fullmatch(spec["worker"])):
+        master.dispatch.poke()
+    await _follow(master, name, spec)
+    return reply
+
+
+def _said(request: Request, name: str, spec: Mapping[str, Any]) -> dict[str, bytes]:
+    """What no client says itself: who does it, and with which key a worker is registered. Of a spec that cannot be
+    read the script says what is wrong."""
+    if not spec:
+        return {}
+    if name == "register" and request.who.key_id and spec.get("announce") is not True:
+        return {"key": packform.pack(request.who.key_id)}
+    return {"actor": packform.pack(request.who.name)} if name in _ACTING else {}
+
+
+def refuse_draining(master: Master) -> None:
+    """Raise 503 where the server is stopping."""
+    if master.draining.is_set():
+        raise draining()
+
+
+async def unless(event: Awaitable[Any], work: Awaitable[Any]) -> Any:
+    """`work`'s result, or None if the event comes first. `work` never outlives this call."""
+    waiting, working = asyncio.ensure_future(event), asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((waiting, working), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            working.cancel()
+            # Cancelled work may still come back with something, such as jobs just picked.
+            await asyncio.wait((working,))
+        return None if working.cancelled() else working.result()
+    finally:
+        waiting.cancel()
+        working.cancel()
+
+
+async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
+    """A single job shares a call with those of others, where nothing speaks against it: numbers in `depends` are places
+    in a call."""
+    durable, first = None, len(arguments) % 2  # options may come first
+    if any(b"durable" in spec for spec in arguments[first::2]):
+        specs = [unpacked(spec) for spec in arguments[first::2]]
+        durable = durables.taken([spec for spec in specs if isinstance(spec, dict)])
+        arguments[first::2] = [pack(spec) if isinstance(spec, dict) else packform.NIL for spec in specs]
+    if len(arguments) != 2 or durable is not None or b"depends" in arguments[0]:
+        return await master.engine.enqueue_packed(arguments, durable)
+    return await master.enqueuing.enqueue(*arguments)
+
+
+async def _pick(master: Master, arguments: list[bytes], spec: Mapping[str, Any], wait_s: float) -> Any:
+    refuse_draining(master)
+    if len(arguments) != 1 or not spec or (not wait_s and "request" in spec):
+        return await master.engine.raw("pick", *arguments)
+    if not wait_s:
+        return await master.waiting.pick(spec, 0)
+    return await unless(master.draining.wait(), master.waiting.pick(spec, wait_s)) or NOTHING
+
+
+async def _finish(master: Master, arguments: list[bytes], spec: Mapping[str, Any]) -> Any:
+    """A stopping server still takes outcomes; it only starts nothing new."""
+    pick = spec.get("pick")
+    if isinstance(pick, dict) and "wait" in pick:
+        raise HttpError(403, "FORBIDDEN", "finish with pick.wait needs a key with the role server", "pick.wait")
+    if pick is None or not master.draining.is_set():
+        return await master.engine.raw("finish", *arguments)
+    if len(arguments) == 1:
+        raise draining()
+    without = packform.pack({"worker": spec["worker"]})
+    return [*await master.engine.raw("finish", without, *arguments[1:]), *NOTHING]
+
+
+async def _follow(master: Master, operation: str, spec: Mapping[str, Any]) -> None:
+    """What this server does behind some operations."""
+    match operation:
+        case "worker":
+            # Of one that was quiet long polls got nothing, and nobody knows that they wait.
+            master.waiting.look_again(spec["worker"])
+        case "bulk" if master.bulks is not None:
+            master.bulks.poke()
+        case "grant" | "revoke" if master.keyring is not None:
+            with contextlib.suppress(JQError):  # it is looked again, and what was asked for is done
+                await master.keyring.look()
+
+
+class Call:
+    """`POST /call/<operation>`: a list of the script's own arguments in, its own reply out. What the library uses, and
+    all that a thin client needs."""
+
+    query = ("timeout",)
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+
+    async def __call__(self, master: Master, request: Request) -> Reply:
+        """Answer a request."""
+        wait_s = seconds(request.query.get("timeout", 0), "timeout", MOST_WAIT_S)
+        return Reply(200, packform.pack(await run(master, request, self.operation, _arguments(request.body), wait_s)))
+
+
+def _arguments(body: bytes) -> list[bytes]:
+    check(body)
+    try:
+        given = msgpack.unpackb(body, strict_map_key=False, raw=True)
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
+        given = None
+    if not isinstance(given, list):
+        raise invalid(None, "expected a list of the script's arguments")
+    found = [str(one).encode() if type(one) is int else one for one in given]
+    for index, one in enumerate(found):
+        if not isinstance(one, bytes):
+            raise invalid(f"[{index}]", "expected text or binary data, an argument of the script")
+    return found
