@@ -32,7 +32,7 @@ HOSTILE = '<img src=x onerror="window.hacked=1">\'&/../%2F?#\u202e ünï 𝒳'
 LATENCY_MS = float(os.environ.get("JQ_UI_LATENCY_MS", "0"))
 SLOWER = float(os.environ.get("JQ_UI_SLOWER", "1"))
 
-expect.set_options(timeout=9_000 * max(1, SLOWER))
+expect.set_options(timeout=60_000 * max(1, SLOWER))
 
 # A page of the UI by way of its router, in a tab that has it loaded: a sixth of the work. What a load would have
 # taken away goes as well, also the page itself where it is the same.

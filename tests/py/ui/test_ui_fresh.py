@@ -29,7 +29,7 @@ def site(fresh_server: RedisServer) -> Iterator[tuple[RedisServer, MasterProcess
 
 def pages(browser: Browser, server: Server) -> list[Ui]:
     [job] = server.enqueue("a", delay=1000)
-    server.call("PUT", "/limit/c", {"match": {"name": "a"}, "concurrency": 1})
+    server.call("PUT", "/constraint/c", {"match": {"name": "a"}, "concurrency": 1})
     found = []
     for target in LIVE + STILL:
         # Of a window one tab is in sight, and the others rest.
@@ -84,7 +84,7 @@ def test_nobody_answers(browser: Browser, site: tuple[RedisServer, MasterProcess
     says(open_pages, "Redis")
     master.kill()
     says(open_pages, "The master cannot be reached")
-    for ui, name in zip(open_pages, ("Queues", "Jobs", "Failures", "Constraints", "Schedules"), strict=False):
+    for ui, name in zip(open_pages, ("Queues", "Jobs", "Failures", "Limits", "Schedules"), strict=False):
         ui.page.get_by_role("link", name=name, exact=True).first.click()
         expect(ui.page.locator("main")).to_contain_text("The master cannot be reached")
 

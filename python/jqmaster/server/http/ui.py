@@ -1,5 +1,5 @@
-"""The web UI's files, as they are in the package (jqmaster/ui): the page under `/ui/`, all that it loads under the digest
-of all of it, `/ui/<digest>/`. So browsers keep that for ever, and after an upgrade nobody has old files beside new ones."""
+"""The web UI's files, as they are in the package (jqmaster/ui): the page under `/ui/`, all that it loads under the
+digest of all of it, `/ui/<digest>/`. Browsers keep that for ever, and after an upgrade nobody mixes old and new."""
 
 from __future__ import annotations
 
@@ -57,22 +57,16 @@ class _File:
 
 
 def add_ui(app: Quart, root_path: str = "") -> None:
-    """Serve the UI; `/` leads to it all but those who take no page. `root_path`: where browsers ask for it, unless
-    a proxy says it (`X-Forwarded-Prefix`)."""
+    """Serve the UI; `/` leads to it. `root_path`: where browsers ask for it, unless a proxy says it
+    (`X-Forwarded-Prefix`)."""
 
     def prefix() -> str:
         said = request.headers.get("x-forwarded-prefix", "").rstrip("/")
         return said if _PREFIX.fullmatch(said) else root_path
 
     async def to_ui() -> QuartResponse:
-        headers = {"location": f"{prefix()}/ui/", "vary": "accept, x-forwarded-prefix"}
+        headers = {"location": f"{prefix()}/ui/", "vary": "x-forwarded-prefix"}
         return QuartResponse(b"", status=302, headers=headers)
-
-    async def root() -> QuartResponse:
-        accept = request.headers.get("accept", "*/*")
-        if "text/html" not in accept and "*/*" not in accept:
-            raise NotFound
-        return await to_ui()
 
     async def page(rest: str = "") -> QuartResponse:
         folder, _, name = rest.partition("/")
@@ -82,7 +76,7 @@ def add_ui(app: Quart, root_path: str = "") -> None:
             raise NotFound  # of another version
         return _sent(_index(prefix()), _PAGE)
 
-    for path, view in (("/", root), ("/ui", to_ui), ("/ui/", page), ("/ui/<path:rest>", page)):
+    for path, view in (("/", to_ui), ("/ui", to_ui), ("/ui/", page), ("/ui/<path:rest>", page)):
         app.add_url_rule(path, endpoint=f"ui {path}", view_func=view, methods=["GET"], provide_automatic_options=False)
 
 

@@ -234,7 +234,7 @@ function draw() {
   before = kind;
   place.hidden = !cameAt;
   set(place, 'className', `live ${kind}`);
-  set(place, 'textContent', problem || late.length ? age_s : isLive ? 'Live' : `As of ${clock(figuresAt, true)}`);
+  set(place, 'textContent', problem || late.length ? age_s : isLive ? 'Live' : `As of ${clock(figuresAt)}`);
   set(place, 'title', cameAt ? `Figures of ${clock(figuresAt, true)}` : '');
   const what = problem.replace(/\.?$/, problem && '.');
   set(banner, 'textContent', problem && cameAt ? `${what} Figures are of ${clock(figuresAt, true)}.` : what);

@@ -80,7 +80,7 @@ const THEMES = { auto: 'Theme: auto', light: 'Theme: light', dark: 'Theme: dark'
 function setTheme(theme) {
   if (theme === 'auto') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-  element('theme').textContent = THEMES[theme];
+  for (const name of ['title', 'ariaLabel']) element('theme')[name] = THEMES[theme];
 }
 
 function startTheme() {

@@ -73,7 +73,7 @@ export function useSuggestions(id, suggest) {
 
 let made = 0;
 
-function Field({ spec, problem, isFirst }) {
+function Field({ spec, problem, isFirst, check }) {
   const { name, label, type = 'text', options, rows, required, placeholder, unit, hint, suggest } = spec;
   const [id] = useState(() => {
     made += 1;
@@ -92,6 +92,7 @@ function Field({ spec, problem, isFirst }) {
     'aria-describedby': hint && `${id}-hint`,
     'aria-invalid': Boolean(problem),
     onInput: (event) => ask(event.target.value),
+    onChange: (event) => check(spec, event.target),
   };
   const text = textOf(spec);
   const kinds = { datetime: 'datetime-local', password: 'password', checkbox: 'checkbox' };
@@ -161,8 +162,18 @@ export function useForm(fields, submit) {
     isSending.current = false;
     setBusy(false);
   };
+  // What is no value is said when the field is left; what is lacking, when all is sent.
+  const check = (spec, input) => {
+    let said = '';
+    try {
+      if (input.value.trim()) read(spec, input);
+    } catch (problem) {
+      said = problem.message;
+    }
+    setProblems((old) => ({ ...old, [spec.name]: said }));
+  };
   const view = (spec, isFirst) =>
-    html`<${Field} key=${spec.name} spec=${spec} problem=${problems[spec.name]} isFirst=${isFirst} />`;
+    html`<${Field} key=${spec.name} spec=${spec} problem=${problems[spec.name]} isFirst=${isFirst} check=${check} />`;
   const problem = html`<p class="problem" role="alert" hidden=${!problems['']}>${problems['']}</p>`;
   return { place, send, isBusy, view, problem };
 }

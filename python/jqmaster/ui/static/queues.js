@@ -426,7 +426,7 @@ function Statistics({ name }) {
   const { state: statistics, ...period } = useStatistics(load, [name]);
   const empty = html`<p class="muted">Nothing happened in this time.</p>`;
   return html`<${Loaded} of=${statistics}>${({ stats, series }) => html`<${Charts} stats=${stats} time=${period} />
-    <${Section} title="Names"><${Table} label="Names" columns=${NAMES} rows=${series} rowKey=${(one) => one.name} empty=${empty} /><//>`}<//>`;
+    <${Section} title="Names"><${Table} label="Names of jobs" columns=${NAMES} rows=${series} rowKey=${(one) => one.name} empty=${empty} /><//>`}<//>`;
 }
 
 /** Whether a worker names a queue; the names of queues may have stars. */
@@ -455,7 +455,7 @@ function Workers({ name }) {
   const empty = html`<${Empty}>No worker that is listed names it. Others may pull all the same.<//>`;
   return html`<${Section} title="Workers"><${Loaded} of=${found}>${({ workers, isAll }) => {
     const serving = workers.filter((worker) => worker.state !== 'gone' && serves(worker, name));
-    return html`<${Table} label="Workers" columns=${WORKERS} rows=${serving} rowKey=${(worker) => worker.id} empty=${empty}>
+    return html`<${Table} label="Workers that serve it" columns=${WORKERS} rows=${serving} rowKey=${(worker) => worker.id} empty=${empty}>
       ${isAll ? null : html`<p class="muted">Only the first ${count(workers.length)} workers were looked at.</p>`}<//>`;
   }}<//><//>`;
 }

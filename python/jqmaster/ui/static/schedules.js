@@ -260,6 +260,6 @@ export function Schedule({ params: { id } }) {
       }<//>
       <${Section} title="Job"><${Tree} value=${{ ...one.job, argument: one.argument ?? null }} label="Job" /><//>
     </div>
-    <${Section} title="Last jobs"><${Table} label="Last jobs" columns=${RUNS} rows=${one.runs || []} rowKey=${(run) => run.id}
+    <${Section} title="Last jobs"><${Table} label="Jobs that it made" columns=${RUNS} rows=${one.runs || []} rowKey=${(run) => run.id}
       empty=${html`<${Empty}>It has made none yet.<//>`} /><//>`}<//>`;
 }
