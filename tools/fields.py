@@ -147,7 +147,7 @@ def protocol_list() -> str:
 
 
 def control(field: Field) -> dict[str, Any]:
-    """A field of the form, as of components/field.js, and what else pages need to know of it."""
+    """A field of the form, as of forms.js, and what else pages need to know of it."""
     made: dict[str, Any] = {"name": field.name, "label": field.label, "kind": field.kind}
     if type_ := KINDS[field.kind].control:
         made["type"] = type_
