@@ -209,6 +209,17 @@ def test_errors_of_a_constraint_go_by_what_its_fields_are_called(ui: Ui) -> None
     expect(problem).to_have_text(re.compile("^no. 2: expected a path"))
 
 
+def test_a_dry_run_says_which_jobs_a_limit_meets(ui: Ui) -> None:
+    ui.server.enqueue("dry", 3, argument={"to": "at"})
+    ui.server.enqueue("dry", 1, argument={"for": "de"})
+    new_constraint(ui, "dry", At_once="1", Which_jobs='{"queue": "dry"}', A_limit_for_each_value_of="argument.to")
+    expect(ui.row("dry")).to_be_visible()
+    ui.button("Change dry").click()
+    ui.dialog.get_by_role("button", name="Dry run").click()
+    expect(ui.dialog).to_contain_text("match, under 2 keys. argument.to leads nowhere in 1 of them.")
+    expect(ui.dialog).to_contain_text("4 jobs of the newest")
+
+
 def test_the_buttons_of_a_long_form_are_always_in_sight(ui: Ui) -> None:
     for size in ((1280, 900), (1280, 500), (360, 500)):
         ui.page.set_viewport_size({"width": size[0], "height": size[1]})

@@ -134,3 +134,17 @@ def test_a_key_bound_to_queues_sees_these(ui: Ui, server: Server) -> None:
     ui.go("/queues", "Queues")
     expect(ui.row("mail.de")).to_have_count(1)
     expect(ui.row("report")).to_have_count(0)
+    ui.go("/jobs", "Jobs")
+    ui.page.locator("main").get_by_role("link", name="mail.de").click()
+    expect(ui.page.locator("tbody tr[data-key]")).to_have_count(3)
+    expect(ui.page.locator("nav a")).to_have_text(["Overview", "Queues", "Jobs"])
+
+
+def test_a_key_of_programs_sees_what_it_may(ui: Ui, server: Server) -> None:
+    pusher, worker = (server.call("POST", "/keys", {"name": role, "roles": [role]}) for role in ("pusher", "worker"))
+    log_in(ui, {**pusher, "name": "pusher"})
+    expect(ui.page.locator("h1")).to_have_text("Enqueue a job")
+    expect(ui.page.locator("nav a")).to_have_text(["Enqueue"])
+    ui.button("Log out").click()
+    log_in(ui, {**worker, "name": "worker"})
+    expect(ui.page.locator("main")).to_contain_text("does not show this page: it has the role worker")
