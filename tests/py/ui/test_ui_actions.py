@@ -210,6 +210,7 @@ def test_errors_of_a_constraint_go_by_what_its_fields_are_called(ui: Ui) -> None
 
 
 def test_a_dry_run_says_which_jobs_a_limit_meets(ui: Ui) -> None:
+    ui.refusals = 1  # there is none of this name yet
     ui.server.enqueue("dry", 3, argument={"to": "at"})
     ui.server.enqueue("dry", 1, argument={"for": "de"})
     new_constraint(ui, "dry", At_once="1", Which_jobs='{"queue": "dry"}', A_limit_for_each_value_of="argument.to")
