@@ -132,7 +132,7 @@ function Legend({ series, at, format, onHide, hidden }) {
   return html`<span class="legend">${series.map((one, i) => {
     const value = at >= 0 ? one.values[at] : one.latest;
     return html`<button type="button" class="legend-item" aria-pressed=${!hidden.has(one.name)} onClick=${() => onHide(one.name)}>
-      <span class=${`dot fill-${kindOf(one, i)}`}></span>${one.name}
+      <span class=${`dot is-${kindOf(one, i)}`}></span>${one.name}
       ${value === undefined ? null : html`<b>${value === null ? '–' : format(value)}</b>`}</button>`;
   })}</span>`;
 }

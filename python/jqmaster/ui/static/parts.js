@@ -127,8 +127,8 @@ export function Sparkline({ values, kind = 'queued', title = '' }) {
   const ground = points.length && [[points[0][0], HEIGHT - 1], ...points, [points.at(-1)[0], HEIGHT - 1]];
   return html`<svg class="spark" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} width=${WIDTH} height=${HEIGHT} role="img" aria-label=${title}>
     <title>${title}</title>
-    ${ground ? html`<path class=${`area fill-${kind}`} d=${`${line(ground)}Z`} />` : null}
-    <path class=${`line stroke-${kind}`} d=${line(points)} />
+    ${ground ? html`<path class=${`area is-${kind}`} d=${`${line(ground)}Z`} />` : null}
+    <path class=${`line is-${kind}`} d=${line(points)} />
   </svg>`;
 }
 
