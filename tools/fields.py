@@ -18,7 +18,7 @@ from kinds import JOB_ID, KINDS, filled, schema_of
 from jqmaster.manifest.fields import FIELDS, Field
 
 ROOT = Path(__file__).resolve().parents[1]
-LIST = "python/jqmaster/ui/static/jobs/fields.js"
+LIST = "python/jqmaster/ui/static/fields.js"
 
 QUEUE = {"$ref": "#/components/schemas/QueueOfJob"}
 TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name in ("tags", "depends"))
@@ -147,7 +147,7 @@ def protocol_list() -> str:
 
 
 def control(field: Field) -> dict[str, Any]:
-    """A field of the form, as of components/field.js, and what else pages need to know of it."""
+    """A field of the form, as of forms.js, and what else pages need to know of it."""
     made: dict[str, Any] = {"name": field.name, "label": field.label, "kind": field.kind}
     if type_ := KINDS[field.kind].control:
         made["type"] = type_
@@ -164,7 +164,7 @@ def control(field: Field) -> dict[str, Any]:
         made["options"] = [["", f"{first} (usual)"], *([word.name, word.label] for word in others)]
     if field.default is not None:
         made["usual"] = field.default
-    return made | {"shown": field.shown, "again": field.again}
+    return made | ({"again": True} if field.again else {})
 
 
 def js(value: Any, indent: str = "") -> str:

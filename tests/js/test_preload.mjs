@@ -1,4 +1,4 @@
-// The page names all modules that the overview needs, so that they come in one go.
+// The page names all modules that every page needs, so that they come in one go.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
@@ -13,11 +13,11 @@ function needed(file, found = new Set()) {
   return found;
 }
 
-test('what the overview needs is loaded beforehand, and nothing else', () => {
+test('what all pages need is loaded beforehand, and nothing else', () => {
   const links = readFileSync(new URL('index.html', UI), 'utf8').matchAll(/modulepreload" href="\/ui\/([^"]+)"/g);
   const app = new URL('static/app.js', UI);
-  const wanted = needed(new URL('static/pages/overview.js', UI), needed(app));
+  const parts = new URL('static/parts.js', UI); // of the pages
+  const wanted = needed(parts, needed(app));
   wanted.delete(app.href);
-  wanted.delete(new URL('static/vendor/uplot.js', UI).href); // it is large, and pages without charts would have it, too
   assert.deepEqual([...links].map(([, path]) => new URL(path, UI).href).sort(), [...wanted].sort());
 });

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { open } from './page.mjs';
 
-const { carried, match, query, setQuery, withQuery } = await import('../../python/jqmaster/ui/static/router.js');
+const { withQuery } = await import('../../python/jqmaster/ui/static/api.js');
+const { carried, match, query, setQuery } = await import('../../python/jqmaster/ui/static/view.js');
 const pages = [{ path: '/' }, { path: '/queues' }, { path: '/queue/:name' }, { path: '/job/:id' }];
 
 test('an address names a page and what it is about', () => {

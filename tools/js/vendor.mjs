@@ -1,6 +1,6 @@
-// Writes python/jqmaster/ui/static/vendor/: each library as one module, since a page without inline scripts can have no
+// Writes python/jqmaster/ui/static/vendor/: the libraries as one module, since a page without inline scripts can have no
 // import map. `node tools/js/vendor.mjs [folder]`, after `npm install` in tools/js.
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -10,33 +10,28 @@ const packages = join(here, 'node_modules');
 const to = process.argv[2] || join(here, '../../python/jqmaster/ui/static/vendor');
 const { devDependencies: versions } = JSON.parse(await readFile(join(here, 'package.json'), 'utf8'));
 
-const VIEW = `
-export { Component, Fragment, h, options, render } from 'preact';
-export { useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
+const CONTENTS = `
+export { Component, h, options, render } from 'preact';
+export { useEffect, useRef, useState } from 'preact/hooks';
 export { default as htm } from 'htm';
+export { default as uPlot } from 'uplot';
 `;
-const MODULES = {
-  'preact.js': { packages: ['preact', 'htm'], stdin: { contents: VIEW, resolveDir: here } },
-  'uplot.js': { packages: ['uplot'], stdin: { contents: "export { default } from 'uplot';", resolveDir: here } },
-};
+const NAMES = ['preact', 'htm', 'uplot'];
+const TITLES = NAMES.map((name) => `${name} ${versions[name]}`);
 
 await mkdir(to, { recursive: true });
-let licences = 'The files beside this one are copies of these packages, bundled by tools/js/vendor.mjs.\n';
-for (const [name, { packages: names, stdin }] of Object.entries(MODULES)) {
-  const titles = names.map((one) => `${one} ${versions[one]}`);
-  await build({
-    stdin,
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: 'es2022',
-    legalComments: 'none',
-    banner: { js: `/* ${titles.join(', ')}; see LICENSES.txt */` },
-    outfile: join(to, name),
-    logLevel: 'error',
-  });
-  for (const [i, one] of names.entries())
-    licences += `\n## ${titles[i]}\n\n${(await readFile(join(packages, one, 'LICENSE'), 'utf8')).trim()}\n`;
-}
-await copyFile(join(packages, 'uplot/dist/uPlot.min.css'), join(to, 'uplot.css'));
+await build({
+  stdin: { contents: CONTENTS, resolveDir: here },
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: 'es2022',
+  legalComments: 'none',
+  banner: { js: `/* ${TITLES.join(', ')}; see LICENSES.txt */` },
+  outfile: join(to, 'libraries.js'),
+  logLevel: 'error',
+});
+let licences = 'The file beside this one is a copy of these packages, bundled by tools/js/vendor.mjs.\n';
+for (const [i, name] of NAMES.entries())
+  licences += `\n## ${TITLES[i]}\n\n${(await readFile(join(packages, name, 'LICENSE'), 'utf8')).trim()}\n`;
 await writeFile(join(to, 'LICENSES.txt'), licences);

@@ -1,6 +1,6 @@
 """A line that says which jobs are meant, as people type it: `customer.id:acme worker:mail-1 slower:30s "no host"`.
 
-The web UI reads the same (ui/static/jobs/queryline.js); tests/js/querylines.json holds both to it.
+The web UI reads the same (ui/static/query.js); tests/js/querylines.json holds both to it.
 """
 
 from __future__ import annotations

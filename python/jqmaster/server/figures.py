@@ -132,6 +132,8 @@ class Figures:
     async def _queues(self) -> list[Document]:
         """Go on through the queues; the documents of those that are told, as they are now."""
         is_whole = not self._round.cursor
+        if is_whole:
+            self._round.began = time.monotonic()
         for _ in range(_PAGES):
             self._round.take(await self._engine.queues(cursor=self._round.cursor or None, count=_PAGE))
             if not self._round.cursor:

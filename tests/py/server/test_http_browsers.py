@@ -8,6 +8,7 @@ import pytest
 
 from http_support import JSON, MSGPACK, Api, api, asgi, master  # noqa: F401
 from jqmaster.server.http.app import create_app
+from jqmaster.server.http.ui import digest
 from jqmaster.server.master import Master
 
 
@@ -23,7 +24,7 @@ async def test_nothing_is_kept_and_no_type_is_guessed(api: Api, path: str) -> No
     assert "strict-transport-security" not in answer.headers
 
 
-@pytest.mark.parametrize("path", ["/queues", "/health", "/nowhere", "/ui/", "/ui/static/api.js", "/"])
+@pytest.mark.parametrize("path", ["/queues", "/health", "/nowhere", "/ui/", f"/ui/{digest()}/api.js", "/"])
 async def test_https_is_insisted_on_where_it_is_spoken(api: Api, path: str) -> None:
     for told in (
         await get(api.app, path, x_forwarded_proto="https"),
@@ -41,7 +42,7 @@ async def test_under_a_path_that_is_passed_on(master: Master) -> None:
         told = await get(app, path)
         assert (told.status, told.headers["location"]) == (302, "/jq/ui/"), path
     page = (await get(app, "/jq/ui/queue/a")).raw.decode()
-    assert 'src="/jq/ui/static/app.js"' in page and '"/ui/' not in page
+    assert f'src="/jq/ui/{digest()}/app.js"' in page and '"/ui/' not in page
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ async def test_under_a_path_that_the_proxy_names(api: Api, said: str, prefix: st
     told = await get(api.app, "/", x_forwarded_prefix=said)
     assert (told.status, told.headers["location"]) == (302, f"{prefix}/ui/")
     page = await get(api.app, "/ui/", x_forwarded_prefix=said)
-    assert f'src="{prefix}/ui/static/app.js"' in page.raw.decode()
+    assert f'src="{prefix}/ui/{digest()}/app.js"' in page.raw.decode()
     assert "x-forwarded-prefix" in page.headers["vary"]
     again = await get(api.app, "/ui/", x_forwarded_prefix=said, if_none_match=page.headers["etag"])
     assert again.status == 304

@@ -141,8 +141,10 @@ class Ui:
         expect(self.page.locator("h1")).to_contain_text(title)
         return self
 
-    def button(self, name: str, exact: bool = True) -> Locator:
-        return self.page.get_by_role("button", name=name, exact=exact)
+    def button(self, name: str) -> Locator:
+        """Also of one that asks something first, whose name ends in dots."""
+        one, asking = (self.page.get_by_role("button", name=text, exact=True) for text in (name, f"{name}…"))
+        return one.or_(asking)
 
     def row(self, text: str) -> Locator:
         return self.page.locator("tbody tr").filter(has_text=text)

@@ -146,7 +146,7 @@ def test_a_limit_whose_path_leads_nowhere(ui: Ui, server: Server, redis_: RedisS
     limit = {"match": {"name": "search"}, "by": "argument.tenant.id", "concurrency": 1}
     server.call("PUT", "/constraint/per-tenant", limit)
     enqueue(server, "search", *({"text": f"{n}"} for n in range(100)))
-    named(ui, redis_, "path", "Limit per-tenant: argument.tenant.id (by) leads nowhere", page="per-tenant")
+    named(ui, redis_, "path", "Limit per-tenant: argument.tenant.id leads nowhere", page="per-tenant")
     server.call("DELETE", "/constraint/per-tenant")
     cleared(server, "search")
 

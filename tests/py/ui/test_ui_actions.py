@@ -28,22 +28,12 @@ def test_a_queue_is_paused_and_goes_on(ui: Ui) -> None:
     assert ui.server.queue(HOSTILE)["paused"] is False
 
 
-def test_a_limit_is_set(ui: Ui) -> None:
-    ui.server.enqueue("limited")
-    ui.go("/queue/limited", "limited")
-    ui.button("Limit").click()
-    ui.dialog.get_by_label("Jobs that wait").fill("50")
-    ui.dialog.get_by_role("button", name="Save").click()
-    expect(ui.page.locator(".facts")).to_contain_text("1 of 50")
-    assert ui.server.queue("limited")["max_waiting"] == 50
-
-
 def test_what_is_refused_is_said_at_the_field(ui: Ui) -> None:
     ui.refusals = 1
     ui.server.enqueue("limited")
     ui.go("/queue/limited", "limited")
     ui.button("Limit").click()
-    field = ui.dialog.get_by_label("Jobs that wait")
+    field = ui.dialog.get_by_label("Waiting jobs")
     field.fill("many")
     ui.dialog.get_by_role("button", name="Save").click()
     expect(ui.dialog.locator(".field .problem")).to_contain_text("not a number")
@@ -87,9 +77,9 @@ def test_running_jobs_are_taken_back(ui: Ui) -> None:
     ui.server.enqueue("kicked", 3)
     ui.server.pick("kicked", count=3)
     ui.go("/queue/kicked", "kicked")
-    ui.button("Take back").click()
-    ui.dialog.get_by_role("button", name="Take back").click()
-    ui.told("3 jobs were taken back")
+    ui.button("Take jobs").click()
+    ui.dialog.get_by_role("button", name="Take jobs").click()
+    ui.told("3 jobs wait again")
     assert ui.server.queue("kicked")["queued"] == 3
 
 
@@ -115,8 +105,8 @@ def test_an_empty_queue_is_forgotten_and_one_with_jobs_is_not(ui: Ui) -> None:
 
 def test_a_constraint_is_made_changed_and_deleted(ui: Ui) -> None:
     ui.refusals = 1  # there is none of this name yet
-    ui.go("/constraints", "Constraints")
-    ui.button("New constraint").click()
+    ui.go("/limits", "Limits")
+    ui.button("New limit").click()
     ui.dialog.get_by_label("Name").fill(HOSTILE)
     ui.dialog.get_by_label("Which jobs").fill('{"queue": "made"}')
     ui.dialog.get_by_label("At once").fill("2")
@@ -137,26 +127,12 @@ def test_a_constraint_is_made_changed_and_deleted(ui: Ui) -> None:
     expect(ui.row(HOSTILE)).to_have_count(0)
 
 
-def test_a_matcher_that_is_wrong_is_said_at_its_field(ui: Ui) -> None:
-    ui.refusals = 2  # there is none of this name, either
-    ui.go("/constraints", "Constraints")
-    ui.button("New constraint").click()
-    ui.dialog.get_by_label("Name").fill("wrong")
-    ui.dialog.get_by_label("At once").fill("2")
-    ui.dialog.get_by_label("Which jobs").fill("{")
-    ui.dialog.get_by_role("button", name="Create").click()
-    expect(ui.dialog.locator(".field .problem:visible")).to_contain_text("not JSON")
-    ui.dialog.get_by_label("Which jobs").fill('{"colour": "red"}')
-    ui.dialog.get_by_role("button", name="Create").click()
-    expect(ui.dialog.locator(".field .problem:visible")).to_have_text(re.compile("^colour: unknown field"))
-
-
 def test_what_a_constraint_holds_is_shown_and_a_key_put_on_hold(ui: Ui) -> None:
     body = {"match": {"queue": "keyed"}, "by": "argument.to", "concurrency": 1}
     ui.server.call("PUT", "/constraint/keyed", body)
     ui.server.enqueue("keyed", 4, argument={"to": "at"})
     ui.server.pick("keyed", count=4)
-    ui.go("/constraint/keyed", "keyed")
+    ui.go("/limit/keyed", "keyed")
     row = ui.row("at")
     expect(row).to_contain_text("1 of 1")
     expect(row.locator("td.number").first).to_have_text("3")
@@ -164,10 +140,10 @@ def test_what_a_constraint_holds_is_shown_and_a_key_put_on_hold(ui: Ui) -> None:
     ui.dialog.get_by_label("For").fill("900")
     ui.dialog.get_by_role("button", name="Hold").click()
     expect(row).to_contain_text("on hold opens in")
-    ui.go("/constraints", "Constraints")
+    ui.go("/limits", "Limits")
     expect(ui.row("keyed")).to_contain_text("at 3 held")
     expect(ui.row("keyed").locator("td").nth(4)).to_have_text("1 of 1")
-    ui.go("/constraint/keyed", "keyed")
+    ui.go("/limit/keyed", "keyed")
     ui.button("Open at").click()
     expect(row).not_to_contain_text("opens in")
 
@@ -177,7 +153,7 @@ def test_a_rate_that_is_used_up_is_not_on_hold(ui: Ui) -> None:
     ui.server.call("PUT", "/constraint/rated", body)
     ui.server.enqueue("rated", 4)
     ui.server.pick("rated", count=4)
-    for path in ("/constraints", "/constraint/rated"):
+    for path in ("/limits", "/limit/rated"):
         ui.go(path)
         row = ui.row("2 of 2 starts")
         expect(row).to_contain_text("its rate has room in 9 min")
@@ -185,21 +161,9 @@ def test_a_rate_that_is_used_up_is_not_on_hold(ui: Ui) -> None:
         expect(row.get_by_role("button", name=re.compile("^Open"))).to_have_count(0)
 
 
-def test_a_constraint_on_hold_is_opened_in_the_list(ui: Ui) -> None:
-    ui.server.call("PUT", "/constraint/shut", {"match": {"queue": "shut"}, "concurrency": 2})
-    ui.go("/constraints", "Constraints")
-    ui.button("Hold shut").click()
-    ui.dialog.get_by_role("button", name="Hold").click()
-    ui.told("shut is on hold.")
-    expect(ui.row("shut")).to_contain_text("on hold opens in")
-    ui.button("Open shut").click()
-    ui.told("shut is not on hold any more.")
-    expect(ui.row("shut")).not_to_contain_text("on hold")
-
-
 def new_constraint(ui: Ui, name: str, **fields: str) -> None:
-    ui.go("/constraints", "Constraints")
-    ui.button("New constraint").click()
+    ui.go("/limits", "Limits")
+    ui.button("New limit").click()
     expect(ui.dialog.get_by_label("Which jobs")).to_have_value("")
     ui.dialog.get_by_label("Name").fill(name)
     ui.dialog.get_by_label("Which jobs").fill('{"queue": "taken"}')
@@ -245,10 +209,22 @@ def test_errors_of_a_constraint_go_by_what_its_fields_are_called(ui: Ui) -> None
     expect(problem).to_have_text(re.compile("^no. 2: expected a path"))
 
 
+def test_a_dry_run_says_which_jobs_a_limit_meets(ui: Ui) -> None:
+    ui.refusals = 1  # there is none of this name yet
+    ui.server.enqueue("dry", 3, argument={"to": "at"})
+    ui.server.enqueue("dry", 1, argument={"for": "de"})
+    new_constraint(ui, "dry", At_once="1", Which_jobs='{"queue": "dry"}', A_limit_for_each_value_of="argument.to")
+    expect(ui.row("dry")).to_be_visible()
+    ui.button("Change dry").click()
+    ui.dialog.get_by_role("button", name="Dry run").click()
+    expect(ui.dialog).to_contain_text("match, under 2 keys. argument.to leads nowhere in 1 of them.")
+    expect(ui.dialog).to_contain_text("4 jobs of the newest")
+
+
 def test_the_buttons_of_a_long_form_are_always_in_sight(ui: Ui) -> None:
     for size in ((1280, 900), (1280, 500), (360, 500)):
         ui.page.set_viewport_size({"width": size[0], "height": size[1]})
-        ui.go("/constraints", "Constraints")
-        ui.button("New constraint").click()
+        ui.go("/limits", "Limits")
+        ui.button("New limit").click()
         expect(ui.dialog.get_by_role("button", name="Create")).to_be_in_viewport(ratio=1)
         ui.fits()

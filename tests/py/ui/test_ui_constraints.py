@@ -16,7 +16,7 @@ def test_which_customer_is_full_and_what_another_limit_would_do(ui: Ui) -> None:
         ui.server.enqueue("busy", count, argument={"to": to})
     ui.server.pick("busy", count=20)
     ui.go("/", "Overview")
-    ui.page.get_by_role("navigation").get_by_role("link", name="Constraints").click()
+    ui.page.get_by_role("navigation").get_by_role("link", name="Limits").click()
     row = ui.row("busy")
     expect(row).to_contain_text("acme 7 held")
     expect(row.locator("td").nth(3)).to_have_text("8")

@@ -15,7 +15,7 @@ from ui_support import Server, Ui, browser  # noqa: F401
 pytestmark = pytest.mark.faults
 
 LIVE = (
-    "/", "/queues", "/queue/a", "/jobs", "/job/{id}", "/failures", "/constraints", "/constraint/c", "/schedules",
+    "/", "/queues", "/queue/a", "/jobs", "/job/{id}", "/failures", "/limits", "/limit/c", "/schedules",
     "/workers",
 )  # fmt: skip
 STILL = ("/enqueue", "/trail", "/keys")
@@ -84,7 +84,7 @@ def test_nobody_answers(browser: Browser, site: tuple[RedisServer, MasterProcess
     says(open_pages, "Redis")
     master.kill()
     says(open_pages, "The master cannot be reached")
-    for ui, name in zip(open_pages, ("Queues", "Jobs", "Failures", "Constraints", "Schedules"), strict=False):
+    for ui, name in zip(open_pages, ("Queues", "Jobs", "Failures", "Limits", "Schedules"), strict=False):
         ui.page.get_by_role("link", name=name, exact=True).first.click()
         expect(ui.page.locator("main")).to_contain_text("The master cannot be reached")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Browser, Page, Route, expect
 
 from ui_jobs_support import Site, dialog, listener, open_page, page, rows, site, tab
-from ui_support import HOSTILE, browser, go
+from ui_support import browser, go
 
 __all__ = ["browser", "listener", "page", "site", "tab"]
 
@@ -36,23 +36,6 @@ def test_states_are_tabs_with_numbers(page: Page, site: Site) -> None:
     assert page.url.endswith("/ui/jobs?status=queued")
     page.get_by_role("link", name="waiting 5").click()
     expect(rows(page)).to_have_count(5)
-
-
-def test_jobs_are_found_by_error_text_group_and_time(page: Page, site: Site) -> None:
-    site.add_all([{"name": "mail", "max_retry": 0}] * 3)
-    [one, _] = site.fail("mail", 2, message="mailbox is full", group="Full")
-    go(page, "/ui/jobs?message=box+is")
-    expect(rows(page)).to_have_count(2)
-    go(page, "/ui/jobs?group=Full")
-    expect(rows(page)).to_have_count(2)
-    expect(page.locator(f"tr[data-key='{one}']")).to_contain_text("mailbox is full")
-    go(page, "/ui/jobs?since=2001-01-01T00:00&until=2002-01-01T00:00")
-    expect(page.get_by_text("No job matches.")).to_be_visible()
-    # The range of all pages, where it is from one moment to another.
-    go(page, "/ui/jobs?from=978307200000&to=1009843200000")
-    expect(page.get_by_text("No job matches.")).to_be_visible()
-    page.get_by_role("button", name="Any time").click()
-    expect(rows(page)).to_have_count(3)
 
 
 def test_a_line_finds_jobs_by_their_arguments_worker_and_time(page: Page, site: Site) -> None:
@@ -99,17 +82,6 @@ def test_the_list_begins_with_what_runs_and_what_ended_last(page: Page, site: Si
     page.get_by_role("link", name="hand", exact=True).first.click()
     expect(page).to_have_url(f"{site.url}/ui/jobs?worker=hand")
     expect(rows(page)).to_have_count(2)
-
-
-def test_more_queues_than_are_listed_at_once_are_said(page: Page, site: Site) -> None:
-    site.add_all([{"name": "mail", "queue": f"mail.{number}"} for number in range(201)])
-    go(page, "/ui/jobs")
-    expect(page.get_by_text("With more than 200 queues they are listed one behind the other")).to_be_visible()
-    expect(page.get_by_role("link", name="queued 201")).to_be_visible()
-    page.get_by_text("Filters").click()
-    page.get_by_label("Queue", exact=True).fill("mail.7")
-    expect(rows(page)).to_have_count(1)
-    expect(page.get_by_text("With more than 200 queues")).to_have_count(0)
 
 
 def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
@@ -201,18 +173,6 @@ def test_nothing_is_chosen_before_it_is_there(page: Page, site: Site) -> None:
     expect(page.get_by_text("1 job chosen:")).to_be_visible()
 
 
-def test_those_in_another_state_are_left_alone_and_counted(page: Page, site: Site) -> None:
-    site.add_all([{"name": "mail", "max_retry": 0}, {"name": "mail"}])
-    site.fail("mail")
-    go(page, "/ui/jobs?queue=mail")
-    page.get_by_label("Choose all of this page").click()
-    page.get_by_role("button", name="Retry…").click()
-    expect(dialog(page)).to_contain_text("1 job. 1 of those chosen is in another state")
-    dialog(page).get_by_role("button", name="Retry: 1 job").click()
-    expect(page.get_by_text("1 job put in the queue again.")).to_be_visible()
-    expect(page.get_by_role("link", name="queued 2")).to_be_visible()
-
-
 def test_all_that_match_are_retried_and_no_others(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "max_retry": 0}] * 250 + [{"name": "other", "max_retry": 0}] * 5)
     site.fail("mail", 250, group="A")
@@ -255,31 +215,6 @@ def test_priority_of_all_that_match_and_run_now(page: Page, site: Site) -> None:
     dialog(page).get_by_role("button", name="Run now: 2 jobs").click()
     expect(page.get_by_text("2 jobs made ready.")).to_be_visible()
     assert site.get("/queue/mail")["queued"] == 5
-
-
-def test_an_action_can_be_given_up(page: Page, site: Site) -> None:
-    job = site.add("mail")
-    go(page, "/ui/jobs?status=queued")
-    page.get_by_role("button", name="Discard…").click()
-    expect(dialog(page).get_by_role("button", name="Discard: 1 job")).to_be_enabled()
-    page.keyboard.press("Escape")
-    expect(dialog(page)).to_have_count(0)
-    assert site.job(job)["status"] == "queued"
-
-
-def test_hostile_names_are_only_text(page: Page, site: Site) -> None:
-    site.add(HOSTILE, queue=HOSTILE, tags=[HOSTILE], argument={HOSTILE: HOSTILE})
-    site.add("bad", max_retry=0)
-    site.fail("bad", message=HOSTILE, group=HOSTILE)
-    go(page, "/ui/jobs")
-    expect(page.get_by_text("<img src=x").first).to_be_visible()
-    expect(page.locator("main")).to_contain_text("\\u202e ünï")
-    page.locator(".peeker").first.click()
-    page.locator(".peeker").last.click()
-    expect(page.locator("tr.below .json")).to_have_count(2)
-    assert page.locator("main script, main img").count() == 0
-    page.get_by_role("button", name="Discard…").click()
-    expect(dialog(page)).to_contain_text("2 jobs.")
 
 
 def test_what_is_done_to_many_can_be_stopped(page: Page, site: Site) -> None:

@@ -67,7 +67,7 @@ def test_nothing_is_shown_before_a_key(ui: Ui) -> None:
     assert ui.page.locator("nav a").count() == 0
     ui.page.get_by_label("Key", exact=True).fill("jq_wrong")
     ui.button("Log in").click()
-    expect(ui.page.get_by_role("alert")).to_contain_text("No such key")
+    expect(ui.page.get_by_role("alert")).to_contain_text("This key is unknown")
     assert ui.page.context.cookies() == []
 
 
@@ -83,16 +83,16 @@ def test_one_goes_on_where_one_was(ui: Ui, keys: dict[str, Any]) -> None:
 def test_each_role_sees_what_it_may_do(ui: Ui, keys: dict[str, Any]) -> None:
     log_in(ui, keys["viewer"], "/queue/mail")
     expect(ui.page.locator("nav")).not_to_contain_text("Enqueue")
-    expect(ui.page.locator("nav")).not_to_contain_text("Trail")
+    expect(ui.page.locator("nav")).not_to_contain_text("Audit log")
     expect(ui.button("Pause")).to_have_count(0)
     ui.button("Log out").click()
     expect(ui.page.locator("h1")).to_have_text("Log in")
     log_in(ui, keys["operator"], "/queue/mail")
-    expect(ui.page.locator("nav")).to_contain_text("Trail")
+    expect(ui.page.locator("nav")).to_contain_text("Audit log")
     expect(ui.page.locator("nav")).not_to_contain_text("Keys")
     ui.button("Pause").click()
     expect(ui.button("Resume").first).to_be_visible()
-    ui.go("/trail", "Trail")
+    ui.go("/trail", "Audit log")
     expect(ui.row("operator-key").first).to_contain_text("mail")
 
 
@@ -134,3 +134,17 @@ def test_a_key_bound_to_queues_sees_these(ui: Ui, server: Server) -> None:
     ui.go("/queues", "Queues")
     expect(ui.row("mail.de")).to_have_count(1)
     expect(ui.row("report")).to_have_count(0)
+    ui.go("/jobs", "Jobs")
+    ui.page.locator("main").get_by_role("link", name="mail.de").click()
+    expect(ui.page.locator("tbody tr[data-key]")).to_have_count(3)
+    expect(ui.page.locator("nav a")).to_have_text(["Overview", "Queues", "Jobs"])
+
+
+def test_a_key_of_programs_sees_what_it_may(ui: Ui, server: Server) -> None:
+    pusher, worker = (server.call("POST", "/keys", {"name": role, "roles": [role]}) for role in ("pusher", "worker"))
+    log_in(ui, {**pusher, "name": "pusher"})
+    expect(ui.page.locator("h1")).to_have_text("Enqueue a job")
+    expect(ui.page.locator("nav a")).to_have_text(["Enqueue"])
+    ui.button("Log out").click()
+    log_in(ui, {**worker, "name": "worker"})
+    expect(ui.page.locator("main")).to_contain_text("does not show this page: it has the role worker")

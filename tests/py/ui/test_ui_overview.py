@@ -58,10 +58,9 @@ def test_verdict_alerts_and_snooze(ui: Ui, server: Server) -> None:
 def test_tiles_and_history(ui: Ui) -> None:
     ui.go("/?split=queue", "Overview")
     expect(tile(ui, "Running").locator(".tile-value")).to_have_text("2")
-    expect(tile(ui, "Fullest limit")).to_contain_text("two: 2 of 2")
-    expect(tile(ui, "Wait, p95").locator(".tile-value")).to_contain_text(re.compile(r"\d+ m?s"))
+    expect(tile(ui, "Longest wait p95").locator(".tile-value")).to_contain_text(re.compile(r"\d+ m?s"))
     expect(tile(ui, "Slots in use").locator(".tile-value")).to_have_text("–")  # nothing is not 0
-    figure = ui.page.get_by_role("figure", name="Ended, a minute")
+    figure = ui.page.get_by_role("figure", name="Ended, by the minute")
     expect(figure).to_contain_text("by queue")
     ui.button("by job name").click()
     expect(ui.page).to_have_url(re.compile("split=name"))

@@ -30,7 +30,7 @@ def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> Non
 
     search("mail")
     for group, text in (
-        ("Queues", "mail.send"), ("Names of jobs", "mail.send"), ("Constraints", "per-mail"), ("Schedules", "mails"),
+        ("Queues", "mail.send"), ("Limits", "per-mail"), ("Schedules", "mails"),
         ("Tags", "mailing"), ("Workers", "mailer"),
     ):  # fmt: skip
         found = dialog(page).get_by_role("group", name=re.compile(f"^{group}"))
@@ -54,11 +54,11 @@ def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> Non
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{site.url}/ui/job/{job}")
 
-    search("constrai")
+    search("limits")
     expect(options).to_have_count(2)
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    expect(page).to_have_url(f"{site.url}/ui/constraints")
+    expect(page).to_have_url(f"{site.url}/ui/limits")
 
     search("<img src=x")
     expect(dialog(page).get_by_role("group", name="Queues")).to_contain_text("<img src=x")

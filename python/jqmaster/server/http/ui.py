@@ -1,4 +1,5 @@
-"""The web UI's files, as they are in the package (jqmaster/ui), under `/ui/`."""
+"""The web UI's files, as they are in the package (jqmaster/ui): the page under `/ui/`, all that it loads under the
+digest of all of it, `/ui/<digest>/`. Browsers keep that for ever, and after an upgrade nobody mixes old and new."""
 
 from __future__ import annotations
 
@@ -26,17 +27,19 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    # Asked for again each time, and answered with 304: after an upgrade nobody has old files beside new ones.
-    "cache-control": "no-cache",
     "vary": "accept-encoding, x-forwarded-prefix",
 }
+# The page names the files of its version: it is asked for again each time, and answered with 304.
+_PAGE = {"cache-control": "no-cache"}
+_KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 _TYPES = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
 }
-_STATIC = "static/"
+_STATIC = "static"
+_DIGEST = re.compile(r"[0-9a-f]{20}")
 _PREFIX = re.compile(r"(/[\w.~-]+)+")
 
 
@@ -54,27 +57,26 @@ class _File:
 
 
 def add_ui(app: Quart, root_path: str = "") -> None:
-    """Serve the UI; `/` leads to it all but those who take no page. `root_path`: where browsers ask for it, unless
-    a proxy says it (`X-Forwarded-Prefix`)."""
+    """Serve the UI; `/` leads to it. `root_path`: where browsers ask for it, unless a proxy says it
+    (`X-Forwarded-Prefix`)."""
 
     def prefix() -> str:
         said = request.headers.get("x-forwarded-prefix", "").rstrip("/")
         return said if _PREFIX.fullmatch(said) else root_path
 
     async def to_ui() -> QuartResponse:
-        headers = {"location": f"{prefix()}/ui/", "vary": "accept, x-forwarded-prefix"}
+        headers = {"location": f"{prefix()}/ui/", "vary": "x-forwarded-prefix"}
         return QuartResponse(b"", status=302, headers=headers)
 
-    async def root() -> QuartResponse:
-        accept = request.headers.get("accept", "*/*")
-        if "text/html" not in accept and "*/*" not in accept:
-            raise NotFound
-        return await to_ui()
-
     async def page(rest: str = "") -> QuartResponse:
-        return _sent(rest if rest.startswith(_STATIC) else "index.html", prefix())
+        folder, _, name = rest.partition("/")
+        if folder == digest():
+            return _sent(files().get(f"{_STATIC}/{name}"), _KEPT)
+        if _DIGEST.fullmatch(folder):
+            raise NotFound  # of another version
+        return _sent(_index(prefix()), _PAGE)
 
-    for path, view in (("/", root), ("/ui", to_ui), ("/ui/", page), ("/ui/<path:rest>", page)):
+    for path, view in (("/", to_ui), ("/ui", to_ui), ("/ui/", page), ("/ui/<path:rest>", page)):
         app.add_url_rule(path, endpoint=f"ui {path}", view_func=view, methods=["GET"], provide_automatic_options=False)
 
 
@@ -95,21 +97,31 @@ def files() -> dict[str, _File]:
     return by_path
 
 
+@cache
+def digest() -> str:
+    """Of all files, by name and content."""
+    return _digest(b"".join(f"{name} {file.etag}\n".encode() for name, file in sorted(files().items())))
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:20]
+
+
 @lru_cache(maxsize=16)
 def _index(prefix: str) -> _File:
     """The page, whose script shows what its path names, with all that it loads under a prefix."""
-    return _file(files()["index.html"].body.replace(b'="/ui/', f'="{prefix}/ui/'.encode()), "html")
+    body = files()["index.html"].body.replace(b"/ui/static/", f"/ui/{digest()}/".encode())
+    return _file(body.replace(b'="/ui/', f'="{prefix}/ui/'.encode()), "html")
 
 
 def _file(body: bytes, kind: str) -> _File:
-    return _File(body, gzip.compress(body, 9, mtime=0), hashlib.sha256(body).hexdigest()[:20], _TYPES[kind])
+    return _File(body, gzip.compress(body, 9, mtime=0), _digest(body), _TYPES[kind])
 
 
-def _sent(name: str, prefix: str) -> QuartResponse:
-    file = _index(prefix) if name == "index.html" else files().get(name)
+def _sent(file: _File | None, kept: dict[str, str]) -> QuartResponse:
     if file is None:
         raise NotFound
-    headers = {**HEADERS, "etag": f'"{file.etag}"'}
+    headers = {**HEADERS, **kept, "etag": f'"{file.etag}"'}
     if file.etag in request.headers.get("if-none-match", ""):
         return QuartResponse(b"", status=304, headers=headers)
     body = file.body

@@ -1,11 +1,11 @@
-// The public HTTP API, in JSON. Nothing here is known to this page alone.
-import { answered, came, missed } from './fresh.js';
+// The public HTTP API, in JSON, nothing of which is known to this page alone; and how old a page's figures are, which the
+// frame shows: in amber when they are late, with a banner when nobody answers.
+import { clock } from './format.js';
 
-// What a proxy has in front of all paths: '' or '/jq'.
+// What a proxy has in front of all paths: '' or '/jq'. This file is served as /ui/<digest>/api.js.
 export const ROOT = import.meta.url.startsWith('http') ? new URL('../..', import.meta.url).pathname.slice(0, -1) : '';
 
-export const OFFLINE = 'The master cannot be reached.';
-
+const OFFLINE = 'The master cannot be reached.';
 // What the frame asks for is no figure of a page.
 const FRAME = new Set(['/session', '/health']);
 
@@ -60,14 +60,29 @@ export function stringify(value, space) {
   );
 }
 
-function withQuery(target, query) {
-  const pairs = Object.entries(query || {}).filter(
-    ([, value]) => value !== undefined && value !== null && value !== '',
-  );
+/** The value of a text, its numbers as they are written: 1.0 is not 1 here. */
+export function exactParse(text) {
+  return JSON.parse(text, (_key, value, context) => {
+    const source = context?.source;
+    return typeof value === 'number' && source && String(value) !== source && JSON.rawJSON
+      ? JSON.rawJSON(source)
+      : value;
+  });
+}
+
+/** A job's document, the numbers in its argument as they are written. */
+export const readJob = (text) => ({ ...parse(text), argument: exactParse(text).argument });
+
+/** A path with filters, of which empty ones go: withQuery('/jobs', {queue: 'mail'}). */
+export function withQuery(target, filters = {}) {
+  const pairs = Object.entries(filters).filter(([, value]) => value !== '' && value !== null && value !== undefined);
   return pairs.length ? `${target}?${new URLSearchParams(pairs)}` : target;
 }
 
-async function call(method, target, { query, body, signal } = {}) {
+// -- requests -----------------------------------------------------------------------------------------
+
+/** `read`: what makes a value of the answer's text. */
+async function call(method, target, { query, body, signal, read = parse } = {}) {
   const headers = { accept: 'application/json' };
   const options = { method, headers, signal, cache: 'no-store' };
   if (body !== undefined) {
@@ -87,25 +102,21 @@ async function call(method, target, { query, body, signal } = {}) {
   }
   let value = null;
   try {
-    value = text ? parse(text) : null;
+    value = text ? read(text) : null;
   } catch {
     if (answer.ok) throw new ApiError(answer.status, 'INTERNAL', 'The answer cannot be read.');
   }
   const error = value?.error || {};
-  if ([502, 503, 504].includes(answer.status)) missed(error.message || `The master answered ${answer.status}.`);
-  else if (method === 'GET' && answer.status < 500 && !FRAME.has(target)) came(askedAt);
+  const message = error.message || `The master answered ${answer.status}.`;
+  if ([502, 503, 504].includes(answer.status)) missed(message);
+  else if (method === 'GET' && answer.status < 500 && !FRAME.has(target)) answered(askedAt);
   else answered();
   if (answer.ok) return value;
   if (answer.status === 401 && target !== '/session') dispatchEvent(new Event('jq:unknown'));
-  throw new ApiError(
-    answer.status,
-    error.code || 'INTERNAL',
-    error.message || `The master answered ${answer.status}.`,
-    error.field,
-  );
+  throw new ApiError(answer.status, error.code || 'INTERNAL', message, error.field);
 }
 
-/** api.get(path`/queue/${name}`, {count: 10}); options: {signal} */
+/** api.get(path`/queue/${name}`, {count: 10}); options: {signal, read} */
 export const api = {
   get: (target, query, options) => call('GET', target, { query, ...options }),
   post: (target, body, query) => call('POST', target, { body, query }),
@@ -124,4 +135,195 @@ export async function all(where, query = {}, options = {}, most = 1000) {
     cursor = next;
   } while (cursor && found.length < most);
   return { found, isAll: !cursor };
+}
+
+let who = null;
+/** What GET /session says. */
+export const setWho = (known) => {
+  who = known;
+};
+
+/** Whether one of these roles is theirs; until the master has said which are, nothing is left out: may('operator'). */
+export const may = (...wanted) => who === null || wanted.some((role) => who.roles.includes(role));
+
+/** The names and patterns of the queues that the key is bound to; null of any other. */
+export const boundTo = () => who?.queues ?? null;
+
+// -- how old figures are ------------------------------------------------------------------------------
+
+const PATIENCE_MS = 2000;
+const QUIET_MS = 5000; // so long nobody has to say anything before they are asked
+const ANSWER_MS = 8000; // longer than a master gives its Redis
+const place = document.getElementById('live');
+const banner = document.getElementById('banner');
+const parts = new Set(); // of the page, that come by themselves: {ms, at}
+let cameAt = 0;
+let heardAt = Date.now();
+let problem = '';
+let before = '';
+
+/**
+ * A part of the page whose figures are to come every so often, or sooner → {came(askedAt), stop()}. They may be as old
+ * as the question: a master that was stopped answers it when it goes on. The page is as late as its latest part.
+ */
+function expectEvery(ms) {
+  const part = { ms, at: Date.now() };
+  parts.add(part);
+  draw();
+  return {
+    came(askedAt = Date.now()) {
+      part.at = Math.max(part.at, askedAt);
+      cameAt = Math.max(cameAt, askedAt);
+      if (before !== 'is-on') draw();
+    },
+    stop() {
+      parts.delete(part);
+      draw();
+    },
+  };
+}
+
+/** Another page: it has no figures yet. */
+export function forget() {
+  cameAt = 0;
+  draw();
+}
+
+/** Somebody answered; with figures that were asked for then. */
+function answered(askedAt = 0) {
+  cameAt = Math.max(cameAt, askedAt);
+  heardAt = Date.now();
+  const isBack = Boolean(problem);
+  problem = '';
+  if (isBack || before !== 'is-on') draw();
+  if (isBack) dispatchEvent(new Event('jq:back'));
+}
+
+/** Nobody did, and why. */
+function missed(why) {
+  heardAt = Date.now();
+  if (problem === why) return;
+  problem = why;
+  draw();
+}
+
+/** Asks whether anybody is there while a page has nothing to ask. */
+export function startPulse() {
+  let isAsking = false;
+  setInterval(async () => {
+    draw();
+    if (isAsking || document.hidden || Date.now() - heardAt < QUIET_MS) return;
+    isAsking = true;
+    try {
+      await api.get('/health', {}, { signal: AbortSignal.timeout(ANSWER_MS) });
+    } catch (why) {
+      if (why.name === 'TimeoutError' || why.name === 'AbortError') missed('The master does not answer.');
+    }
+    isAsking = false;
+  }, 1000);
+}
+
+function draw() {
+  const period = Math.min(...[...parts].map(({ ms }) => ms));
+  const late = [...parts].filter(({ ms, at }) => Date.now() - at > 2 * ms + PATIENCE_MS);
+  const shown = late.length ? late : [...parts].filter(({ ms }) => ms === period);
+  const isLive = parts.size > 0;
+  const figuresAt = Math.min(cameAt, ...shown.map(({ at }) => at));
+  const age_s = `${Math.max(0, Math.round((Date.now() - figuresAt) / 1000))} s old`;
+  const kind = problem ? 'is-off' : late.length ? 'is-late' : isLive ? 'is-on' : 'is-still';
+  before = kind;
+  place.hidden = !cameAt;
+  set(place, 'className', `live ${kind}`);
+  set(place, 'textContent', problem || late.length ? age_s : isLive ? 'Live' : `As of ${clock(figuresAt)}`);
+  set(place, 'title', cameAt ? `Figures of ${clock(figuresAt, true)}` : '');
+  const what = problem.replace(/\.?$/, problem && '.');
+  set(banner, 'textContent', problem && cameAt ? `${what} Figures are of ${clock(figuresAt, true)}.` : what);
+  banner.hidden = !what;
+  document.body.classList.toggle('is-stale', Boolean(problem) && cameAt > 0);
+}
+
+function set(element, name, value) {
+  if (element[name] !== value) element[name] = value;
+}
+
+// -- what changes by itself; all of it rests while the tab is hidden ----------------------------------
+
+/** Server-sent events: follow('/job/…/events', (data) => …) → stop. */
+export function follow(target, onData) {
+  let source = null;
+  let timer = 0;
+  let isOver = false;
+  const open = () => {
+    if (source || isOver || document.hidden) return;
+    source = new EventSource(ROOT + target);
+    source.onmessage = (event) => {
+      answered();
+      onData(JSON.parse(event.data));
+    };
+    source.addEventListener('unavailable', (event) => missed(JSON.parse(event.data).error.message));
+    source.onerror = () => {
+      missed(OFFLINE);
+      // After an answer that is no stream the browser gives up; we do not.
+      if (source?.readyState === EventSource.CLOSED) {
+        api.get('/session').catch((why) => why.status === 401 && dispatchEvent(new Event('jq:unknown')));
+        shut();
+        timer = setTimeout(open, 3000);
+      }
+    };
+  };
+  const shut = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+  };
+  const turn = () => (document.hidden ? shut() : open());
+  document.addEventListener('visibilitychange', turn);
+  open();
+  return () => {
+    isOver = true;
+    document.removeEventListener('visibilitychange', turn);
+    shut();
+  };
+}
+
+/**
+ * Calls an async `action` every so often, and when somebody answers again, never twice at once → stop. It says whether
+ * it brought what is asked.
+ */
+export function every(ms, action) {
+  const part = expectEvery(ms);
+  let timer = 0;
+  let isOver = false;
+  let isBusy = false;
+  let isWoken = false;
+  const step = async () => {
+    clearTimeout(timer);
+    isBusy = true;
+    isWoken = false;
+    if (!document.hidden) {
+      const askedAt = Date.now();
+      try {
+        if (await action()) part.came(askedAt);
+      } catch (why) {
+        if (why.name !== 'AbortError') console.debug(why);
+      }
+    }
+    isBusy = false;
+    if (!isOver) timer = setTimeout(step, isWoken ? 0 : ms);
+  };
+  timer = setTimeout(step, ms);
+  const wake = () => {
+    if (document.hidden) return;
+    isWoken = true;
+    if (!isBusy) step();
+  };
+  document.addEventListener('visibilitychange', wake);
+  addEventListener('jq:back', wake);
+  return () => {
+    isOver = true;
+    part.stop();
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', wake);
+    removeEventListener('jq:back', wake);
+  };
 }

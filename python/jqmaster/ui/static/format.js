@@ -68,21 +68,23 @@ export function setServerNow(ms) {
   ahead = Math.abs(off) > 3000 ? off : 0;
 }
 
+/** Seconds while they matter, then the two largest units, then the largest alone. */
+function distance(ms) {
+  const step = ms < 600000 ? 1000 : ms < 36000000 ? 60000 : ms < 864000000 ? 3600000 : 86400000;
+  return ms < 60000 ? `${Math.floor(ms / 1000)} s` : duration(Math.floor(ms / step) * step);
+}
+
 /** Of a moment to come: tenths of a second while it is near. It is never said to have passed: another look tells more. */
 export function untilText(ms) {
   const left = ms - now();
   if (left <= 0) return 'any moment';
-  return left < 10000 ? `in ${Math.max(1, Math.ceil(left / 100)) / 10} s` : agoText(ms);
+  return `in ${left < 10000 ? `${Math.max(1, Math.ceil(left / 100)) / 10} s` : distance(left)}`;
 }
 
+/** Of a moment that has passed. After a restart of Redis ids, and so some moments, are ahead of the clock: "now". */
 export function agoText(ms) {
-  const off = now() - ms;
-  const size = Math.abs(off);
-  if (size < 1500) return 'now';
-  // Seconds while they matter, then the two largest units, then the largest alone.
-  const step = size < 600000 ? 1000 : size < 36000000 ? 60000 : size < 864000000 ? 3600000 : 86400000;
-  const text = size < 60000 ? `${Math.floor(size / 1000)} s` : duration(Math.floor(size / step) * step);
-  return off > 0 ? `${text} ago` : `in ${text}`;
+  const past = now() - ms;
+  return past < 1500 ? 'now' : `${distance(past)} ago`;
 }
 
 /** Characters that turn the direction of a text round would make names look like others: they are spelled out. */

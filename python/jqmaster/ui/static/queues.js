@@ -1,161 +1,525 @@
-// What pages know of queues: how they do, in figures and words, and what can be done with one.
-import { api, path } from './api.js';
-import { Badge } from './components/badge.js';
-import { beginBulk } from './components/bulks.js';
-import { confirm, form } from './components/dialog.js';
-import { Time as Since } from './components/time.js';
-import { act } from './components/toast.js';
-import { count, duration, jobs, now } from './format.js';
-import { withQuery } from './router.js';
-import { html, Link } from './view.js';
-
-export const WAITING = ['queued', 'scheduled', 'blocked', 'retrying'];
+// Queues: how they do, in figures and words, all of them in order, one with why it waits, and what can be done with it.
+import { api, path, withQuery } from './api.js';
+import { Chart, spread, useStatistics } from './chart.js';
+import { brief, count, duration, jobs } from './format.js';
+import { act, confirm, fault, form, toast } from './forms.js';
+import {
+  Age,
+  Ago,
+  AlertsOf,
+  Badge,
+  Bulks,
+  Button,
+  Empty,
+  Facts,
+  FilterBar,
+  Head,
+  kickAll,
+  Loaded,
+  linked,
+  Meter,
+  none,
+  Pager,
+  Section,
+  Slots,
+  STATES,
+  sortOf,
+  Table,
+  Tile,
+  toLimit,
+  toQueue,
+  usePageOf,
+  WAITING,
+  WorkerState,
+  zero,
+} from './parts.js';
+import { html, Link, navigate, useData, useQuery } from './view.js';
 
 /** Rates are of so many minutes. */
 export const MINUTES = 5;
 
+// -- all of them, kept for the pages that show them: the first look goes through all, page by page, a later one one page on
+
+const PAGE = 1000;
+const MOST = 20000;
+const CAUSES = {
+  'no worker': ['no worker', 'problem', 'No worker is registered for it, waits for its jobs or runs one'],
+  'unknown job': ['unknown job', 'problem', 'No worker that serves it knows its oldest job'],
+  constraint: [],
+  slow: ['too slow', 'warning', 'It is served, and its oldest job waits for longer than late_after'],
+  paused: ['paused', 'paused', 'It is paused'],
+};
+const OPEN = ['queued', 'scheduled', 'blocked', 'running', 'retrying'];
+
+let known = new Map();
+let round = { cursor: '', names: new Set(), began: 0 };
+let wholeAt = 0;
+let isMore = false;
+
+async function page(signal) {
+  if (!round.cursor) round = { cursor: '', names: new Set(), began: Date.now() };
+  const asked = { minutes: MINUTES, cursor: round.cursor, count: PAGE };
+  const { queues, cursor } = await api.get('/queues', asked, { signal });
+  for (const queue of queues) {
+    known.set(queue.name, queue);
+    round.names.add(queue.name);
+  }
+  round.cursor = round.names.size < MOST ? cursor : '';
+  if (round.cursor) return;
+  for (const name of known.keys()) if (!round.names.has(name)) known.delete(name);
+  isMore = Boolean(cursor);
+  wholeAt = round.began;
+}
+
+/** A key that is bound to queues cannot list all: the overview names those with most to do. */
+async function bound(signal) {
+  const { queues } = await api.get('/overview', {}, { signal });
+  const ask = (name) => api.get(toQueue(name), { minutes: MINUTES }, { signal });
+  known = new Map((await Promise.all(queues.top.map(ask))).map((queue) => [queue.name, queue]));
+  wholeAt = Date.now();
+  isMore = queues.count > queues.top.length;
+}
+
+/** Looks on → {queues, more, age_ms}. `more`: there are others; `age_ms`: how old the oldest of it is. */
+export async function lookOn(signal) {
+  try {
+    do await page(signal);
+    while (round.cursor && !wholeAt);
+  } catch (problem) {
+    if (problem.status !== 403) throw problem;
+    await bound(signal);
+  }
+  return { queues: [...known.values()], more: isMore, age_ms: Date.now() - wholeAt };
+}
+
 /** By how many jobs a minute it grows; null where nothing is counted. */
-export function netOf({ recent }) {
+function netOf({ recent }) {
   if (!recent) return null;
   const left = recent.done + recent.error + recent.cancelled + recent.skipped + recent.moved;
   return ((recent.enqueued - left) * 60000) / recent.span_ms;
 }
 
-export const isFull = (queue) =>
-  queue.max_waiting && WAITING.reduce((sum, state) => sum + queue[state], 0) >= queue.max_waiting;
-
-/** Whether a worker names a queue; the names of queues may have stars. */
-export const serves = ({ queues }, name) =>
-  queues.some((text) =>
-    new RegExp(
-      `^${text
-        .split('*')
-        .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-        .join('.*')}$`,
-      's',
-    ).test(name),
-  );
-
-/** What is not known, or did not happen: never 0. */
-export const Gone = () => html`<span class="zero">–</span>`;
-
-/** For how long: goes on counting while it is shown. */
-export function Age({ ms }) {
-  if (!ms) return html`<${Gone} />`;
-  return html`<${Since} ms=${ms} textOf=${(since) => duration(Math.max(0, Math.floor((now() - since) / 1000) * 1000))} />`;
-}
-
-/** Jobs a minute. */
-export function PerMinute({ of, isSigned }) {
-  if (of === null || of === undefined) return html`<${Gone} />`;
-  const size = Math.abs(of);
-  if (size < 0.05) return html`<span class="zero">0</span>`;
-  return html`<span>${isSigned ? (of > 0 ? '+' : '−') : ''}${size < 10 ? Math.round(size * 10) / 10 : count(size)}</span>`;
-}
-
-const CAUSES = {
-  paused: ['paused', 'paused', 'It is paused'],
-  'no worker': ['no worker', 'problem', 'No worker is registered for it, waits for its jobs or runs one'],
-  'unknown job': ['unknown job', 'problem', 'No worker that serves it knows its oldest job'],
-  slow: ['too slow', 'warning', 'It is served, and its oldest job waits for longer than late_after'],
+const causes = Object.keys(CAUSES);
+const VALUES = {
+  open: (queue) => OPEN.reduce((sum, state) => sum + queue[state], 0),
+  oldest: (queue) => queue.oldest_ready_ms && -queue.oldest_ready_ms,
+  cause: (queue) => (queue.cause ? causes.length - causes.indexOf(queue.cause) : null),
+  net: netOf,
+  empties: (queue) => queue.empties_ms,
+  wait: (queue) => queue.recent?.wait?.p95,
+  run: (queue) => queue.recent?.run?.p95,
 };
 
-/** Why its oldest ready job waits. */
-export function Cause({ queue }) {
-  if (queue.cause === 'constraint')
-    return html`<span>held by ${queue.held_by.map((id, i) => html`${i ? ', ' : ''}<${Link} to=${path`/constraint/${id}`}>${id}<//>`)}</span>`;
-  const [word, kind, title] = CAUSES[queue.paused ? 'paused' : queue.cause] || [];
-  return word ? html`<${Badge} word=${word} kind=${kind} title=${title} />` : null;
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** In order of a column, the greatest first; who has no such figure comes last, whichever way round. */
+export function ranked(queues, by, { turned = false, text = '' } = {}) {
+  const found = queues.filter((queue) => queue.name.includes(text)).sort((a, b) => compare(a.name, b.name));
+  if (by === 'name') return turned ? found.reverse() : found;
+  const value = VALUES[by] || ((queue) => queue[by]);
+  const has = (queue) => Boolean(value(queue));
+  const some = found.filter(has).sort((a, b) => (turned ? 1 : -1) * compare(value(a), value(b)));
+  return [...some, ...found.filter((queue) => !has(queue))];
 }
 
-export const pause = (queue) =>
+// -- what can be done with one ------------------------------------------------------------------------
+
+const pause = (queue) =>
   act(
     () => api.post(path`/queue/${queue.name}/${queue.paused ? 'resume' : 'pause'}`),
     queue.paused ? `${queue.name} goes on.` : `${queue.name} is paused: it takes jobs and starts none.`,
   );
 
-export function limit(queue) {
-  return form({
+const limit = (queue) =>
+  form({
     title: `How many jobs may wait in ${queue.name}`,
-    body: 'Whoever enqueues beyond it is refused. 0: no limit.',
-    fields: [
-      { name: 'max_waiting', label: 'Jobs that wait', type: 'number', value: queue.max_waiting, required: true },
-    ],
-    submit: (values) => api.patch(path`/queue/${queue.name}`, values),
+    body: 'Enqueueing beyond it is refused. 0: no limit.',
+    fields: [{ name: 'max_waiting', label: 'Waiting jobs', type: 'number', value: queue.max_waiting, required: true }],
+    submit: (values) => api.patch(toQueue(queue.name), values),
   });
-}
 
-export function purge(queue) {
-  const counted = [
-    ['queued,scheduled,blocked,retrying', WAITING],
-    ...['queued', 'scheduled', 'blocked', 'retrying', 'done', 'error', 'cancelled', 'skipped'].map((state) => [
-      state,
-      [state],
-    ]),
-  ].map(([states, list]) => [
-    states,
-    `${list.length > 1 ? 'All that wait' : list[0]} (${count(list.reduce((sum, state) => sum + queue[state], 0))})`,
-  ]);
+const sumOf = (queue, states) => states.reduce((sum, state) => sum + queue[state], 0);
+
+function purge(queue) {
+  const choices = [WAITING, ...STATES.filter((state) => state !== 'running').map((state) => [state])];
   return form({
     title: `Discard jobs of ${queue.name}`,
-    body: 'Jobs that wait are cancelled; the records of all of them are removed. It goes on when this page is closed, and cannot be undone.',
+    body: 'Waiting jobs are cancelled; the records of all of them are removed. It goes on when this page is closed, and cannot be undone.',
     action: 'Discard',
     danger: true,
     fields: [
-      { name: 'status', label: 'Which', type: 'select', options: counted },
+      {
+        name: 'status',
+        label: 'Which',
+        type: 'select',
+        options: choices.map((states) => [
+          states.join(),
+          `${states.length > 1 ? 'All that wait' : states[0]} (${count(sumOf(queue, states))})`,
+        ]),
+      },
       { name: 'typed', label: 'To confirm, type the name of the queue', required: true },
     ],
     submit: async ({ status, typed }) => {
-      if (typed !== queue.name) throw Object.assign(new Error('This is not its name.'), { field: 'typed' });
+      if (typed !== queue.name) throw fault('typed', 'This is not its name.');
       const states = status.split(',');
-      const total = states.reduce((sum, state) => sum + queue[state], 0);
-      return beginBulk('discard', { queue: queue.name, status: states }, { total });
+      const where = { queue: queue.name, status: states };
+      return api.post('/bulks', { what: 'discard', where, total: sumOf(queue, states) });
     },
   });
 }
 
-export async function forget(queue) {
+async function forget(queue) {
   const isSure = await confirm({
     title: `Forget ${queue.name}?`,
     action: 'Forget',
     body: 'A queue without jobs goes, with its settings and statistics. It comes back with the next job for it.',
   });
-  return isSure && act(() => api.delete(path`/queue/${queue.name}`), `${queue.name} is forgotten.`);
+  if (isSure && (await act(() => api.delete(toQueue(queue.name)), `${queue.name} is forgotten.`))) navigate('/queues');
 }
 
 /** Settings of its own; an empty field: as the namespace has it. */
-export async function ownSettings(queue) {
+async function ownSettings(queue) {
   const settings = await api.get('/config', { describe: true });
-  const usable = settings.filter((one) => one.queues);
   const own = queue.settings || {};
   return form({
     title: `Settings of ${queue.name}`,
     body: 'Empty: as for all queues.',
     wide: true,
-    fields: usable.map((one) => ({
-      name: one.name,
-      label: one.name,
-      unit: one.unit,
-      type: 'number',
-      value: own[one.name],
-      hint: one.meaning,
-      placeholder: String(one.value),
-    })),
+    fields: settings
+      .filter((one) => one.queues)
+      .map(({ name, unit, meaning, value }) => ({
+        name,
+        label: name,
+        unit,
+        type: 'number',
+        value: own[name],
+        hint: meaning,
+        placeholder: String(value),
+      })),
     submit: (values) => {
       const unset = Object.keys(own).filter((name) => !(name in values));
       const body = { ...(Object.keys(values).length ? { set: values } : {}), ...(unset.length ? { unset } : {}) };
-      return Object.keys(body).length
-        ? api.patch(path`/queue/${queue.name}`, body).catch((problem) => {
-            throw Object.assign(problem, { field: problem.field?.replace(/^set\./, '') });
-          })
-        : true;
+      if (!Object.keys(body).length) return true;
+      return api.patch(toQueue(queue.name), body).catch((problem) => {
+        throw Object.assign(problem, { field: problem.field?.replace(/^set\./, '') });
+      });
     },
   });
 }
 
+async function kick(queue) {
+  const isSure = await confirm({
+    title: `Take ${jobs(queue.running)} of ${queue.name} from their workers?`,
+    action: 'Take jobs',
+    body: 'They wait again and no retry is spent. What they did so far may happen twice.',
+  });
+  const take = () => kickAll({ queue: queue.name });
+  return isSure && act(take, (sum) => `${jobs(sum)} ${sum === 1 ? 'waits' : 'wait'} again.`);
+}
+
+// -- the list -----------------------------------------------------------------------------------------
+
+/** Jobs a minute. */
+function PerMinute({ of }) {
+  if (of === null) return none();
+  const size = Math.abs(of);
+  if (size < 0.05) return none('0');
+  return html`<span>${of > 0 ? '+' : '−'}${size < 10 ? Math.round(size * 10) / 10 : count(size)}</span>`;
+}
+
+/** Why its oldest ready job waits. */
+function Cause({ queue }) {
+  if (queue.cause === 'constraint') return html`<span>held by ${linked(queue.held_by, toLimit)}</span>`;
+  const [word, kind, title] = CAUSES[queue.paused ? 'paused' : queue.cause] || [];
+  return word ? html`<${Badge} word=${word} kind=${kind} title=${title} />` : null;
+}
+
 /** A number that leads to the jobs it counts. */
-export function Counted({ queue, state }) {
-  if (!queue[state]) return html`<span class="zero">0</span>`;
+function Counted({ queue, state }) {
+  if (!queue[state]) return none('0');
   const to = withQuery('/jobs', { queue: queue.name, status: state });
   return html`<${Link} to=${to} aria-label=${`${jobs(queue[state])} ${state}`}>${count(queue[state])}<//>`;
+}
+
+const SIZE = 50;
+const WORST = '-oldest';
+// In order from the first on, not from the largest.
+const TEXTS = new Set(['name', 'cause']);
+
+const number = (title, sort, cell, more = {}) => ({ title, sort, cell, kind: 'number', ...more });
+const state = (title, name, hide) =>
+  number(title, name, (queue) => html`<${Counted} queue=${queue} state=${name} />`, { hide });
+const p95 = (title, kind, hide, tip) =>
+  number(title, kind, ({ recent }) => (recent?.[kind] ? duration(recent[kind].p95) : none()), { hide, tip });
+
+const columnsOf = (reload) => [
+  { title: 'Queue', sort: 'name', kind: 'wide', cell: ({ name }) => html`<${Link} to=${toQueue(name)}>${name}<//>` },
+  state('Waiting', 'queued'),
+  number('Oldest', 'oldest', (queue) => html`<${Age} ms=${queue.oldest_ready_ms} />`, {
+    tip: 'For how long the oldest ready job has waited',
+  }),
+  {
+    title: 'Cause',
+    sort: 'cause',
+    tip: 'Why the oldest ready job waits',
+    cell: (queue) =>
+      html`<${Cause} queue=${queue} />${
+        queue.max_waiting && sumOf(queue, WAITING) >= queue.max_waiting ? html` <${Badge} word="full" />` : null
+      }`,
+  },
+  state('Running', 'running'),
+  number('Net/min', 'net', (queue) => html`<${PerMinute} of=${netOf(queue)} />`, {
+    hide: 'narrow',
+    tip: `Jobs a minute that come less those that end, ${MINUTES} minutes`,
+  }),
+  number('Empty in', 'empties', (queue) => (queue.empties_ms ? duration(queue.empties_ms) : none()), {
+    hide: 'tight',
+    tip: 'When no job is ready, if all goes on like this',
+  }),
+  p95('Wait p95', 'wait', 'narrow', `95 % of the jobs that ended in ${MINUTES} minutes had started within this time`),
+  p95('Run p95', 'run', 'tight', `95 % of the jobs that were done in ${MINUTES} minutes ran no longer`),
+  number('Workers', 'workers', (queue) => zero(count(queue.workers), queue.workers), {
+    hide: 'narrow',
+    tip: 'Registered for it, or announced',
+  }),
+  state('Retrying', 'retrying', 'narrow'),
+  state('Scheduled', 'scheduled', 'tight'),
+  state('Blocked', 'blocked', 'tight'),
+  state('Failed', 'error'),
+  {
+    title: '',
+    kind: 'actions',
+    cell: (queue) => html`<${Button} needs="operator" class="small"
+      aria-label=${`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}
+      onClick=${() => pause(queue).then(reload)}>${queue.paused ? 'Resume' : 'Pause'}<//>`,
+  },
+];
+
+function List({ found, reload }) {
+  const [{ name = '', sort = WORST }, setQuery] = useQuery();
+  const [by, isDown] = sortOf(sort);
+  const fitting = ranked(found.queues, by, { turned: TEXTS.has(by) === isDown, text: name });
+  const [rows, pager] = usePageOf(fitting, SIZE);
+  const empty = name
+    ? html`<${Empty}>No queue has such a name.<//>`
+    : html`<${Empty} command="jqmaster enqueue hello">No queues yet. They come with the first job.<//>`;
+  const notes = [
+    fitting.length > rows.length && rows.length
+      ? `${count(pager.first + 1)} to ${count(pager.first + rows.length)} of ${count(fitting.length)}`
+      : '',
+    found.more ? `only the first ${count(found.queues.length)} queues were looked at` : '',
+    found.age_ms > 10000 ? `their order is ${duration(found.age_ms)} old` : '',
+  ];
+  return html`<${Table} label="Queues" columns=${columnsOf(reload)} rows=${rows} rowKey=${(queue) => queue.name} empty=${empty}
+    sort=${sort} onSort=${(next) => setQuery({ sort: next === WORST ? '' : next, at: '' })}>
+    <${Pager} of=${pager}>${notes.filter(Boolean).join('; ')}<//><//>`;
+}
+
+export function Queues() {
+  const found = useData(lookOn, { ms: 3000 });
+  return html`<${Head} title="Queues" />
+    <${FilterBar} fields=${[{ name: 'name', label: 'Filter by name', type: 'search' }]}>
+      <span class="muted">Rates and times are of the last ${MINUTES} minutes.</span><//>
+    <${Loaded} of=${found}>${(data) => html`<${List} found=${data} reload=${found.reload} />`}<//>`;
+}
+
+// -- one queue ----------------------------------------------------------------------------------------
+
+const HELD = 200; // jobs that are looked at
+
+/** The remedy is beside the cause. */
+function Why({ queue, change }) {
+  if (!queue.queued) return html`<p class="muted">No job is ready to start.</p>`;
+  const next = html`<${Link} to=${withQuery('/jobs', { queue: queue.name, status: 'queued' })}>See the next jobs<//>`;
+  const net = netOf(queue);
+  const resume = html`<${Button} needs="operator" class="primary" onClick=${() => change(pause)}>Resume ${queue.name}<//>`;
+  const isStuck = queue.recent && !queue.recent.done && queue.running;
+  const [why, remedy] = {
+    paused: ['The queue is paused.', resume],
+    'no worker': [
+      'Nobody serves the queue: no worker is registered for it, waits for its jobs or runs one.',
+      html`Start a worker that names it, or see whether <${Link} to="/workers">the workers<//> name another.`,
+    ],
+    'unknown job': [
+      html`No worker that serves the queue knows jobs named <b>${queue.unknown}</b>: all refused them.`,
+      'Start a worker of a program that has it.',
+    ],
+    constraint: [
+      html`${queue.held_by?.length > 1 ? 'Limits have' : 'A limit has'} no room for it: ${linked(queue.held_by || [], toLimit)}.`,
+      'Change the limit, or see which key is full, on its page.',
+    ],
+    slow: [
+      html`It is served, but too slowly: in ${MINUTES} minutes it ${net > 0 ? 'grew' : 'shrank'} by
+        <b> ${brief(Math.abs(net ?? 0))}</b> jobs a minute${queue.empties_ms ? `, and is empty in ${duration(queue.empties_ms)}` : ''}.`,
+      isStuck
+        ? 'None of its attempts was done meanwhile: see what its workers do, below.'
+        : html`Start more workers, or give <${Link} to="/workers">those there are<//> more slots.`,
+    ],
+  }[queue.cause] || ['Nothing holds it back.', ''];
+  return html`<p>The oldest ready job has waited for <b><${Age} ms=${queue.oldest_ready_ms} /></b>. ${why}</p>
+    <p>${remedy} ${next}</p>`;
+}
+
+function Held({ held }) {
+  if (!held.looked) return null;
+  const line = ({ id, jobs: some }) => html`<li>${linked([id], toLimit)} <b>${count(some)}</b></li>`;
+  return html`<p>${
+    held.jobs
+      ? `Limits hold ${count(held.jobs)} of the first ${jobs(held.looked)} that stand under any:`
+      : `No limit holds any of the first ${jobs(held.looked)} that stand under one.`
+  }</p>${held.by.length ? html`<ul class="plain">${held.by.map(line)}</ul>` : null}`;
+}
+
+const failed = (one) => one.failed + one.lapsed + one.error;
+const figure = (title, value, more) => number(title, undefined, (one) => zero(count(value(one)), value(one)), more);
+const time = (title, kind, key, more) =>
+  number(title, undefined, (one) => (one[kind].count ? duration(one[kind][key]) : none()), more);
+
+const NAMES = [
+  {
+    title: 'Name',
+    kind: 'wide',
+    cell: (one) => html`<${Link} to=${withQuery('/jobs', { queue: one.queue, name: one.name })}>${one.name}<//>`,
+  },
+  figure('Enqueued', (one) => one.enqueued),
+  figure('Done', (one) => one.done),
+  figure('Failed', failed),
+  time('Wait p95', 'wait', 'p95'),
+  time('Run p50', 'run', 'p50', { hide: 'narrow' }),
+  time('Run p95', 'run', 'p95'),
+];
+
+function Charts({ stats, time: { by, whole: moments, from_ms, to_ms, lines } }) {
+  const common = { moments, from_ms, to_ms, zoom: true, marks: lines };
+  const counts = (name, kind, value) => ({ name, kind, values: spread(moments, stats, value) });
+  const times = (of) =>
+    [
+      ['p50', 'running'],
+      ['p95', 'retrying'],
+      ['p99', 'error'],
+    ].map(([key, kind]) => ({
+      name: key,
+      kind,
+      values: spread(moments, stats, (one) => (one[of].count ? one[of][key] : null), null),
+    }));
+  const happened = [
+    counts('enqueued', 'queued', (one) => one.enqueued),
+    counts('done', 'done', (one) => one.done),
+    counts('failed', 'error', failed),
+  ];
+  return html`<div class="grid">
+    <div class="panel"><${Chart} ...${common} title=${`Jobs by the ${by}`} series=${happened} unit="jobs" /></div>
+    <div class="panel"><${Chart} ...${common} title="Wait until the first start, of attempts that ended" series=${times('wait')} times /></div>
+    <div class="panel"><${Chart} ...${common} title="Run, of attempts that were done" series=${times('run')} times /></div>
+  </div>`;
+}
+
+function Statistics({ name }) {
+  const load = async (period, signal) => {
+    const asked = { ...period, queue: name, brief: 1 };
+    const [{ stats }, { series }] = await Promise.all([
+      api.get('/stats', asked, { signal }),
+      api.get('/stats/series', { ...asked, count: 100 }, { signal }),
+    ]);
+    return { stats, series };
+  };
+  const { state: statistics, ...period } = useStatistics(load, [name]);
+  const empty = html`<p class="muted">Nothing happened in this time.</p>`;
+  return html`<${Loaded} of=${statistics}>${({ stats, series }) => html`<${Charts} stats=${stats} time=${period} />
+    <${Section} title="Names"><${Table} label="Names of jobs" columns=${NAMES} rows=${series} rowKey=${(one) => one.name} empty=${empty} /><//>`}<//>`;
+}
+
+/** Whether a worker names a queue; the names of queues may have stars. */
+function serves({ queues }, name) {
+  const patternOf = (text) =>
+    text.split('*').map(RegExp.escape ?? ((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&')));
+  return queues.some((text) => new RegExp(`^${patternOf(text).join('.*')}$`, 's').test(name));
+}
+
+const WORKERS = [
+  { title: 'Worker', kind: 'wide', cell: ({ id, name }) => html`<${Link} to=${path`/worker/${id}`}>${name}<//>` },
+  { title: 'State', cell: (worker) => html`<${WorkerState} of=${worker} />` },
+  { title: 'Slots', cell: (worker) => html`<${Slots} of=${worker} />` },
+  number('Longest attempt', undefined, (worker) => html`<${Age} ms=${worker.running[0]?.[1]} />`),
+  number('Seen', undefined, (worker) => html`<${Ago} ms=${worker.seen_ms} />`),
+];
+
+function Workers({ name }) {
+  const look = async (signal) => {
+    // The registered ones, and those that pull and announce themselves.
+    const asked = [{}, { others: 1 }].map((which) => api.get('/workers', { count: 1000, ...which }, { signal }));
+    const pages = await Promise.all(asked);
+    return { workers: pages.flatMap(({ workers }) => workers), isAll: pages.every(({ cursor }) => !cursor) };
+  };
+  const found = useData(look, { ms: 5000, deps: [name] });
+  const empty = html`<${Empty}>No worker that is listed names it. Others may pull all the same.<//>`;
+  return html`<${Section} title="Workers"><${Loaded} of=${found}>${({ workers, isAll }) => {
+    const serving = workers.filter((worker) => worker.state !== 'gone' && serves(worker, name));
+    return html`<${Table} label="Workers that serve it" columns=${WORKERS} rows=${serving} rowKey=${(worker) => worker.id} empty=${empty}>
+      ${isAll ? null : html`<p class="muted">Only the first ${count(workers.length)} workers were looked at.</p>`}<//>`;
+  }}<//><//>`;
+}
+
+const level = ({ by, weights }) =>
+  html`<div><code>${String(by)}</code> <span class="muted">${Object.entries(weights || {})
+    .slice(0, 8)
+    .map(([value, weight]) => `${value}: ${weight}`)
+    .join(', ')}</span></div>`;
+
+function Settings({ queue }) {
+  const own = Object.entries(queue.settings || {}).map(
+    ([name, value], i) => html`${i ? ', ' : ''}<code>${name} ${value}</code>`,
+  );
+  const waiting = html`<${Meter} value=${sumOf(queue, WAITING)} limit=${queue.max_waiting} />`;
+  return html`<${Section} title="Settings"><${Facts} pairs=${[
+    ['May wait', queue.max_waiting ? waiting : 'any number'],
+    ['Own settings', own.length ? own : 'none'],
+    ['Fair by', queue.fair ? queue.fair.map(level) : '–'],
+  ]} /><//>`;
+}
+
+function Actions({ queue, change }) {
+  const button = (label, step, text, more = {}) =>
+    html`<${Button} needs="operator" onClick=${() => change(step, text)} ...${more}>${label}<//>`;
+  return html`${button(queue.paused ? 'Resume' : 'Pause', pause, '', { class: queue.paused ? 'primary' : '' })}
+    ${button('Limit…', limit, 'The limit is set.')}
+    ${button('Settings…', ownSettings, 'The settings are in force.')}
+    ${button('Take jobs…', kick, '', { disabled: !queue.running, title: 'Take running jobs from their workers' })}
+    ${button('Discard jobs…', purge, 'Masters discard them now.', { class: 'danger' })}
+    <${Button} needs="operator" class="danger" onClick=${() => forget(queue)}>Forget…<//>`;
+}
+
+function Tiles({ queue }) {
+  const jobsIn = (status) => withQuery('/jobs', { queue: queue.name, status });
+  const wait = queue.recent?.wait
+    ? `p95 of waits ${duration(queue.recent.wait.p95)}, ${MINUTES} min`
+    : 'no wait has ended';
+  const net = html`<${PerMinute} of=${netOf(queue)} /> a minute, ${MINUTES} min`;
+  return html`<div class="tiles is-many">
+    <${Tile} name="Oldest ready" value=${html`<${Age} ms=${queue.oldest_ready_ms} />`}>${wait}<//>
+    ${STATES.map(
+      (one) => html`<${Tile} name=${one} kind=${one} value=${brief(queue[one])} to=${jobsIn(one)}>
+        ${one === 'queued' && queue.queued ? net : null}<//>`,
+    )}
+  </div>`;
+}
+
+export function Queue({ params: { name } }) {
+  const load = (signal) => api.get(toQueue(name), { minutes: MINUTES, held: HELD }, { signal });
+  const found = useData(load, { ms: 3000, deps: [name] });
+  const change = (queue) => async (step, text) => {
+    if ((await step(queue)) && text) toast(text);
+    found.reload();
+  };
+  const title = html`<span class="crumb"><${Link} to="/queues">Queues<//> / </span>${name} `;
+  return html`<${Loaded} of=${found}>${(queue) => html`
+    <${Head} title=${title} actions=${html`<${Actions} queue=${queue} change=${change(queue)} />`}>
+      ${queue.paused ? html`<${Badge} word="paused" />` : null}<//>
+    <${Tiles} queue=${queue} />
+    <${Bulks} queue=${queue.name} />
+    <${AlertsOf} field="queue" name=${queue.name} />
+    <${Section} title="Why it waits"><${Why} queue=${queue} change=${change(queue)} /><${Held} held=${queue.held} /><//>
+    <${Statistics} name=${name} />
+    <${Workers} name=${name} />
+    <${Settings} queue=${queue} />`}<//>`;
 }

@@ -1,26 +1,119 @@
-// Views: Preact with htm, held to what this page may do, and the hooks by which pages get what they show.
-import { stringify } from './api.js';
-import { SAFE_URL } from './dom.js';
+// What pages are made of. Where one is: the path names the page, the query its filters; both survive a reload and can be
+// sent to others. Views: Preact with htm, held to what this page may do, and the hooks by which they get what they show.
+import { every, nameOf, ROOT, stringify } from './api.js';
 import { now } from './format.js';
-import { every, follow } from './live.js';
-import { BASE, carried, onQuery, query, setQuery } from './router.js';
-import { Component, h, htm, options, render, useEffect, useRef, useState } from './vendor/preact.js';
+import { Component, h, htm, options, render, useEffect, useRef, useState } from './vendor/libraries.js';
 
-export {
-  Component,
-  Fragment,
-  h,
-  render,
-  useCallback,
-  useEffect,
-  useLayoutEffect,
-  useMemo,
-  useReducer,
-  useRef,
-  useState,
-} from './vendor/preact.js';
+export { render, useEffect, useRef, useState } from './vendor/libraries.js';
+
+export const BASE = `${ROOT}/ui`;
+let onChange = () => {};
+const watching = new Set();
+// The time range goes along from page to page.
+const CARRIED = ['range', 'from', 'to'];
+
+/** The path with what goes along from page to page. */
+export function carried(target) {
+  const here = query();
+  const [path, text] = target.split('?');
+  const next = new URLSearchParams(text);
+  if (!CARRIED.some((name) => next.has(name))) for (const name of CARRIED) if (here[name]) next.set(name, here[name]);
+  const whole = next.toString();
+  return whole ? `${path}?${whole}` : path;
+}
+
+/** Calls `action` whenever the query changes while the page stays → stop. */
+export function onQuery(action) {
+  watching.add(action);
+  return () => watching.delete(action);
+}
+
+const tellQuery = () => {
+  for (const action of [...watching]) action();
+};
+
+/** Goes to a page. */
+export function navigate(target, { replace = false } = {}) {
+  history[replace ? 'replaceState' : 'pushState'](null, '', BASE + carried(target));
+  go();
+}
+
+/** The filters in force. */
+export const query = () => Object.fromEntries(new URLSearchParams(location.search));
+
+/** Changes filters (empty ones go) without leaving the page; the page itself shows what changes. */
+export function setQuery(changes) {
+  const next = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === '' || value === null || value === undefined || value === false) next.delete(name);
+    else next.set(name, value === true ? '1' : String(value));
+  }
+  const text = next.toString();
+  history.replaceState(history.state, '', location.pathname + (text ? `?${text}` : ''));
+  tellQuery();
+}
+
+/** Finds the page of a location. Pages have paths such as `/job/:id`. */
+export function match(pages, pathname) {
+  const parts = pathname.slice(BASE.length).replace(/\/$/, '').split('/').slice(1);
+  for (const page of pages) {
+    const wanted = page.path === '/' ? [] : page.path.split('/').slice(1);
+    if (wanted.length !== parts.length) continue;
+    if (!wanted.every((want, index) => want.startsWith(':') || want === parts[index])) continue;
+    try {
+      const params = wanted.flatMap((want, index) =>
+        want.startsWith(':') ? [[want.slice(1), nameOf(parts[index])]] : [],
+      );
+      return { page, params: Object.fromEntries(params) };
+    } catch {
+      return null; // not a valid escape
+    }
+  }
+  return null;
+}
+
+let shown = '';
+
+function go() {
+  const isSame = shown === location.pathname;
+  shown = location.pathname;
+  onChange(isSame);
+  tellQuery();
+}
+
+/** Calls `change(isSame)` whenever the address changes; isSame: in nothing but its query. */
+export function start(change) {
+  onChange = change;
+  shown = location.pathname;
+  addEventListener('popstate', go);
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+      return;
+    const anchor = event.target.closest('a[href]');
+    if (!anchor || anchor.target || anchor.origin !== location.origin || !`${anchor.pathname}/`.startsWith(`${BASE}/`))
+      return;
+    if (anchor.hash && anchor.pathname === location.pathname) return;
+    event.preventDefault();
+    navigate(anchor.pathname.slice(BASE.length) + anchor.search);
+  });
+}
+
+let title = '';
+let system = '';
+
+/** The document's title: the page, and of which system. */
+export function setTitle(page, ofSystem = system) {
+  title = page ?? title;
+  system = ofSystem;
+  document.title = [title, system ? `JQ ${system}` : 'JQ'].filter(Boolean).join(' · ');
+}
+
+// -- views --------------------------------------------------------------------------------------------
 
 export const html = htm.bind(h);
+
+// Links lead nowhere but to this server: a job's text must not become a javascript: address.
+const SAFE_URL = /^(\/(?!\/)|#|\?)/;
 
 // What comes from outside is only ever a text node or an attribute's value that cannot run.
 const before = options.vnode;
@@ -52,14 +145,30 @@ class Boundary extends Component {
   }
 }
 
-/** A link to a page, within the time range: <Link to=${path`/queue/${name}`}>…</Link>. */
-export const Link = ({ to, children, ...rest }) => html`<a href=${BASE + carried(to)} ...${rest}>${children}</a>`;
+/** Lines of a name end behind its parts, not inside words. */
+export const parted = (name) =>
+  name.split(/(?<=[._\-/:@])(?=\w)/).flatMap((part, i) => (i ? [html`<wbr />`, part] : [part]));
 
-/** An element that was made without Preact; made anew when one of `deps` changes. */
-export function Dom({ make, deps = [], tag = 'div', ...rest }) {
-  const place = useRef(null);
-  useEffect(() => place.current.replaceChildren(...[make()].flat().filter(Boolean)), deps);
-  return h(tag, { ref: place, ...rest });
+/** A link to a page, within the time range: <Link to=${path`/queue/${name}`}>…</Link>. */
+export const Link = ({ to, children, ...rest }) =>
+  html`<a href=${BASE + carried(to)} ...${rest}>${typeof children === 'string' ? parted(children) : children}</a>`;
+
+// A page is seen once its first looks have been answered, or have taken long: so nothing in it moves as they come.
+const SEEN_MS = 1000;
+const NEXT_MS = 60; // in which a part that has come begins looks of its own
+let looks = 0;
+let see = () => {};
+
+/** A first look begins → what to call at its end. */
+function beginLook() {
+  let isOver = false;
+  looks += 1;
+  return () => {
+    if (isOver) return;
+    isOver = true;
+    looks -= 1;
+    if (!looks) setTimeout(() => looks || see(), NEXT_MS);
+  };
 }
 
 /**
@@ -86,21 +195,16 @@ export function useData(load, { ms = 0, deps = [] } = {}) {
       }
     };
     setState((old) => (old.isLoading ? old : { ...old, isLoading: true }));
-    look.current();
+    const endLook = beginLook();
+    look.current().finally(endLook);
     const stop = ms ? every(ms, () => look.current()) : () => {};
     return () => {
+      endLook();
       life.abort();
       stop();
     };
   }, [ms, ...deps]);
   return { ...state, reload: () => look.current() };
-}
-
-/** The newest of a stream of server-sent events, undefined before the first. `ms`: so often they come at least. */
-export function useStream(target, { ms = 0 } = {}) {
-  const [data, setData] = useState(undefined);
-  useEffect(() => follow(target, setData, { ms }), [target, ms]);
-  return data;
 }
 
 /** The address' query and how to change it without another page: [query, setQuery({name: value})]. */
@@ -150,6 +254,14 @@ export const setRange = ({ range = '', from = '', to = '' }) =>
 
 /** Shows a page's view in an element → what ends it. */
 export function mount(Page, params, place, fallback) {
+  place.classList.add('is-coming');
+  see = () => {
+    if (!place.classList.contains('is-coming')) return;
+    place.classList.remove('is-coming');
+    place.querySelector('[autofocus]')?.focus();
+  };
+  setTimeout(see, SEEN_MS);
   render(html`<${Boundary} fallback=${fallback}><${Page} params=${params} /><//>`, place);
+  setTimeout(() => looks || see(), NEXT_MS);
   return () => render(null, place);
 }

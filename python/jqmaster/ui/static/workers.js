@@ -1,151 +1,229 @@
-// What the pages of workers share: what they run and whether that is unusual, and what can be done with them.
-import { api, path } from './api.js';
-import { Badge } from './components/badge.js';
-import { Meter } from './components/bar.js';
-import { confirm } from './components/dialog.js';
-import { Button } from './components/parts.js';
-import { act } from './components/toast.js';
-import { count, duration, jobs as inJobs, now } from './format.js';
-import { html, Link } from './view.js';
+// Workers: what each runs and for how long, its slots and last sign of life; the dead of the last hour; what can be done.
+import { api, path, withQuery } from './api.js';
+import { count, cut, jobs as inJobs, moment } from './format.js';
+import { act, confirm } from './forms.js';
+import {
+  Age,
+  Ago,
+  AlertsOf,
+  Badge,
+  Button,
+  Empty,
+  Facts,
+  Head,
+  isRegistered,
+  kickAll,
+  Loaded,
+  linked,
+  none,
+  Pager,
+  Slots,
+  Table,
+  toQueue,
+  useAlerts,
+  usePages,
+  WorkerState,
+} from './parts.js';
+import { html, Link, useData } from './view.js';
 
-// Of so many running jobs it is looked what they are and who runs them.
-export const LOOKED_AT = 200;
-// Of so many names it is asked how long they usually take, again after so long.
-const MOST_NAMES = 20;
-const USUAL_FOR_MS = 60000;
-// Stuck is what takes so many times as long as usual, and at least so long.
-const TIMES = 3;
-const LEAST_MS = 10000;
-// Fewer runs than that say nothing of what is usual.
-const LEAST_RUNS = 20;
-const DAY_MS = 86400000;
+const SHOWN = 3;
+const LOOKED_AT = 200; // running jobs, of which it is told what they are
 
-const TIPS = {
-  ready: 'Has room',
-  full: 'Runs as many as it takes',
-  busy: 'Said that it is busy',
-  unreachable: 'Deliveries do not get through',
-  pulling: 'Fetches jobs by itself',
-  quiet: 'Finishes what it has, takes no more',
-  gone: 'Gives no sign of life any more',
-};
-
-export const isRegistered = (worker) => /^w[0-9a-f]{14}(?:[0-9a-f]{2})?$/.test(worker.id) && worker.state !== 'gone';
-
-export const State = ({ of }) =>
-  html`<${Badge} word=${of.state} title=${TIPS[of.state]} />${
-    of.request === 'stop' ? html` <${Badge} word="stop" title="It was asked to stop" />` : null
-  }`;
-
-/** Its slots: of those that never said how many they have only how many jobs; of the dead nothing. */
-export const Slots = ({ of }) =>
-  of.state === 'gone'
-    ? html`<span class="zero">–</span>`
-    : of.url || of.host
-      ? html`<${Meter} value=${of.held} limit=${of.max_jobs} />`
-      : count(of.held);
-
-export const Queues = ({ of }) =>
+const Queues = ({ of }) =>
   [of.queues]
     .flat()
-    .map(
-      (queue, i) =>
-        html`${i ? ', ' : ''}${
-          String(queue).includes('*')
-            ? html`<code>${queue}</code>`
-            : html`<${Link} to=${path`/queue/${queue}`}>${queue}<//>`
-        }`,
-    );
+    .map((queue, i) => [i ? ', ' : '', queue.includes('*') ? html`<code>${queue}</code>` : linked([queue], toQueue)]);
 
-/** Some running jobs: {found: id → job, isAll}. */
-export async function runningJobs(signal) {
-  const page = await api.get('/jobs', { status: 'running', brief: 1, count: LOOKED_AT }, { signal });
-  return { found: new Map(page.jobs.map((job) => [job.id, job])), isAll: !page.cursor };
+/** What is known of some running jobs, by id. */
+async function runningJobs(signal) {
+  const { jobs } = await api.get('/jobs', { status: 'running', brief: 1, count: LOOKED_AT }, { signal });
+  return new Map(jobs.map((job) => [job.id, job]));
 }
 
-const usual = new Map();
+// -- what can be done with one ------------------------------------------------------------------------
 
-/** How long jobs of a name took in the last two days: {ms, what} of the 95th of a hundred; null when too few ran. */
-async function usualOf(name, signal) {
-  const known = usual.get(name);
-  if (known && now() - known.asked < USUAL_FOR_MS) return known.run;
-  const { stats } = await api.get('/stats', { by: 'day', name, from_ms: now() - 2 * DAY_MS }, { signal });
-  const { run } = stats.filter((one) => one.run?.count >= LEAST_RUNS).at(-1) ?? {};
-  const answer = run ? { ms: run.p95 ?? run.p99, what: run.p95 === undefined ? 'p99' : 'p95' } : null;
-  usual.set(name, { asked: now(), run: answer });
-  return answer;
-}
-
-/** Asks what is usual for the names of those of the jobs that run for long. */
-export async function learnUsual(found, signal) {
-  const long = [...found.values()].filter((job) => now() - job.started_ms >= LEAST_MS);
-  const names = [...new Set(long.map((job) => job.name))].slice(0, MOST_NAMES);
-  await Promise.all(names.map((name) => usualOf(name, signal)));
-}
-
-/** "12 × its usual p95", for a job that runs much longer than others of its name; else `none`. */
-export function Stuck({ job, none = null }) {
-  const run = job && usual.get(job.name)?.run;
-  const age = job && now() - job.started_ms;
-  if (!run?.ms || age < LEAST_MS || age < TIMES * run.ms) return none;
-  const title = `${job.name} usually takes up to ${duration(run.ms)} (${run.what})`;
-  return html`<${Badge} word=${`${count(Math.floor(age / run.ms))} × its usual ${run.what}`} title=${title} kind="warning" />`;
-}
-
-/** Takes all its jobs from a worker, in steps. `ids`: of one that is not listed, those that it is known to run. */
-export async function takeJobs(worker, ids) {
+/** Takes all its jobs from a worker, in steps. */
+async function takeJobs(worker) {
   const isSure = await confirm({
     title: `Take its jobs from ${worker.name}?`,
     action: `Take ${inJobs(worker.held)}`,
-    body: 'They wait in their queues again and no retry is spent. What the worker says of them later counts no more.',
+    body: 'They wait in their queues again and no retry is spent. What they did so far may happen twice.',
   });
   if (!isSure) return undefined;
-  const take = async () => {
-    if (ids) {
-      const { jobs } = await api.post('/jobs/kick', { ids });
-      return jobs.filter((answer) => answer === 'queued').length;
-    }
-    let [sum, cursor] = [0, ''];
-    do {
-      const answer = await api.post('/jobs/kick', { where: { worker: worker.id }, cursor });
-      sum += answer.changed;
-      cursor = answer.cursor;
-    } while (cursor);
-    return sum;
-  };
-  return act(take, (sum) => `${inJobs(sum)} of ${worker.name} ${sum === 1 ? 'waits' : 'wait'} again.`);
+  return act(
+    () => kickAll({ worker: worker.id }),
+    (sum) => `${inJobs(sum)} of ${worker.name} ${sum === 1 ? 'waits' : 'wait'} again.`,
+  );
 }
 
 async function ask(worker, what, text, undo) {
-  if (
-    what === 'stop' &&
-    !(await confirm({
+  const isSure =
+    what !== 'stop' ||
+    (await confirm({
       title: `Stop ${worker.name}?`,
       action: 'Stop',
       body: 'It finishes what it runs and ends. Something else has to start it again.',
-    }))
-  )
-    return undefined;
+    }));
   const say = (request) => api.post(`${path`/worker/${worker.id}`}/${request}`);
-  return act(() => say(what), text, { undo: undo && (() => say(undo)) });
+  return isSure ? act(() => say(what), text, { undo: undo && (() => say(undo)) }) : undefined;
 }
 
-/** What can be done with a worker that is listed; `done` is called afterwards. */
-export function Actions({ of, done, size = 'small' }) {
+/** `done` is called afterwards. */
+function Actions({ of, done, size = 'small' }) {
   const one = (label, action, { kind = '', ...rest } = {}) =>
     html`<${Button} needs="operator" class=${`${size} ${kind}`} onClick=${async () => (await action()) !== undefined && done()}
-      aria-label=${`${label} ${label === 'Take jobs' ? 'from ' : ''}${of.name}`} ...${rest}>${label}<//>`;
-  const take = { kind: 'danger', title: 'Have all its jobs wait again' };
-  const quiet = { title: 'Finish what it has, take no more' };
+      aria-label=${`${label.replace('…', '')} ${label.startsWith('Take') ? 'from ' : ''}${of.name}`} ...${rest}>${label}<//>`;
+  const isThere = isRegistered(of.id) && of.state !== 'gone';
   return [
-    of.held ? one('Take jobs', () => takeJobs(of), take) : null,
-    !isRegistered(of)
-      ? null
-      : of.request
-        ? one('Resume', () => ask(of, 'resume', `${of.name} takes jobs again.`))
-        : one('Quiet', () => ask(of, 'quiet', `${of.name} takes no more jobs.`, 'resume'), quiet),
-    isRegistered(of) && of.request !== 'stop'
-      ? one('Stop', () => ask(of, 'stop', `${of.name} was asked to stop.`, 'resume'), { kind: 'danger' })
+    of.held ? one('Take jobs…', () => takeJobs(of), { kind: 'danger', title: 'Have all its jobs wait again' }) : null,
+    isThere && of.request ? one('Resume', () => ask(of, 'resume', `${of.name} takes jobs again.`)) : null,
+    isThere && !of.request
+      ? one('Quiet', () => ask(of, 'quiet', `${of.name} takes no more jobs.`, 'resume'), {
+          title: 'Finish what it has, take no more',
+        })
+      : null,
+    isThere && of.request !== 'stop'
+      ? one('Stop…', () => ask(of, 'stop', `${of.name} was asked to stop.`, 'resume'), { kind: 'danger' })
       : null,
   ];
+}
+
+// -- the list -----------------------------------------------------------------------------------------
+
+function Runs({ of, found }) {
+  if (of.state === 'gone') return none(of.lost?.length ? `lost ${inJobs(of.lapsed)}` : 'gone');
+  if (!of.running.length) return none('nothing');
+  const more = of.held - SHOWN;
+  return html`${of.running.slice(0, SHOWN).map(([id, startedMs]) => {
+    const job = found.get(id);
+    return html`<div key=${id}>
+      <${Link} to=${path`/job/${id}`}>${job?.name ? cut(job.name, 40) : html`<code>${id}</code>`}<//>
+      <span class="muted nowrap"> <${Ago} ms=${startedMs} /></span></div>`;
+  })}${more > 0 ? html`<${Link} to=${path`/worker/${of.id}`}>${count(more)} more<//>` : null}`;
+}
+
+// A page of registered workers, then pages of the others: cursors of the others begin with this.
+const OTHERS = 'others ';
+
+async function page(cursor, signal) {
+  const isOthers = cursor.startsWith(OTHERS);
+  const [from, more] = isOthers ? [cursor.slice(OTHERS.length), { others: 1 }] : [cursor, {}];
+  const { workers, cursor: next } = await api.get('/workers', { cursor: from, count: 50, ...more }, { signal });
+  if (isOthers) return { rows: workers, cursor: next && OTHERS + next };
+  if (next) return { rows: workers, cursor: next };
+  // The first of the others stand on the same page.
+  const rest = await page(OTHERS, signal);
+  return { rows: [...workers, ...rest.rows], cursor: rest.cursor };
+}
+
+const place = ({ host, pid, id, name }) =>
+  host
+    ? html`<div class="muted">${host}${pid ? ` · ${pid}` : ''}</div>`
+    : id !== name && html`<div><code class="muted">${id}</code></div>`;
+
+const columns = (found, hung, reload) => [
+  {
+    title: 'Worker',
+    kind: 'wide',
+    cell: (worker) => html`<${Link} to=${path`/worker/${worker.id}`}>${worker.name}<//>${place(worker)}`,
+  },
+  {
+    title: 'State',
+    cell: (worker) => {
+      const alert = hung.find((one) => one.worker === worker.id);
+      const badge = alert && html` <${Badge} word="hangs" kind="problem" title=${alert.text} />`;
+      return html`<${WorkerState} of=${worker} />${badge}`;
+    },
+  },
+  { title: 'Slots', cell: (worker) => html`<${Slots} of=${worker} />` },
+  { title: 'Runs, the longest first', cell: (worker) => html`<${Runs} of=${worker} found=${found} />` },
+  { title: 'Sign of life', cell: (worker) => html`<${Ago} ms=${worker.seen_ms} />` },
+  { title: 'Queues', kind: 'wide', hide: 'narrow', cell: (worker) => html`<${Queues} of=${worker} />` },
+  { title: 'Version', hide: 'tight', cell: ({ version }) => html`<span class="muted nowrap">${version ?? '–'}</span>` },
+  {
+    title: 'Lapsed',
+    kind: 'number',
+    hide: 'tight',
+    tip: 'Attempts whose lease ran out',
+    cell: ({ lapsed }) => (lapsed ? html`<b>${count(lapsed)}</b>` : none('0')),
+  },
+  { title: '', kind: 'actions', cell: (worker) => html`<${Actions} of=${worker} done=${reload} />` },
+];
+
+const isGone = ({ state }) => state === 'gone';
+
+export function Workers() {
+  const { pager, ...state } = usePages(page, { ms: 3000 });
+  const { data: found = new Map() } = useData(runningJobs, { ms: 10000 });
+  const hung = (useAlerts() || []).filter(({ kind }) => kind === 'hung');
+  const empty = html`<${Empty} command="jqmaster work my_module:jq">No worker is here. Start one with your jobs:<//>`;
+  return html`<${Head} title="Workers" />
+    <p class="muted">Workers that jobs are pushed to, or that were started with <code>--register</code>, can be asked to be quiet or
+      to stop. Others that pull are seen every minute. Dead ones stay for an hour.</p>
+    <${Loaded} of=${state}>${({
+      rows,
+      cursor,
+    }) => html`<${Table} label="Workers" columns=${columns(found, hung, state.reload)}
+      rows=${[...rows].sort((a, b) => isGone(a) - isGone(b))} rowKey=${(worker) => worker.id}
+      empty=${pager.back || cursor ? null : empty}><${Pager} of=${pager} /><//>`}<//>`;
+}
+
+// -- one worker ---------------------------------------------------------------------------------------
+
+function About({ of: worker }) {
+  return html`<section class="panel" aria-label="About"><${Facts} pairs=${[
+    ['Id', worker.id !== worker.name && html`<code>${worker.id}</code>`],
+    [
+      'Host',
+      worker.host && html`${worker.host}${worker.pid && html`<span class="muted"> · process ${worker.pid}</span>`}`,
+    ],
+    ['Version', worker.version],
+    ['Pushed to', worker.url && html`<code>${worker.url}</code>`],
+    ['Queues', worker.queues.length && html`<${Queues} of=${worker} />`],
+    ['Jobs it knows', worker.knows?.join(', ')],
+    ['Jobs it does not know', worker.refused?.join(', ')],
+    ['Slots', html`<${Slots} of=${worker} />`],
+    ['Registered', worker.since_ms && html`${moment(worker.since_ms)} (<${Ago} ms=${worker.since_ms} />)`],
+    ['Last sign of life', html`<${Ago} ms=${worker.seen_ms} />`],
+    ['Leases that ran out', worker.lapsed && html`<b>${count(worker.lapsed)}</b>`],
+    ['Its jobs', html`<${Link} to=${withQuery('/jobs', { worker: worker.id })}>All it runs, and ran last<//>`],
+  ]} /></section>`;
+}
+
+function Gone({ lost = [], lapsed }) {
+  return html`<section class="panel" role="status"><h2>It is gone</h2>
+    <p>It gave no sign of life for too long. ${lost.length ? `${inJobs(lapsed)} lapsed with it or before: ` : 'It held no job that is known.'}
+      ${linked(lost, (id) => path`/job/${id}`)}</p></section>`;
+}
+
+const jobColumns = (reload) => [
+  { title: 'Job', cell: ({ id }) => html`<${Link} to=${path`/job/${id}`}><code>${id}</code><//>` },
+  { title: 'Name', kind: 'wide', cell: ({ name }) => (name ? cut(name, 80) : none()) },
+  { title: 'Queue', hide: 'narrow', cell: ({ queue }) => (queue ? linked([queue], toQueue) : none()) },
+  { title: 'Runs for', kind: 'number', cell: (job) => html`<${Age} ms=${job.started_ms} />` },
+  {
+    title: '',
+    kind: 'actions',
+    cell: ({ id }) => html`<${Button} needs="operator" class="small" aria-label=${`Take ${id}`}
+      onClick=${() => act(() => api.post(path`/job/${id}/kick`, {}), `${id} waits again.`).then(reload)}>Take job<//>`,
+  },
+];
+
+export function Worker({ params: { name: id } }) {
+  const look = async (signal) => {
+    const [worker, found] = await Promise.all([api.get(path`/worker/${id}`, {}, { signal }), runningJobs(signal)]);
+    return { worker, found };
+  };
+  const state = useData(look, { ms: 3000, deps: [id] });
+  return html`<${Loaded} of=${state}>${({ worker, found }) => {
+    const rows = worker.running.map(([job, ms]) => ({ ...found.get(job), id: job, started_ms: ms }));
+    const title = html`<span class="crumb"><${Link} to="/workers">Workers<//> / </span>${worker.name} <${WorkerState} of=${worker} />`;
+    return html`<${Head} title=${title} actions=${html`<${Actions} of=${worker} done=${state.reload} size="" />`} />
+      ${isGone(worker) ? html`<${Gone} ...${worker} />` : null}
+      <${AlertsOf} field="worker" name=${id} />
+      <${About} of=${worker} />
+      <h2>Running jobs</h2>
+      <${Table} label="Jobs that it runs" columns=${jobColumns(state.reload)} rows=${rows} rowKey=${(job) => job.id}
+        empty=${html`<${Empty}>It runs nothing now.<//>`} />`;
+  }}<//>`;
 }

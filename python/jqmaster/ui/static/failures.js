@@ -1,0 +1,211 @@
+// What fails: by group, each with a small graph, whether it is new, and what its jobs have in common; by kind of job with
+// shares; and over time.
+import { all, api, path, stringify, withQuery } from './api.js';
+import { Chart, spread, useStatistics } from './chart.js';
+import { count, cut, jobs as inJobs, percent } from './format.js';
+import {
+  Ago,
+  Badge,
+  Button,
+  Empty,
+  Head,
+  Loaded,
+  Pager,
+  Section,
+  Sparkline,
+  Table,
+  toQueue,
+  usePageOf,
+  zero,
+} from './parts.js';
+import { actionOf, mass } from './query.js';
+import { html, Link, RANGES, useData, useQuery } from './view.js';
+
+const MOST_GROUPS = 5000;
+// With more groups than these, only those of the page are asked for what costs more.
+const MOST_TOLD = 100;
+const PAGE = 25;
+const STEPS = 30;
+const SAMPLE = 20;
+const ORDERS = {
+  count: ['most jobs first', (a, b) => b.count - a.count],
+  last: ['newest first', (a, b) => b.last_ms - a.last_ms],
+  first: ['oldest first', (a, b) => a.first_ms - b.first_ms],
+  group: ['by name', () => 0],
+};
+/** What is told of groups besides: how many failed in each part of the time, and what the newest are. */
+const details = (range) => ({ steps: STEPS, from_ms: range.from_ms, to_ms: range.to_ms + 1, sample: SAMPLE });
+
+/** All groups; with few of them, with their details: {groups, isAll}. */
+async function load(range, signal) {
+  const few = await all('/failures', details(range), { signal }, MOST_TOLD);
+  const { found, isAll } = few.isAll ? few : await all('/failures', {}, { signal }, MOST_GROUPS);
+  return { groups: found, isAll };
+}
+
+/** Since when a group is new: the last deploy of the time, else all of it. → {ms, words} */
+function freshness(range, [mark]) {
+  return mark ? { ms: mark.time_ms, words: `since ${mark.text}` } : { ms: range.from_ms, words: 'in this time' };
+}
+
+const failing = ({ failed, lapsed, error }) => failed + lapsed + error;
+
+/** The kinds of jobs that fail most. */
+const worst = (pairs) =>
+  pairs
+    .filter(failing)
+    .sort((a, b) => b.error - a.error || failing(b) - failing(a))
+    .slice(0, 10);
+
+/** "card 5, mail 3": the most frequent ones, each a way to its jobs. */
+const frequent = (pairs, to) =>
+  pairs
+    .slice(0, 3)
+    .map(
+      ([name, jobs], index) => html`${index ? ', ' : ''}<${Link} to=${to(name)}>${cut(name, 40)}<//> ${count(jobs)}`,
+    );
+
+/** What the newest jobs of a group have in common. */
+function Common({ one }) {
+  const { names, queues, values, looked } = one;
+  const parts = [html`jobs ${frequent(names, (name) => withQuery('/jobs', { group: one.group, name }))}`];
+  if (stringify(names) !== stringify(queues)) parts.push(html`queues ${frequent(queues, (name) => toQueue(name))}`);
+  for (const [where, value, jobs] of values.slice(0, 3))
+    parts.push(
+      html`<code>${cut(where.replace(/^argument\./, ''), 30)}: ${cut(stringify(value), 40)}</code> ${count(jobs)}`,
+    );
+  return html`<p class="muted common" title=${`Of the ${looked === 1 ? 'newest job' : `newest ${count(looked)} jobs`}`}>
+    ${looked < one.count ? `newest ${count(looked)}: ` : ''}${parts.map((part, index) => [index ? ' · ' : '', part])}</p>`;
+}
+
+/** How many failed in each part of the time. */
+function Graph({ one, text }) {
+  const sum = one.counts.reduce((whole, number) => whole + number, 0);
+  return html`<span class="counted"><${Sparkline} values=${one.counts} kind="error" title=${`${inJobs(sum)} ${text}`} />
+    ${sum ? html`<span>${count(sum)}</span>` : html`<span class="zero">0</span>`}</span>`;
+}
+
+function Count({ one, most }) {
+  const width = `${Math.max(1, (one.count / most) * 100)}%`;
+  return html`<span class="counted"><span>${count(one.count)}</span><span class="share" style=${{ width }}></span></span>`;
+}
+
+function columns(fresh, text, most, run) {
+  const jobsOf = (one) => withQuery('/jobs', { group: one.group });
+  const action = (id, name, one, kind) =>
+    html`<${Button} needs="operator" class=${kind} aria-label=${`${name} all of ${one.group}`} onClick=${() => run(id, one)}>${name}…<//>`;
+  return [
+    {
+      title: 'Group, and newest message',
+      kind: 'wide',
+      cell: (one) => html`<${Link} to=${jobsOf(one)} data-open>${cut(one.group, 120)}<//>
+        ${
+          one.first_ms >= fresh.ms
+            ? html` <${Badge} word="new" kind="warning" title=${`New ${fresh.words}: none of its jobs that are kept failed before`} />`
+            : null
+        }
+        <p class="muted said" title=${cut(one.message, 1000)}>
+          <${Link} to=${path`/job/${one.id}`}>${cut(one.message, 160) || 'no message'}<//></p>
+        <${Common} one=${one} />`,
+    },
+    { title: 'Jobs', kind: 'number', cell: (one) => html`<${Count} one=${one} most=${most} />` },
+    { title: 'In this time', kind: 'number', cell: (one) => html`<${Graph} one=${one} text=${text} />` },
+    { title: 'Newest', cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.last_ms} /></span>` },
+    {
+      title: 'Oldest kept',
+      hide: 'narrow',
+      cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.first_ms} /></span>`,
+    },
+    {
+      title: '',
+      kind: 'actions',
+      cell: (one) => [action('retry', 'Retry', one, 'small'), action('discard', 'Discard', one, 'small danger')],
+    },
+  ];
+}
+
+const KINDS = [
+  {
+    title: 'Job',
+    kind: 'wide',
+    cell: ({
+      name,
+      queue,
+    }) => html`<${Link} to=${withQuery('/jobs', { name, queue, status: 'error' })}>${cut(name, 60)}<//>
+      ${queue === name ? null : html`<span class="muted"> in ${cut(queue, 40)}</span>`}`,
+  },
+  { title: 'For good', kind: 'number', cell: ({ error }) => zero(count(error), error) },
+  { title: 'Failed attempts', kind: 'number', hide: 'narrow', cell: (pair) => count(failing(pair)) },
+  { title: 'Of all', kind: 'number', cell: (pair) => percent(failing(pair) / (failing(pair) + pair.done)) },
+];
+
+/** "hour", "6 hours". */
+const bare = (span) => span.replace(/^1 /, '');
+
+function Summary({ groups, isAll, fresh }) {
+  const sum = groups.reduce((whole, one) => whole + one.count, 0);
+  const many = `${isAll ? '' : 'more than '}${count(groups.length)} ${groups.length === 1 ? 'group' : 'groups'}`;
+  const newest = groups.filter((one) => one.first_ms >= fresh.ms).length;
+  return html`<p class="muted">${inJobs(sum)} in ${many}, <b>${isAll ? '' : 'at least '}${count(newest)} new</b> ${cut(fresh.words, 60)}.
+    Jobs that failed for good stay until they are retried or discarded, or error_ttl has passed.</p>`;
+}
+
+/** A page of groups in order, with their details. One that is gone meanwhile is left out. */
+function Groups({ data, order, range, fresh, text, reload }) {
+  const [page, pager] = usePageOf([...data.groups].sort(ORDERS[order][1]), PAGE);
+  const lacking = page.filter((one) => !one.counts).map((one) => one.group);
+  const state = useData(
+    async (signal) => {
+      const ask = (group) => api.get('/failures', { ...details(range), group }, { signal });
+      return (await Promise.all(lacking.map(ask))).flatMap(({ failures }) => failures);
+    },
+    { deps: [stringify(lacking)] },
+  );
+  const more = new Map((state.data || []).map((one) => [one.group, one]));
+  const rows = page.map((one) => (one.counts ? one : more.get(one.group))).filter(Boolean);
+  const run = async (id, { group }) => (await mass(actionOf(id), { where: { group } })) !== undefined && reload();
+  const most = Math.max(1, ...data.groups.map((one) => one.count));
+  const empty = html`<${Empty}>No job has failed for good. <${Link} to=${withQuery('/jobs', { status: 'retrying' })}>Those
+    that failed and are tried again<//><//>`;
+  return html`${data.groups.length ? html`<${Summary} ...${data} fresh=${fresh} />` : null}
+    <${Table} label="Failures by group" columns=${columns(fresh, text, most, run)} rows=${rows} rowKey=${(one) => one.group}
+      empty=${state.data ? empty : null}><${Pager} of=${pager} /><//>`;
+}
+
+export function Failures() {
+  const [{ order: asked }, setQuery] = useQuery();
+  const order = ORDERS[asked] ? asked : 'count';
+  const look = async (period, signal) => {
+    const [{ stats }, { found }] = await Promise.all([
+      api.get('/stats', period, { signal }),
+      all('/stats/series', period, { signal }),
+    ]);
+    return { stats, kinds: worst(found) };
+  };
+  const { state: statistics, range, by, whole: moments, from_ms, to_ms, lines, marks } = useStatistics(look);
+  const fresh = freshness(range, marks);
+  const state = useData((signal) => load(range, signal), {
+    ms: 10000,
+    deps: range.isLive ? [range.name] : [from_ms, to_ms],
+  });
+  const text = range.isLive ? `in the last ${bare(RANGES.find(([name]) => name === range.name)[2])}` : 'in this time';
+  const choices = html`<select aria-label="Order" value=${order}
+    onChange=${({ target }) => setQuery({ order: target.value === 'count' ? '' : target.value, at: '' })}>
+    ${Object.entries(ORDERS).map(([name, [title]]) => html`<option value=${name} selected=${name === order}>${title}</option>`)}</select>`;
+  const series = ({ stats }) =>
+    [
+      ['failed, retried', 'retrying', (one) => one.failed + one.lapsed],
+      ['failed for good', 'error', (one) => one.error],
+    ].map(([name, kind, value]) => {
+      const values = spread(moments, stats, value);
+      return { name, kind, values, latest: values.reduce((sum, one) => sum + one, 0) };
+    });
+  return html`<${Head} title="Failures" actions=${choices} />
+    <${Loaded} of=${state}>${(data) => html`<${Groups} data=${data} order=${order} range=${range} fresh=${fresh} text=${text} reload=${state.reload} />`}<//>
+    <${Loaded} of=${statistics}>${(data) => html`<h2>Over time</h2><div class="grid">
+      <section class="panel"><${Chart} title=${`Failed attempts, by the ${by}`} height=${150} zoom marks=${lines}
+        moments=${moments} from_ms=${from_ms} to_ms=${to_ms} series=${series(data)} /></section>
+      <${Section} title="By kind of job"><${Table} label="Failures by kind of job" columns=${KINDS} rows=${data.kinds}
+        rowKey=${({ queue, name }) => `${queue} ${name}`} empty=${html`<p class="muted">Nothing failed in this time.</p>`} /><//>
+    </div>`}<//>`;
+}

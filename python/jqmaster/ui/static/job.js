@@ -1,0 +1,407 @@
+// A job: what it is, what became of it, why it waits, and what can be done about it.
+import { api, follow, may, path, readJob, stringify, withQuery } from './api.js';
+import { FIELDS } from './fields.js';
+import { count, cut, duration, moment, now, straight } from './format.js';
+import { act, confirm, failed, form } from './forms.js';
+import {
+  Ago,
+  Badge,
+  Button,
+  ENDED,
+  Facts,
+  Loaded,
+  linked,
+  Progress,
+  Section,
+  toQueue,
+  Until,
+  WAITING,
+  Worker,
+} from './parts.js';
+import { actionOf, mass, termOf } from './query.js';
+import { Tree } from './tree.js';
+import { html, Link, navigate, setTitle, useData, useEffect, useRef, useState } from './view.js';
+import { Dependents, dependsOf, Graph, SHOWN, Timeline, Why } from './why.js';
+
+const LARGE = 200000; // an argument of so many characters is not fetched again and again
+
+// -- what is known of it ------------------------------------------------------------------------------
+
+/** Of full constraints whether they are in strict order: `explain` does not say so. */
+async function lookAtOrder({ constraints = [] }, get) {
+  const full = constraints.filter((one) => !one.open && one.concurrency === 1 && one.running);
+  await Promise.all(
+    full.map(async (one) => {
+      one.order = (await get(path`/constraint/${one.id}`).catch(() => ({}))).order;
+    }),
+  );
+}
+
+/** Those it waits for, and those that wait for it, as far as they are shown; what has ended stays as it is. */
+async function lookAround(job, others, get) {
+  const waiting = (job.dependents || []).slice(0, SHOWN);
+  const open = new Set([...(job.waits_for || []), ...waiting]);
+  const wanted = [...dependsOf(job).slice(0, SHOWN), ...waiting];
+  await Promise.all(
+    wanted
+      .filter((one) => !ENDED.includes(others.get(one)?.status) || open.has(one))
+      .map(async (one) => {
+        const nobody = (problem) => (problem.status === 404 ? null : undefined);
+        others.set(one, await get(path`/job/${one}`).catch(nobody));
+      }),
+  );
+}
+
+/**
+ * Its document, history and explanation: useData's answer. Its transitions are told as they happen, until it has ended;
+ * progress and reasons to wait are no transitions: those are asked for.
+ */
+function useJob(id) {
+  const at = path`/job/${id}`;
+  const kept = useRef({ others: new Map(), shown: null, begun: 0, ended: 0, changes: 0, read: 0 }).current;
+  const state = useData(
+    async (signal) => {
+      const get = (target) => api.get(target, {}, { signal });
+      kept.begun += 1;
+      const mine = kept.begun;
+      const { changes } = kept;
+      const old = kept.read === changes ? kept.shown?.job : null; // one read before the last change is none to keep
+      const isKept = old && (WAITING.includes(old.status) || stringify(old).length > LARGE);
+      const job = isKept ? old : await get(at);
+      const [history, explanation] = await Promise.all([
+        get(`${at}/history`),
+        WAITING.includes(job.status) ? get(`${at}/explain`) : null,
+        lookAround(job, kept.others, get),
+      ]);
+      if (explanation) await lookAtOrder(explanation, get);
+      // One that began later may have been faster.
+      if (mine > kept.ended) Object.assign(kept, { ended: mine, read: changes, shown: { job, history, explanation } });
+      return kept.shown;
+    },
+    { ms: 3000, deps: [id] },
+  );
+  const changed = () => {
+    kept.changes += 1;
+    return state.reload();
+  };
+  const { status } = state.data?.job || {};
+  const isFollowed = status && !ENDED.includes(status);
+  useEffect(() => {
+    if (!isFollowed) return undefined;
+    return follow(`${at}/events`, (event) => {
+      const { job } = kept.shown;
+      if (event.state !== job.status || event.attempt !== job.attempt) changed();
+    });
+  }, [at, isFollowed]);
+  return { state, changed, others: kept.others };
+}
+
+// -- its facts ----------------------------------------------------------------------------------------
+
+const both = (ms) => html`${moment(ms)} <span class="muted">(<${ms > now() ? Until : Ago} ms=${ms} />)</span>`;
+const seconds = (value) => duration(value * 1000);
+
+// What a job was told that has a place of its own, here or elsewhere on its page.
+const TOLD = new Set(
+  (
+    'priority max_retry timeout keep_result tags unique unique_for unique_within depends if_failed retry_base retry_cap ' +
+    'retry_jitter track headers'
+  ).split(' '),
+);
+
+/** The value of a field, as of FIELDS. */
+function text({ kind }, value) {
+  if (value === undefined || value === null) return '';
+  if (kind === 'seconds') return seconds(value);
+  return cut(Array.isArray(value) ? value.join(', ') : String(value), 255);
+}
+
+const DUE = { running: 'Lease ends', retrying: 'Next attempt', scheduled: 'Due' };
+
+/** A list of facts: [[name, value], …], empty ones left out. */
+function factsOf(job) {
+  const retry = [
+    ['from', job.retry_base, seconds],
+    ['at most', job.retry_cap, seconds],
+    ['jitter', job.retry_jitter, String],
+  ]
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([word, value, as]) => `${word} ${as(value)}`)
+    .join(', ');
+  return [
+    ['Id', html`<code>${job.id}</code>`],
+    ['Name', html`<${Link} to=${withQuery('/jobs', { name: job.name })}>${cut(job.name, 255)}<//>`],
+    ['Queue', linked([job.queue], toQueue)],
+    ['Priority', String(job.priority)],
+    [
+      'Attempts',
+      `${count(job.attempt)} started, ${count(job.retry_count)} failed; ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} allowed`,
+    ],
+    ['Worker', job.worker_id && html`<${Worker} id=${job.worker_id} size=${120} />`],
+    ['Enqueued', both(job.created_ms)],
+    ['Ready', job.ready_ms && both(job.ready_ms)],
+    [DUE[job.status] || 'Due', job.due_ms && both(job.due_ms)],
+    ['Started', job.started_ms && both(job.started_ms)],
+    ['Ended', job.ended_ms && both(job.ended_ms)],
+    ['Finished, as the worker says', job.finished_at && cut(job.finished_at, 60)],
+    ['Expires', job.expires_ms && both(job.expires_ms)],
+    ['Lease', seconds(job.timeout)],
+    ...FIELDS.filter((one) => !TOLD.has(one.name)).map((one) => [one.label, text(one, job[one.name])]),
+    ['Backoff', retry],
+    ['Result', job.keep_result ? 'kept' : 'not kept'],
+    [
+      'Tags',
+      job.tags?.length &&
+        job.tags.map((tag) => html`<${Link} class="tag" to=${withQuery('/jobs', { tag })}>${cut(tag, 80)}<//> `),
+    ],
+    [
+      'Unique key',
+      job.unique &&
+        html`<code>${cut(job.unique, 255)}</code>
+          ${job.unique_for ? ` (and ${seconds(job.unique_for)} after its end)` : ''}
+          ${job.unique_within ? ` (for ${seconds(job.unique_within)} from enqueueing)` : ''}`,
+    ],
+    [
+      'Schedule',
+      job.schedule &&
+        html`<${Link} to=${path`/schedule/${job.schedule}`}>${cut(job.schedule, 120)}<//>${job.schedule_ms ? `, for ${moment(job.schedule_ms)}` : ''}`,
+    ],
+    [
+      'Headers',
+      job.headers &&
+        Object.entries(job.headers).map(
+          ([name, said]) => html`<div><code>${cut(`${name}: ${said}`, 1100)}</code></div>`,
+        ),
+    ],
+  ];
+}
+
+// -- its error and argument ---------------------------------------------------------------------------
+
+const LINES = 12; // lines; of a traceback the last ones tell the most
+
+const isLines = (value) => typeof value === 'string' && value.trim().includes('\n');
+
+function Lines({ value, name }) {
+  const [isWhole, setWhole] = useState(false);
+  const lines = straight(value.replace(/\n$/, '')).split('\n');
+  const hidden = isWhole ? 0 : lines.length - LINES;
+  return html`<div class="trace-box"><h3>${name}</h3>
+    ${hidden > 0 ? html`<button type="button" class="inline" onClick=${() => setWhole(true)}>Show ${count(hidden)} lines before</button>` : null}
+    <pre class="j-lines trace" tabindex="0" aria-label=${name}>${(isWhole ? lines : lines.slice(-LINES)).join('\n')}</pre>
+  </div>`;
+}
+
+/** The error of a job; nothing where there is none. */
+function Fault({ error }) {
+  if (error === null || error === undefined) return null;
+  if (isLines(error)) return html`<${Lines} value=${error} name="Error" />`;
+  if (typeof error !== 'object' || Array.isArray(error)) return html`<${Tree} value=${error} label="Error" />`;
+  const long = Object.entries(error).filter(([, value]) => isLines(value));
+  const rest = Object.entries(error).filter(([, value]) => !isLines(value));
+  return html`${rest.length || !long.length ? html`<${Tree} value=${Object.fromEntries(rest)} label="Error" />` : null}
+    ${long.map(([name, value]) => html`<${Lines} key=${name} value=${value} name=${straight(name)} />`)}`;
+}
+
+const MOST_TERMS = 8;
+const DEEP = 3;
+const LONG = 60;
+
+/** Terms for the short values of an argument, those near the top first. */
+function termsOf(argument) {
+  const terms = [];
+  let level = [['argument', argument]];
+  for (let depth = 0; depth <= DEEP && level.length && terms.length < MOST_TERMS; depth += 1) {
+    const next = [];
+    for (const [path, value] of level) {
+      if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+        for (const [key, inner] of Object.entries(value))
+          next.push([`${path}.${key.replace(/[.\\]/g, '\\$&')}`, inner]);
+      } else if (value !== null && typeof value !== 'object' && String(value).length <= LONG && String(value)) {
+        const term = termOf(path, value);
+        if (term) terms.push(term);
+      }
+    }
+    level = next;
+  }
+  return terms.slice(0, MOST_TERMS);
+}
+
+/** Links to them; nothing where there are none. */
+function Alike({ argument }) {
+  const terms = termsOf(argument);
+  if (!terms.length) return null;
+  return html`<p class="alike"><span class="muted">Jobs with the same </span>
+    ${terms.map((q) => html`<${Link} class="tag" to=${withQuery('/jobs', { q })}>${cut(q, 80)}<//> `)}</p>`;
+}
+
+// -- what can be done ---------------------------------------------------------------------------------
+
+/** Asks what is to be changed, and changes it → the changes; undefined when it was given up. */
+async function changeForm(id) {
+  const job = await api.get(path`/job/${id}`, {}, { read: readJob });
+  const argument = stringify(job.argument, 2);
+  const waits = WAITING.includes(job.status);
+  const fields = [
+    ...(waits
+      ? [
+          { name: 'queue', label: 'Queue', value: job.queue },
+          {
+            name: 'priority',
+            label: 'Priority',
+            type: 'number',
+            value: job.priority,
+            hint: 'The smallest runs first.',
+          },
+          { name: 'delay', label: 'Ready in', unit: 's from now', type: 'number', hint: 'Empty: as it is. 0: now.' },
+          { name: 'max_retry', label: 'Retries at most', type: 'number', value: job.max_retry },
+          { name: 'timeout', label: 'Lease', unit: 's', type: 'number', value: job.timeout },
+          { name: 'argument', label: 'Argument', type: 'json', value: job.argument, rows: 8 },
+        ]
+      : []),
+    { name: 'tags', label: 'Tags', type: 'list', value: job.tags || [], hint: 'With commas between.' },
+  ];
+  const before = { queue: job.queue, priority: job.priority, max_retry: job.max_retry, timeout: job.timeout };
+  return form({
+    title: `Change ${cut(job.name, 60)}`,
+    fields,
+    wide: true,
+    body: waits ? [] : 'Of a job that runs or has ended, only tags can be changed.',
+    submit: async (values) => {
+      const changes = {};
+      for (const [name, value] of Object.entries(before))
+        if (values[name] !== undefined && values[name] !== value) changes[name] = values[name];
+      if (values.delay !== undefined) changes.delay = values.delay;
+      if (values.argument !== undefined && stringify(values.argument, 2) !== argument)
+        changes.argument = values.argument;
+      const tags = values.tags || [];
+      if (tags.join('\n') !== (job.tags || []).join('\n')) changes.tags = tags;
+      if (Object.keys(changes).length) await api.patch(path`/job/${job.id}`, changes);
+      return changes;
+    },
+  });
+}
+
+// -- its page ----------------------------------------------------------------------------------------
+
+function Actions({ job, changed }) {
+  const at = (id) => actionOf(id).states.includes(job.status);
+  const one = (id) => async () => {
+    const did = await mass(actionOf(id), { ids: [job.id], rows: [job] });
+    if (id === 'discard' && did) navigate('/jobs');
+    else if (did !== undefined) changed();
+  };
+  const doing = (ask, said) => async () => (await act(ask, said)) && changed();
+  const take = async () => {
+    const isSure = await confirm({
+      title: 'Take it from its worker?',
+      action: 'Take from worker',
+      body: 'It waits again and no retry is spent. What it did so far may happen twice.',
+    });
+    if (isSure) await doing(() => api.post(path`/job/${job.id}/kick`, {}), 'It waits in its queue again.')();
+  };
+  const change = async () => (await changeForm(job.id).catch(failed)) && changed();
+  const retry = doing(() => api.post(path`/job/${job.id}/retry`), 'It is in the queue again.');
+  const now = doing(() => api.patch(path`/job/${job.id}`, { delay: 0 }), 'It does not wait for its time any longer.');
+  // With keys: the focus goes with a button that goes, it does not move on to another.
+  const button = (id, text, onClick, kind) =>
+    html`<${Button} key=${id} needs="operator" class=${kind} onClick=${onClick}>${text}<//>`;
+  return html`<div class="actions">
+    ${at('retry') && button('retry', 'Retry', retry, 'primary')}
+    ${at('run') && button('run', 'Run now', now, at('retry') ? '' : 'primary')}
+    ${button('change', 'Change…', change)}
+    <${Again} key="again" id=${job.id} />
+    ${at('kick') && button('kick', 'Take from worker…', take)}
+    ${at('cancel') && button('cancel', 'Cancel…', one('cancel'), 'danger')}
+    ${at('discard') && button('discard', 'Discard…', one('discard'), 'danger')}
+  </div>`;
+}
+
+const Again = ({ id }) =>
+  may('pusher') && html`<${Link} class="button" to=${withQuery('/enqueue', { as: id })}>Enqueue again…<//>`;
+
+const Top = ({ job, changed }) => html`<div class="head job-head">
+  <h1>${cut(job.name, 200)} <${Badge} word=${job.status} /></h1>
+  <${Actions} job=${job} changed=${changed} />
+  <p class="muted job-line"><code>${job.id}</code> · in ${linked([job.queue], toQueue)} · enqueued <${Ago} ms=${job.created_ms} />${
+    job.worker_id
+      ? html` · ${job.status === 'running' ? 'runs' : 'ran last'} on <${Worker} id=${job.worker_id} />`
+      : null
+  }${job.started_ms && job.ended_ms ? ` · took ${duration(Math.max(0, job.ended_ms - job.started_ms))}` : ''}${
+    job.attempt > 1 ? ` · ${count(job.attempt)} attempts` : ''
+  }</p>
+</div>`;
+
+function Failure({ job }) {
+  const { status, message, error, reason, group } = job;
+  if (status === 'done' || (!message && (error === null || error === undefined) && !reason)) return null;
+  const text = group && cut(group, 80);
+  return html`<section class="panel failure" aria-label="Last failure">
+    <h2>${status === 'error' ? 'It failed for good' : 'Last failure'}</h2>
+    <p class="problem clip said-all">${message || `reason: ${reason || 'not given'}`}</p>
+    <p class="muted">${
+      job.retry_count ? `${job.retry_count} of ${job.max_retry + 1} attempts failed` : 'It has begun anew since'
+    }${reason && reason !== 'other' ? ` · ${reason}` : ''}${
+      group
+        ? html` · group ${status === 'error' ? html`<${Link} to=${withQuery('/jobs', { group })}>${text}<//>` : text}`
+        : null
+    }</p>
+    <${Fault} error=${error} />
+  </section>`;
+}
+
+function Values({ job }) {
+  const { argument, result, status } = job;
+  const hasResult = result !== null && result !== undefined;
+  const nothing = job.keep_result ? 'Nothing, or it is not kept any longer.' : 'Results of this job are not kept.';
+  return html`<div class="grid">
+    <${Section} title="Argument"><${Tree} value=${argument} label="Argument" /><${Alike} argument=${argument} /><//>
+    ${
+      hasResult || status === 'done'
+        ? html`<${Section} title="Result">${
+            hasResult ? html`<${Tree} value=${result} label="Result" />` : html`<p class="muted">${nothing}</p>`
+          }<//>`
+        : null
+    }
+  </div>`;
+}
+
+/** Whether its id, and so the moment of its enqueueing, is ahead of the clock. */
+const isAhead = ({ created_ms, started_ms, ended_ms }) => created_ms > (started_ms ?? ended_ms ?? now() + 2000);
+
+function Shown({ known: { job, history, explanation }, others, changed, isGone }) {
+  const isSomeReason = explanation && WAITING.includes(explanation.status);
+  return html`<${Top} job=${job} changed=${changed} />
+    ${isGone ? html`<${Section} title="It is gone"><p>Its record is not there any longer. <${Link} to="/jobs">All jobs<//></p><//>` : null}
+    ${
+      isAhead(job) && !isGone
+        ? html`<p class="muted" role="note">Redis was restarted: ids go on from where they were, so for two minutes moments of enqueueing are up to 131 s late.</p>`
+        : null
+    }
+    <${Progress} job=${job} isLong />
+    ${
+      isSomeReason && !isGone
+        ? html`<${Section} title="Why it waits"><${Why} explanation=${explanation} job=${job} others=${others} changed=${changed} /><//>`
+        : null
+    }
+    ${job.depends?.length ? html`<${Section} title="What it waits for"><${Graph} job=${job} others=${others} /><//>` : null}
+    ${job.dependents ? html`<${Section} title="What waits for it"><${Dependents} ids=${job.dependents} others=${others} /><//>` : null}
+    <${Failure} job=${job} />
+    <${Values} job=${job} />
+    <div class="grid job-grid">
+      <${Section} title="What happened"><${Timeline} history=${history} job=${job} explanation=${explanation} /><//>
+      <${Section} title="Facts"><${Facts} pairs=${factsOf(job)} /><//>
+    </div>`;
+}
+
+export function Job({ params: { id } }) {
+  const { state, changed, others } = useJob(id);
+  const { data, problem } = state;
+  const name = data?.job.name;
+  useEffect(() => {
+    if (name !== undefined) setTitle(cut(name, 60));
+  }, [name]);
+  const isGone = problem?.status === 404;
+  if (isGone && !data) throw problem;
+  return html`<${Loaded} of=${state}>${(known) => html`<${Shown} known=${known} others=${others} changed=${changed} isGone=${isGone} />`}<//>`;
+}

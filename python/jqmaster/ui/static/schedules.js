@@ -1,0 +1,265 @@
+// Recurring jobs: when they come next, what became of the last ones, and what can be done with them.
+import { api, path } from './api.js';
+import { count, duration, moment } from './format.js';
+import { act, confirm, form, toast } from './forms.js';
+import {
+  Ago,
+  Badge,
+  Button,
+  Empty,
+  Facts,
+  Head,
+  Loaded,
+  linked,
+  none,
+  Pager,
+  Section,
+  Table,
+  toQueue,
+  Until,
+  usePages,
+} from './parts.js';
+import { Tree } from './tree.js';
+import { html, Link, navigate, useData } from './view.js';
+
+const to = (id) => path`/schedule/${id}`;
+const SPEC = 'every offset cron utc_offset timezone tz start end limit catch_up backlog paused job argument'.split(' ');
+
+/** A schedule as it can be set again. */
+const settable = (schedule) =>
+  Object.fromEntries(SPEC.map((name) => [name, schedule[name]]).filter(([, value]) => (value ?? null) !== null));
+
+/** Whose clocks a schedule with cron goes by. */
+function zoneOf({ timezone, tz, utc_offset: ahead = 0 }) {
+  if (timezone || tz) return timezone || tz;
+  if (!ahead) return 'UTC';
+  const minutes = Math.abs(ahead);
+  return `UTC${ahead > 0 ? '+' : '−'}${Math.floor(minutes / 60)}${minutes % 60 ? `:${String(minutes % 60).padStart(2, '0')}` : ''}`;
+}
+
+const When = ({ of }) =>
+  of.cron
+    ? html`<code class="nowrap">${of.cron}</code><span class="muted nowrap"> ${zoneOf(of)}</span>`
+    : `every ${duration(of.every * 1000)}`;
+
+// -- what can be done with one ------------------------------------------------------------------------
+
+const CATCH_UP = {
+  one: 'one job for all that was missed',
+  all: 'a job for each moment missed',
+  none: 'no job for moments over a minute ago',
+};
+
+async function edit(old) {
+  const done = await form({
+    title: old ? `Change ${old.id}` : 'New schedule',
+    wide: true,
+    action: old ? 'Replace' : 'Create',
+    body: 'Either an interval or a cron line.',
+    fields: [
+      ...(old ? [] : [{ name: 'id', label: 'Name', required: true }]),
+      { name: 'every', label: 'Every', unit: 'seconds', type: 'number', value: old?.every, half: true },
+      {
+        name: 'cron',
+        label: 'Cron',
+        value: old?.cron,
+        half: true,
+        hint: 'minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly',
+      },
+      {
+        name: 'timezone',
+        label: 'Time zone',
+        value: old?.timezone,
+        half: true,
+        hint: 'such as Europe/Berlin, with cron',
+      },
+      {
+        name: 'utc_offset',
+        label: 'Clock ahead of UTC by',
+        unit: 'minutes, with cron',
+        type: 'number',
+        value: old?.utc_offset || undefined,
+        half: true,
+      },
+      {
+        name: 'job',
+        label: 'Job',
+        type: 'json',
+        rows: 5,
+        required: true,
+        value: old ? old.job : { name: 'report' },
+        hint: 'name, queue, priority, max_retry, … as for enqueueing',
+      },
+      { name: 'argument', label: 'Argument', type: 'json', rows: 4, value: old?.argument },
+      { name: 'limit', label: 'Jobs in all, at most', type: 'number', value: old?.limit, half: true },
+      {
+        name: 'catch_up',
+        label: 'After a gap',
+        type: 'select',
+        value: old?.catch_up || 'one',
+        options: Object.entries(CATCH_UP),
+        half: true,
+      },
+      { name: 'paused', label: 'Paused', type: 'checkbox', value: old?.paused },
+    ],
+    submit: ({ id = old?.id, ...values }) => {
+      // What the form does not show stays; what was emptied goes.
+      const { start, end, backlog, offset } = old || {};
+      const kept = { start, end, backlog, offset: values.cron ? undefined : offset };
+      return api.put(to(id), { ...settable(kept), ...values }).catch((problem) => {
+        throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
+      });
+    },
+  });
+  if (done) toast(old ? `${old.id} is changed.` : 'The schedule is in force.');
+}
+
+const run = (one) =>
+  act(
+    () => api.post(`${to(one.id)}/run`),
+    ({ job_id: id, created }) =>
+      created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`,
+  );
+
+function pause(one, reload) {
+  const put = (paused) => api.put(to(one.id), { ...settable(one), paused });
+  return act(() => put(!one.paused), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`, {
+    undo: () => put(one.paused).then(reload),
+  });
+}
+
+async function remove(one, reload) {
+  const isSure = await confirm({ title: `Delete ${one.id}?`, action: 'Delete', body: 'Jobs that it has made stay.' });
+  // One with a limit would begin to count anew.
+  const undo = one.limit ? undefined : () => api.put(to(one.id), settable(one)).then(reload);
+  return isSure && act(() => api.delete(to(one.id)), `${one.id} is deleted.`, { undo });
+}
+
+/** `gone`: called when it was deleted. */
+function Actions({ of, reload, gone = reload, size = '' }) {
+  const action = (text, does, after = reload, more = {}) => html`<${Button} needs="operator" class=${size}
+    aria-label=${`${text.replace('…', '')} ${of.id}`} ...${more}
+    onClick=${async () => (await does(of, reload)) !== false && after()}>${text}<//>`;
+  return [
+    action('Run now', run, reload, {
+      'aria-label': `Run now: ${of.id}`,
+      title: 'Its moments go on as if this job were none',
+    }),
+    action(of.paused ? 'Resume' : 'Pause', pause),
+    action('Change…', edit),
+    action('Delete…', remove, gone, { class: `${size} danger` }),
+  ];
+}
+
+// -- the list -----------------------------------------------------------------------------------------
+
+// The arrows go from run to run.
+function walk(event) {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const links = [...event.currentTarget.querySelectorAll('a')];
+  const next = links[links.indexOf(event.target) + step];
+  if (!step || !next) return;
+  event.preventDefault();
+  next.focus();
+}
+
+const took = (run) => (run.started_ms && run.ended_ms ? Math.max(0, run.ended_ms - run.started_ms) : null);
+
+/** The last jobs as small bars, the latest at the right: as high as they took long, in the colour of their state. */
+function Runs({ of }) {
+  const list = [...(of.runs ?? [])].reverse();
+  if (!list.length) return none();
+  const longest = Math.max(1, ...list.map((run) => took(run) ?? 0));
+  const bars = list.map((run, i) => {
+    const ms = took(run);
+    const height = `${ms === null ? 40 : 20 + (80 * ms) / longest}%`;
+    const bar = html`<span class=${`run-bar is-${run.status ?? 'cancelled'}`} style=${{ height }}></span>`;
+    const text = [run.status ?? 'not known any more', ms === null ? '' : `, took ${duration(ms)}`].join('');
+    const said = {
+      key: run.id,
+      title: `${text}${run.ended_ms ? `\n${moment(run.ended_ms)}` : ''}`,
+      'aria-label': `Job ${run.id}: ${text}`,
+    };
+    if (!run.status) return html`<span role="img" ...${said}>${bar}</span>`;
+    // One stop for Tab.
+    return html`<${Link} to=${path`/job/${run.id}`} tabindex=${i === list.length - 1 ? 0 : -1} ...${said}>${bar}<//>`;
+  });
+  return html`<span class="runs" role="group" aria-label=${`Last jobs of ${of.id}`} onKeyDown=${walk}>${bars}</span>`;
+}
+
+function Next({ of }) {
+  if (!of.next_ms) return none(of.paused ? '–' : 'never');
+  const then = of.next?.slice(1).map((ms) => moment(ms).slice(5, 16)) ?? [];
+  const more = html`<div class="muted hide-narrow nowrap" title=${then.join('\n')}>then ${then[0]}</div>`;
+  return html`<${Until} ms=${of.next_ms} />${then.length ? more : null}`;
+}
+
+const Job = ({ of: { job } }) =>
+  html`${job.name}${job.queue && job.queue !== job.name ? html`<span class="muted"> in ${linked([job.queue], toQueue)}</span>` : null}`;
+
+const made = ({ made, limit }) =>
+  html`${count(made)}${limit ? html`<span class="muted"> of ${count(limit)}</span>` : null}`;
+
+const columns = (reload) => [
+  {
+    title: 'Schedule',
+    kind: 'wide',
+    cell: (one) =>
+      html`<${Link} to=${to(one.id)}>${one.id}<//>${one.paused ? html` <${Badge} word="paused" />` : null}`,
+  },
+  { title: 'When', cell: (one) => html`<${When} of=${one} />` },
+  { title: 'Job', kind: 'wide', hide: 'narrow', cell: (one) => html`<${Job} of=${one} />` },
+  { title: 'Next', cell: (one) => html`<${Next} of=${one} />` },
+  { title: 'Last jobs', cell: (one) => html`<${Runs} of=${one} />` },
+  { title: 'Made', kind: 'number', hide: 'narrow', cell: made },
+  { title: '', kind: 'actions', cell: (one) => html`<${Actions} of=${one} reload=${reload} size="small" />` },
+];
+
+export function Schedules() {
+  const load = (cursor, signal) => api.get('/schedules', { cursor, count: 50, next: 3, runs: 20 }, { signal });
+  const { pager, ...state } = usePages(load, { ms: 5000 });
+  const { reload } = state;
+  const create = html`<${Button} needs="operator" class="primary" onClick=${() => edit().then(reload)}>New schedule…<//>`;
+  const empty = html`<${Empty} command="jqmaster schedules set nightly report --cron '0 3 * * *'">
+    No recurring jobs. Make one here, or:<//>`;
+  return html`<${Head} title="Schedules" actions=${create} />
+    <${Loaded} of=${state}>${({ schedules, cursor }) => html`<${Table} label="Schedules" columns=${columns(reload)}
+      rows=${schedules} rowKey=${(one) => one.id} empty=${pager.back || cursor ? null : empty}><${Pager} of=${pager} /><//>`}<//>`;
+}
+
+// -- one schedule -------------------------------------------------------------------------------------
+
+const RUNS = [
+  { title: 'Job', kind: 'wide', cell: ({ id }) => html`<${Link} to=${path`/job/${id}`}><code>${id}</code><//>` },
+  { title: 'State', cell: ({ status }) => (status ? html`<${Badge} word=${status} />` : none('not known any more')) },
+  { title: 'Started', cell: ({ started_ms }) => html`<${Ago} ms=${started_ms} />` },
+  { title: 'Took', kind: 'number', cell: (run) => duration(took(run)) },
+];
+
+export function Schedule({ params: { id } }) {
+  const load = (signal) => api.get(to(id), { next: 10, runs: 20 }, { signal });
+  const state = useData(load, { ms: 5000, deps: [id] });
+  const title = html`<span class="crumb"><${Link} to="/schedules">Schedules<//> / </span>${id} `;
+  return html`<${Loaded} of=${state}>${(one) => html`
+    <${Head} title=${title} actions=${html`<${Actions} of=${one} reload=${state.reload} gone=${() => navigate('/schedules')} />`}>
+      ${one.paused ? html`<${Badge} word="paused" />` : null}<//>
+    <div class="grid">
+      <${Section} title="What it says"><${Facts} pairs=${[
+        ['When', html`<${When} of=${one} />`],
+        ['Job', html`<${Job} of=${one} />`],
+        ['First', one.start && moment(one.start * 1000)],
+        ['Last', one.end && moment(one.end * 1000)],
+        ['After a gap', CATCH_UP[one.catch_up ?? 'one']],
+        ['Backlog', one.backlog],
+        ['Made', made(one)],
+      ]} /><//>
+      <${Section} title="Next">${
+        one.next?.length
+          ? html`<ul class="plain">${one.next.map((ms, i) => html`<li>${moment(ms)}${i ? null : html` <span class="muted"><${Until} ms=${ms} /></span>`}</li>`)}</ul>`
+          : html`<p class="muted">${one.paused ? 'Nothing while it is paused.' : 'Never again.'}</p>`
+      }<//>
+      <${Section} title="Job"><${Tree} value=${{ ...one.job, argument: one.argument ?? null }} label="Job" /><//>
+    </div>
+    <${Section} title="Last jobs"><${Table} label="Jobs that it made" columns=${RUNS} rows=${one.runs || []} rowKey=${(run) => run.id}
+      empty=${html`<${Empty}>It has made none yet.<//>`} /><//>`}<//>`;
+}

@@ -1,0 +1,387 @@
+// Why a job waits, in plain words: the strongest reason first, with what can be done about it. What happened to it: its
+// attempts and what it waited for between them, each with a bar on one line of time. And what it waits for, as a graph.
+import { api, path, withQuery } from './api.js';
+import { amount, count, cut, duration, jobs as inJobs, moment, now } from './format.js';
+import { act } from './forms.js';
+import { Ago, Badge, Button, linked, Meter, onHold, toLimit, toQueue, Until, Worker } from './parts.js';
+import { html, Link } from './view.js';
+
+const Line = ({ kind, children }) => html`<div class=${`alert why is-${kind}`}>${children}</div>`;
+
+/** One way or the other, by how many: `of(n, 'comes', 'come')`. */
+const of = (number, one, many) => (number === 1 ? one : many);
+
+function keyText(by) {
+  return by === undefined ? '' : typeof by === 'string' ? by : JSON.stringify(by);
+}
+
+/** One constraint: what it allows, and how much of that is in use. */
+function Limited({ one }) {
+  const { concurrency, rate, starts, cost } = one;
+  const much = rate && `${count(rate.limit)} in ${duration(rate.period * 1000)}`;
+  return html`${
+    concurrency
+      ? html`<div class="why-use"><span>at once</span><${Meter} value=${one.running} limit=${concurrency} unit="in use" /></div>`
+      : null
+  }
+    ${
+      rate
+        ? html`<div class="why-use">${
+            starts === undefined
+              ? html`<span>starts: ${much}, evenly</span>`
+              : html`<span>${cost === undefined ? 'starts' : 'rate'}: ${much}</span>
+                <${Meter} value=${starts} limit=${rate.limit} unit=${cost === undefined ? '' : 'used'} />`
+          }</div>`
+        : null
+    }`;
+}
+
+/** What closes a constraint, and when it opens as far as that is known: [state, view]. */
+function closing(one) {
+  const isFull = one.concurrency && one.running >= one.concurrency;
+  const opens = html`<${Until} ms=${one.opens_ms} />`;
+  const freed = one.order
+    ? 'when the job that has its place has ended for good, which keeps it while it waits for a retry as well'
+    : 'when one of those that have a place ends';
+  const hold = onHold(one);
+  if (hold)
+    return [
+      'is on hold.',
+      html` It opens <${Until} ms=${one.opens_ms ?? hold} />${isFull ? `, but then only ${freed}.` : '.'}`,
+    ];
+  if (isFull)
+    return [
+      'is full.',
+      html`${one.order ? ' It is in strict order: it opens ' : ' It opens '}${freed}${
+        one.opens_ms ? html`, and its rate has room ${opens}` : ''
+      }.`,
+    ];
+  if (!one.opens_ms) return ['has no room.', ''];
+  if (one.cost === undefined) return ['has no room.', html` It has room again ${opens}.`];
+  const needs = ` This job needs ${amount(one.cost)}`;
+  // It would fit: a larger one has found no room before.
+  if (one.starts + one.cost <= one.rate.limit)
+    return ['has no room.', html`${needs}, but what is left is kept for a job that needs more. It opens ${opens}.`];
+  return ['has no room.', html`${needs}: there is room for that ${opens} at the earliest.`];
+}
+
+function Limit({ one, e }) {
+  const key = keyText(one.by);
+  const target = toLimit(one.id);
+  const name = html`Limit <${Link} to=${target}>${one.id}<//>${key ? html` for <code>${cut(key, 60)}</code>` : null}`;
+  // Open with all places taken: one of them is this job's.
+  if (one.open)
+    return html`<${Line} kind="ok">
+      <p>${name}${one.concurrency && one.running >= one.concurrency ? ' has a place that this job keeps.' : ' has room.'}</p>
+      <${Limited} one=${one} /><//>`;
+  const [state, opens] = closing(one);
+  const jobs = (status, text) => html`<${Link} to=${withQuery('/jobs', { status, queue: e.queue })}>${text}<//> · `;
+  return html`<${Line} kind="full">
+    <p><b>${name} ${state}</b>${opens}</p>
+    <${Limited} one=${one} />
+    <p>${one.concurrency && e.running ? jobs('running', 'What runs in this queue') : null}${
+      one.order ? jobs('retrying', 'What is to be retried') : null
+    }<${Link} to=${target}>Look at the limit<//></p><//>`;
+}
+
+function Served({ e }) {
+  const some = `${inJobs(e.running)} of it ${of(e.running, 'runs', 'run')}`;
+  const runs = e.running ? `; ${some}` : '';
+  if (e.workers)
+    return html`<${Line} kind="ok"><p>${count(e.workers)} registered ${of(e.workers, 'worker serves', 'workers serve')} its queue${runs}.</p><//>`;
+  if (e.waiting) return html`<${Line} kind="ok"><p>A worker waits for jobs of its queue${runs}.</p><//>`;
+  if (e.running)
+    return html`<${Line} kind="note"><p>No worker waits for jobs of its queue now, but ${some}: who runs ${of(e.running, 'it', 'them')} may take the next.</p><//>`;
+  return html`<${Line} kind="problem"><p><b>No worker is seen that serves its queue:</b> none is registered for it, none waits
+    for its jobs, none runs any. <${Link} to="/workers">Workers<//></p><//>`;
+}
+
+function Paused({ queue, changed }) {
+  const resume = async () => {
+    if (await act(() => api.post(path`/queue/${queue}/resume`), `Queue ${queue} goes on.`)) changed();
+  };
+  return html`<${Line} kind="paused">
+    <p><b>Its queue ${linked([queue], toQueue)} is paused.</b> Nothing in it starts. </p>
+    <${Button} needs="operator" class="primary small" onClick=${resume}>Resume the queue<//><//>`;
+}
+
+/** `isNext`: it is ready now; else what would hold it then, as far as it is so now. */
+function Queued({ e, changed, isNext = true }) {
+  const limits = e.constraints || [];
+  const shut = limits.filter((one) => !one.open);
+  const isServed = e.workers || e.waiting || e.running;
+  const served = html`<${Served} e=${e} />`;
+  const ahead = isNext ? e.ahead : 0;
+  const isFree = !e.paused && !shut.length && isServed && !ahead;
+  return html`${e.paused ? html`<${Paused} queue=${e.queue} changed=${changed} />` : null}
+    ${shut.map((one) => html`<${Limit} key=${one.id} one=${one} e=${e} />`)}
+    ${isServed || !isNext ? null : served}
+    ${
+      ahead
+        ? html`<${Line} kind="note"><p><b>${inJobs(ahead)} ${of(ahead, 'is', 'are')} before it.</b> <${Link}
+            to=${withQuery('/jobs', { queue: e.queue, status: 'queued' })}>See them in order<//></p><//>`
+        : null
+    }
+    ${
+      isFree
+        ? html`<${Line} kind="ok"><p><b>Nothing holds it: it is the next of its queue.</b>${
+            e.running ? ' It starts as soon as a worker has room.' : ' It should start any moment.'
+          }</p><//>`
+        : null
+    }
+    ${isServed && isNext ? served : null}
+    ${isNext ? limits.filter((one) => one.open).map((one) => html`<${Limit} key=${one.id} one=${one} e=${e} />`) : null}`;
+}
+
+function Timed({ e, job }) {
+  // Not `start_ms`: that is when its constraints open, too.
+  const at = job.due_ms || e.start_ms;
+  const when = at > now() ? html`due <${Until} ms=${at} />` : 'due, and about to become ready';
+  if (e.status === 'scheduled')
+    return html`<${Line} kind="scheduled"><p><b>Its time has not come: it is ${when}.</b>${
+      job.schedule ? html` It was made by the schedule ${linked([job.schedule], (id) => path`/schedule/${id}`)}.` : null
+    }</p><//>`;
+  const left = job.max_retry - job.retry_count + 1;
+  const attempts = left > 0 ? `${count(left)} ${of(left, 'attempt is', 'attempts are')} left` : 'none is left';
+  return html`<${Line} kind="retrying">
+    <p><b>It failed and waits for its next attempt, ${when}.</b> ${count(job.retry_count)} failed so far; ${attempts}.</p>
+    ${job.message ? html`<p class="muted">Last: ${cut(job.message, 300)}</p>` : null}<//>`;
+}
+
+function Blocked({ job, others, changed }) {
+  const ids = job.waits_for || [];
+  const bad = ids.filter((id) => ['error', 'cancelled'].includes(others.get(id)?.status));
+  const retry = async () => {
+    const say = ({ jobs }) => (jobs.includes('queued') ? 'In the queue again.' : 'It cannot be retried any more.');
+    if (await act(() => api.post('/jobs/retry', { ids: bad }), say)) changed();
+  };
+  return html`${
+    bad.length
+      ? html`<${Line} kind="problem">
+          <p><b>${inJobs(bad.length)} it waits for ${of(bad.length, 'has', 'have')} failed or ${of(bad.length, 'was', 'were')} cancelled.</b>
+            ${` It goes on waiting until ${of(bad.length, 'that was retried and is', 'those were retried and are')} done:`}</p>
+          <ul class="sample">${bad.slice(0, 5).map((id) => {
+            const { status, name, message } = others.get(id);
+            return html`<li key=${id}><${Badge} word=${status} /> <${Link} to=${path`/job/${id}`}>${cut(name, 60)}<//>${
+              message ? html`<span class="muted"> ${cut(message, 120)}</span>` : null
+            }</li>`;
+          })}</ul>
+          <${Button} needs="operator" class="primary small" onClick=${retry}>${of(bad.length, 'Retry it', `Retry all ${bad.length}`)}<//><//>`
+      : null
+  }
+    <${Line} kind="blocked"><p><b>It waits for ${inJobs(ids.length)}${ids.length >= 100 ? ' or more' : ''} to be done.</b> See below.</p><//>`;
+}
+
+/** Why it waits. explanation: of one that does; others: documents by id, of those it depends on. */
+export function Why({ explanation: e, job, others, changed }) {
+  if (e.status === 'queued') return html`<${Queued} e=${e} changed=${changed} />`;
+  if (e.status === 'blocked') return html`<${Blocked} job=${job} others=${others} changed=${changed} />`;
+  const isHeld = e.paused || (e.constraints || []).some((one) => !one.open);
+  return html`<${Timed} e=${e} job=${job} />
+    ${isHeld ? html`<${Queued} e=${e} changed=${changed} isNext=${false} />` : null}`;
+}
+
+// -- what happened ------------------------------------------------------------------------------------
+
+const KIND = {
+  done: 'done',
+  failed: 'error',
+  lapsed: 'error',
+  released: 'cancelled',
+  moved: 'scheduled',
+  blocked: 'blocked',
+  cancelled: 'cancelled',
+  skipped: 'cancelled',
+};
+const WORDS = {
+  done: 'done',
+  failed: 'failed',
+  lapsed: 'its lease ran out',
+  released: 'given back',
+  moved: 'went on elsewhere',
+  blocked: 'waits for others',
+  cancelled: 'cancelled',
+  skipped: 'not needed: no job that it waited for failed',
+  expired: 'expired before it started',
+  dependency: 'ended, because a job it waited for failed',
+};
+
+/** Attempts [{attempt, worker, from, to?, event, …}] and what stands between them. */
+function attempts(events) {
+  const parts = [];
+  for (const event of events) {
+    if (event.event === 'started') parts.push({ ...event, from: event.time_ms, event: 'running' });
+    else {
+      const last = parts.at(-1);
+      if (event.attempt && last?.event === 'running' && last.attempt === event.attempt)
+        Object.assign(last, event, { from: last.from, to: event.time_ms });
+      else parts.push({ ...event, at: event.time_ms });
+    }
+  }
+  return parts;
+}
+
+/** A bar from one moment to another. `time`: {begin, span} of the whole line. */
+function Bar({ time, from, to, kind, words }) {
+  const share = (ms) => Math.min(100, Math.max(0, ((ms - time.begin) / time.span) * 100));
+  const left = Math.min(99.5, share(from));
+  return html`<svg class="time-bar" role="img" width="100%" height="8" aria-label=${words}>
+    <rect class="time-ground" x="0" y="3" width="100%" height="2" />
+    <rect class=${`time-part is-${kind}`} x=${`${left.toFixed(3)}%`} y="0" height="8" rx="1"
+      width=${`${Math.max(0.5, share(to) - left).toFixed(3)}%`}><title>${words}</title></rect>
+  </svg>`;
+}
+
+/** What a job waited for behind an event: [state, words]. */
+function reasonOf(before, job) {
+  if (before.event === 'failed' || before.event === 'lapsed') return ['retrying', 'for its next attempt'];
+  if (before.event === 'blocked') return ['blocked', 'for other jobs'];
+  if (before.event === 'enqueued' && job.depends?.length) return ['blocked', 'for other jobs and a worker'];
+  if (before.event === 'enqueued' && job.ready_ms > before.at + 1) return ['scheduled', 'for its time and a worker'];
+  return ['queued', 'for a worker'];
+}
+
+/** What holds it now, as `explain` says. */
+function reasonNow(job, explanation) {
+  const held = (explanation?.constraints || []).filter((one) => !one.open).map((one) => one.id);
+  if (explanation?.paused) return ['queued', 'in a queue that is paused'];
+  if (held.length) return ['queued', `held by ${held.map((id) => cut(id, 40)).join(', ')}`];
+  const words = { scheduled: 'for its time', blocked: 'for other jobs', retrying: 'for its next attempt' };
+  return [job.status, words[job.status] || 'for a worker'];
+}
+
+/** reason: [kind, words] */
+function Gap({ time, from, to, reason: [kind, words], isNow }) {
+  if (to - from < 1) return null;
+  const text = `${isNow ? 'waits' : 'waited'} ${duration(to - from)} ${words}`;
+  return html`<li class="gap muted">${text}
+    <${Bar} time=${time} from=${from} to=${to} kind=${kind} words=${text} /></li>`;
+}
+
+/** What came in a moment: it was enqueued, moved, or ended without a start. */
+const Moment = ({
+  part,
+}) => html`<li class=${`event is-${KIND[part.event] || (part.event === 'enqueued' ? 'queued' : 'error')}`}>
+  <b>${part.event === 'enqueued' ? 'Enqueued' : WORDS[part.event] || part.event}</b> <span class="muted"><${Ago} ms=${part.at} /></span>
+  ${part.message ? html`<p class="anywhere">${part.message}</p>` : null}
+</li>`;
+
+function Attempt({ part, time }) {
+  const isOver = part.to !== undefined;
+  const kind = KIND[part.event] || 'running';
+  const to = part.to ?? time.end;
+  const said = [
+    part.group && part.group !== part.reason ? cut(part.group, 60) : '',
+    part.reason && part.reason !== 'other' ? part.reason : '',
+  ].filter(Boolean);
+  return html`<li class=${`event is-${kind}`}>
+    <b>Attempt ${part.attempt}</b> ${part.event === 'running' ? 'runs' : WORDS[part.event]} ${
+      isOver ? `after ${duration(part.to - part.from)}` : `for ${duration(now() - part.from)}`
+    }<span class="muted"> · <span title=${moment(part.from)}>started <${Ago} ms=${part.from} /></span>${
+      part.worker_id ? html` · by <${Worker} id=${part.worker_id} />` : null
+    }${said.map((text) => ` · ${text}`)}</span>
+    ${part.message ? html`<p class="anywhere">${part.message}</p>` : null}
+    <${Bar} time=${time} from=${part.from} to=${to} kind=${kind}
+      words=${`Attempt ${part.attempt}: ${WORDS[part.event] || 'runs'}, ${duration(to - part.from)}`} />
+  </li>`;
+}
+
+/** A history. `job`: its document; explanation: of one that waits. */
+export function Timeline({ history, job, explanation }) {
+  const parts = attempts(history.events);
+  if (!parts.length) return html`<p class="muted">Nothing is known of it.</p>`;
+  const last = parts.at(-1);
+  const begin = parts[0].from ?? parts[0].at;
+  const isOver = job.ended_ms !== undefined;
+  const end = isOver ? Math.max(job.ended_ms, last.to ?? last.from ?? last.at) : now();
+  const time = { begin, end, span: Math.max(1, end - begin) };
+  const endOf = (part) => part.to ?? part.at;
+  return html`${
+    history.forgotten
+      ? html`<p class="muted">${count(history.forgotten)} attempts before these are not kept.</p>`
+      : null
+  }
+    ${
+      end - begin >= 1
+        ? html`<div class="time-ends muted"><span>${moment(begin)}</span><span>${duration(time.span)}</span><span>${moment(end)}</span></div>`
+        : null
+    }
+    <ol class="events">
+      ${parts.map((part, index) => {
+        const before = parts[index - 1];
+        return html`${
+          before
+            ? html`<${Gap} time=${time} from=${endOf(before)} to=${part.from ?? part.at} reason=${reasonOf(before, job)} />`
+            : null
+        }${part.at ? html`<${Moment} part=${part} />` : html`<${Attempt} part=${part} time=${time} />`}`;
+      })}
+      ${
+        !isOver && last.event !== 'running'
+          ? html`<${Gap} time=${time} from=${endOf(last)} to=${end} reason=${reasonNow(job, explanation)} isNow />`
+          : null
+      }
+    </ol>`;
+}
+
+// -- what it waits for --------------------------------------------------------------------------------
+
+const HIGH = 46;
+const WIDE = 64;
+const TOLD = 100; // dependents that a document has at most
+export const SHOWN = 12;
+const IF_FAILED = {
+  wait: 'goes on waiting until that one was retried and is done',
+  fail: 'fails as well',
+  run: 'runs all the same',
+  only: 'runs then, and only then',
+};
+
+/** Of those a job depends on, the ones that it still waits for first: they are what one wants to see. */
+export function dependsOf({ depends = [], waits_for = [] }) {
+  const open = new Set(waits_for);
+  return [...depends].sort((a, b) => open.has(b) - open.has(a));
+}
+
+const Nodes = ({ ids, others, kind = '' }) =>
+  html`<ul class=${`nodes ${kind}`}>${ids.map((id) => {
+    const job = others.get(id);
+    const known = job === null ? 'record is gone' : 'not known';
+    return html`<li key=${id}><div class="node"><${Link} to=${path`/job/${id}`}>${cut(job?.name || id, 28)}<//>
+      ${job ? html`<${Badge} word=${job.status} />` : html`<span class="muted">${known}</span>`}</div></li>`;
+  })}</ul>`;
+
+const more = (ids) => (ids.length > SHOWN ? ` ${count(ids.length - SHOWN)} more are not drawn.` : '');
+
+/** The jobs that wait for one; others: documents by id, null for those that are gone, undefined where nobody says. */
+export const Dependents = ({
+  ids,
+  others,
+}) => html`<${Nodes} ids=${ids.slice(0, SHOWN)} others=${others} kind="dependents" />
+  <p class="muted">${ids.length >= TOLD ? 'At least ' : ''}${inJobs(ids.length)} ${ids.length === 1 ? 'waits' : 'wait'} for it.${more(ids)}</p>`;
+
+/** `job` with `depends`; others: as above. */
+export function Graph({ job, others }) {
+  const open = new Set(job.waits_for || []);
+  const ids = dependsOf(job);
+  const shown = ids.slice(0, SHOWN);
+  const high = shown.length * HIGH;
+  const middle = high / 2;
+  return html`<div class="graph" role="group" aria-label="What it waits for">
+      <${Nodes} ids=${shown} others=${others} />
+      <svg class="wires" width=${WIDE} height=${high} viewBox=${`0 0 ${WIDE} ${high}`} preserveAspectRatio="none" aria-hidden="true">
+        ${shown.map((id, index) => {
+          const y = index * HIGH + HIGH / 2;
+          return html`<path class=${open.has(id) ? 'wire is-open' : 'wire'}
+            d=${`M0 ${y} C${WIDE / 2} ${y} ${WIDE / 2} ${middle} ${WIDE - 7} ${middle}`} />`;
+        })}
+        <path class="wire-end" d=${`M${WIDE - 8} ${middle - 5} L${WIDE} ${middle} L${WIDE - 8} ${middle + 5} Z`} />
+      </svg>
+      <div class="nodes-self"><div class="node is-self"><b class="hide-narrow">${cut(job.name, 28)}</b>
+        <${Badge} word=${job.status} /></div></div>
+    </div>
+    <p class="muted">${
+      open.size
+        ? `It still waits for ${count(open.size)} of ${count(ids.length)}.`
+        : `All ${count(ids.length)} have ended.`
+    }${more(ids)} If one of them fails, it ${IF_FAILED[job.if_failed] || IF_FAILED.wait}.</p>`;
+}
