@@ -24,7 +24,7 @@ PAINTED = """new Promise((resolve) => new PerformanceObserver((list) => {
 }).observe({ type: 'paint', buffered: true }))"""
 NOTE = (
     "kB on the wire of a first visit: the UI's own files, without answers of the API. ms to the first paint of a later "
-    f"one, and until its heading stands. {JOBS:,} jobs wait. Agreed: 120 kB with the answers, and 300 ms on an idle machine."
+    f"one, and until its heading stands. {JOBS:,} jobs wait. At most 120 kB with the answers, and 300 ms when idle."
 )
 
 
