@@ -115,7 +115,7 @@ class Figures:
         look.alerts = await alerts.every(self._engine.alerts)
         look.queues = await self._queues()
         seen = self._done or self._round
-        look.sums, look.round_s = seen.sums, began - seen.began
+        look.sums, look.round_s = seen.sums, time.monotonic() - seen.began
         look.count = self._done.count if self._done else None
         look.constraints = await self._list(self._engine.constraints, busiest=0)
         look.schedules = await self._list(self._engine.schedules)

@@ -83,9 +83,9 @@ async def test_a_hold_on_what_is_gone_puts_the_job_off(way: str, server: Server,
         await jq.aconstrain("there", MATCH, concurrency=5)
         job = await enqueue(own, "mail")
         shown = await until(own, job, "scheduled")
-        assert shown["due_ms"] - shown["started_ms"] >= 2_000_000
+        assert shown["due_ms"] - shown["started_ms"] >= 10_000
         said = (await last_event(own, job))["message"]
-        assert said.startswith("429 (put off for 2000 s: NOTFOUND hold.") and "no such constraint: also: gone" in said
+        assert said.startswith("429 (put off for 10 s: NOTFOUND hold.") and "no such constraint: also: gone" in said
         assert "opens_ms" not in (await own.constraints(["there"])).documents[0]
 
 
@@ -95,7 +95,7 @@ async def test_a_wrong_release_puts_the_job_off(way: str, server: Server, own: E
         "negative": ({"hold": {"c": -1}}, "INVALID hold.c: expected seconds from 0 to 31536000, got -1"),
         "no number": ({"hold": {"c": "5s"}}, 'got "5s"'),
         "no value": ({"hold": {"c": object()}}, "put off for 10 s"),
-        "bad id": ({"hold": {"\udcff": 1}}, "put off for 1 s"),
+        "bad id": ({"hold": {"\udcff": 1}}, "put off for 10 s"),
         "delay": ({"delay": "soon", "hold": {"c": 1}}, "put off for 10 s: INVALID delay: expected seconds"),
         "both": ({"delay": -1, "hold": {"c": math.nan}}, "put off for 10 s"),
         "too many": ({"hold": {str(number): 1 for number in range(11)}}, "expected 1 to 10 constraints"),

@@ -83,7 +83,7 @@ def translated():
 @pytest.mark.parametrize(("operation", "route"), list(translated()))
 async def test_each_argument_of_a_request_is_refused_by_its_name(data, api, operation, route):
     known = operation.argument(route.place.partition("[")[0].partition(".")[0]) if route.place else None
-    named = example(known.of) if known else ""
+    named = example(known.of) if known and known.type != "Where" else ""
     named = named[0] if isinstance(named, list) else named
     path = route.path.replace("{" + route.place + "}", named if isinstance(named, str) else "a")
     is_query = not route.has_body
