@@ -109,7 +109,7 @@ def make_script(name: str, source: str, flags: str) -> Script:
 def build_cached(clock: Clock = "server") -> Bundle:
     """As ``build``, for this repository. Keeps the last results in ``build/``, so that each is built once."""
     root = checkout()
-    sources = [*root.glob("scripts/*.lua"), *root.glob("jqlua/**/*.lua")]
+    sources = [*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua")]
     sources += Path(__file__).parent.glob("*.py")
     digest = hashlib.sha1()
     for path in sorted(sources):
@@ -151,6 +151,8 @@ class Builder:
         self.root = root
         self.replaced = {"base.clock": "base.clock_settable"} if clock == "settable" else {}
         self.modules: dict[str, Module | None] = {}  # None while it is parsed
+        common = root / "scripts" / "common.txt"
+        self.common = frozenset(common.read_text().split()) if common.is_file() else frozenset()
 
     def scripts(self) -> list[ScriptBody]:
         paths = sorted((self.root / "scripts").glob("*.lua"))
@@ -169,7 +171,7 @@ class Builder:
         return bundle
 
     def script(self, script: ScriptBody) -> Script:
-        return make_script(script.name, f"{SHEBANGS[script.flags]}\n{Chunk(script).text()}", script.flags)
+        return make_script(script.name, f"{SHEBANGS[script.flags]}\n{Chunk(script, self.common).text()}", script.flags)
 
     def require(self, name: str, file: str, line: int) -> Module:
         if name not in self.modules:

@@ -9,13 +9,12 @@ reaches, or another value.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 
 from jqmaster.bundle.source import BuildError, Item, Mention, Piece, ScriptBody, Token
 
 _ARITHMETIC = frozenset("+ - * / % ^ ( )".split())
 _LITERAL = re.compile(r"[\d(\"'[].*|true|false|nil", re.DOTALL)
-_SMALL = 9  # tokens of a value: an empty table, one of some numbers, another name
 _SUFFIXES = ("(", "{", "[", ".", ":")
 # What check.refuse raises is the reply. pcall would give the text of an error alone.
 FRAME = """\
@@ -47,33 +46,38 @@ def inlined(reference: Mention) -> str | None:
 
 
 class Chunk:
-    """Turns a parsed script into the text of its chunk, without the ``#!lua`` line."""
+    """Turns a parsed script into the text of its chunk, without the ``#!lua`` line. ``common``: labels of items."""
 
-    def __init__(self, script: ScriptBody) -> None:
+    def __init__(self, script: ScriptBody, common: Container[str] = ()) -> None:
         self.script = script
         self.globals: dict[str, Item] = {}
         self.reached: dict[Item, None] = {}  # each behind what it needs
         for item in self.uses(script.pieces):
             self.reach(item, [])
-        self.groups: dict[Hashable, list[Item]] = {}  # what is added to the table together
+        self.first = [item for item in self.reached if str(item) in common and self.is_early(item)]
+        self.groups: dict[Hashable, list[Item]] = {}
         for item in self.reached:
-            self.groups.setdefault(self.group(item), []).append(item)
-        self.places = {
-            item: f"F_[{n}]" + (f"[{index}]" if group is not item else "")
-            for n, (group, items) in enumerate(self.groups.items(), 1)
-            for index, item in enumerate(items, 1)
-        }
+            if item not in self.first:
+                self.groups.setdefault(self.group(item), []).append(item)
+        self.places = {item: f"F_[{n}]" for n, item in enumerate(self.first, 1)}
+        for n, (group, items) in enumerate(self.groups.items(), len(self.first) + 1):
+            for index, item in enumerate(items, 1):
+                self.places[item] = f"F_[{n}]" + (f"[{index}]" if group is not item else "")
 
     def group(self, item: Item) -> Hashable:
-        """What an item is added to the table with: functions of its module, also a value that costs little."""
-        is_small = len(item.pieces) <= _SMALL and not any(isinstance(piece, Mention) for piece in item.pieces)
-        return item.module if item.is_function or is_small else item
+        """What is added together."""
+        return item.module if item.is_function else item
+
+    def is_early(self, item: Item) -> bool:
+        """Whether it can be defined before anything else is there."""
+        return item.is_function or not any(isinstance(piece, Mention) for piece in item.pieces)
 
     def text(self) -> str:
         """The chunk: the table, the function that fills it, the script's body."""
-        # Room for all: a table that grows is made anew again and again.
-        room = "nil, " * len(self.groups)
-        table = f"local F_\nF_ = {{\n{room}__index = {self.adder()}\n}}\nsetmetatable(F_, F_)\n" if self.groups else ""
+        entries = [*map(self.define, self.first)]
+        if self.groups:
+            entries.append(f"__index = {self.adder()}")
+        table = "local F_\nF_ = {\n" + ",\n".join(entries) + "\n}\nsetmetatable(F_, F_)\n"
         body = self.render(self.script.pieces)
         return table + FRAME % (f"function()\n{body}\nend", "function(problem) return problem end", "")
 
@@ -93,7 +97,7 @@ class Chunk:
         for group, items in self.groups.items():
             entries = ",\n".join(map(self.define, items))
             additions.append(f"v = {entries}" if group is items[0] else f"v = {{\n{entries}\n}}")
-        return f"function(_, n)\nlocal v\n{_choice(1, additions)}\nF_[n] = v\nreturn v\nend"
+        return f"function(_, n)\nlocal v\n{_choice(len(self.first) + 1, additions)}\nF_[n] = v\nreturn v\nend"
 
     def define(self, item: Item) -> str:
         return "function" * item.is_function + self.render(item.pieces)
