@@ -115,7 +115,7 @@ function M.open(...)
   local raws = redis.call("MGET", keys.META, ...)
   local raw = raws[1]
   if not raw or #raw < M.SETTINGS_OFFSET or KEYS[2] ~= keys.META or #KEYS ~= 2 then
-    check.refuse(refusal(raw, "unknown"))
+    check.refuse(not raw and M.name_problem() or refusal(raw, "unknown"))
   end
   local state = M.state
   if raw ~= state[KNOWN] then
