@@ -14,6 +14,12 @@ describe("dependencies", function()
     return outcome == "fail" and jq:fail(job, { should_retry = false }) or jq:succeed(job)
   end
 
+  it("that failed hold nobody who runs in any case", function()
+    local first = jq:enqueue("a")
+    jq:cancel(first)
+    jq:settle()
+    assert.are.equal("queued", jq:status(dependent({ first }, { if_failed = "run" })))
+  end)
   it("block a job until all are done", function()
     local ids = jq:enqueue_all("a", "a")
     local id = dependent(ids)
