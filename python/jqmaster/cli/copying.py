@@ -52,7 +52,7 @@ def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
     client = connect(creates=True, into=True)
     namespace = current.get().namespace or (client.namespace if client.target.is_redis else None)
     if namespace is None:
-        raise Refused("by way of a master --namespace is required, or give --redis", "INVALID")
+        raise Refused("through a server --namespace is required; or give --redis", "INVALID")
     with values.opened(file, "rb") as source:
         size = Path(file).stat().st_size if file != values.STDIN else None
         with show.progress("importing", size) as more:

@@ -50,4 +50,9 @@ def failures(
     groups = sorted(client.each("failures", **asked), key=lambda one: -one["last_ms"])
     made = table(groups[:limit])
     made.more = f"… and {show.counted(len(groups) - limit, 'group')} more; --limit" if len(groups) > limit else ""
+    if not groups and (
+        retrying := client.call("jobs", where={"status": "retrying"}, count=_SAMPLE, brief=True).documents
+    ):
+        some = f"{show.count(len(retrying))}{'+' * (len(retrying) == _SAMPLE)}"
+        made.empty += f"; {some} will be retried: jqmaster jobs --status retrying"
     yield groups[:limit], made

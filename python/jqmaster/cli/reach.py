@@ -130,6 +130,6 @@ def agreed(question: str, *, yes: bool) -> bool:
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise Refused(f"nobody can be asked: give --yes to {question}", "INVALID")
+        raise Refused(f"stdin is no terminal: give --yes to {question}", "INVALID")
     print(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -21,8 +21,9 @@ ENDED = ("done", "error", "cancelled", "skipped")
 OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green"}
 OF_STATE |= {"error": "red", "cancelled": "dim", "skipped": "dim"}
 _SPARKS = "▁▂▃▄▅▆▇█"
-_PADDED = 40  # columns of a pipe are made this wide at most
+_PADDED = 60  # columns of a pipe are made this wide at most
 _PIPE = 200  # what rich draws is as wide there
+_MOMENTS_FROM_MS = 1e11  # a field in ms that is more is a moment (from 1973 on), less a duration (up to three years)
 
 _FIRST = ("id", "name", "queue", "status")
 
@@ -47,7 +48,7 @@ def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
         case str():
             return plain(value)
         case int() | float() if field.endswith("_ms"):
-            return moment(value) or ""
+            return moment(value) or "" if value > _MOMENTS_FROM_MS else milliseconds(value)
         case int():
             return count(value)
         case float():

@@ -69,7 +69,7 @@ def _named(found: list[dict[str, Any]], wanted: str, what: str = "listed") -> li
     """The ids of those that are called so. Raises NotFound."""
     ids = [one["id"] for one in found if wanted in (one["id"], one["name"])]
     if not ids:
-        raise NotFound(f"no such worker is {what}: {wanted}")
+        raise NotFound(f"no worker {wanted} is {what}")
     return ids
 
 

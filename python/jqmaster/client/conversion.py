@@ -166,7 +166,7 @@ def _refuse(hint: Any) -> None:
     if isinstance(kind, TypeVar):
         raise TypeError("a type variable stands for any type")
     if kind in _NO_VALUES:
-        raise TypeError("there is nothing that could travel for it")
+        raise TypeError("it has no serializable form")
     for part in get_args(hint) if kind is not Literal else ():
         if not isinstance(part, list):
             _refuse(part)

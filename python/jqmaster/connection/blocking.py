@@ -150,7 +150,7 @@ class ProbedBlocking:
                 if silent_s >= self.reply_s:
                     is_dead = await self.endpoint.is_served()
                 if silent_s >= self._most_s or (self.is_line and self.generation != self.endpoint.generation):
-                    raise RedisConnectionError("the connection was given up")
+                    raise RedisConnectionError("the connection was abandoned")
                 left_s = plainly.left_s()
             except BaseException:
                 self.cut()
@@ -160,7 +160,7 @@ class ProbedBlocking:
             except RedisTimeoutError as problem:
                 if is_dead:
                     self.cut()
-                    raise RedisConnectionError("nothing is heard on this connection any more") from problem
+                    raise RedisConnectionError("no answer on this connection") from problem
 
 
 @functools.cache

@@ -48,7 +48,7 @@ def parse(url: str) -> RedisUrl:
     parts = urlsplit(url)
     scheme, _, kind = parts.scheme.partition("+")
     if parts.scheme != "unix" and not _is_whole(url, parts, bool(kind)):
-        raise ValueError(f"no host and port to be seen; {ENCODED}")
+        raise ValueError(f"no host and port found; {ENCODED}")
     if kind not in ("sentinel", "cluster"):
         _check_database("" if parts.scheme == "unix" else parts.path.strip("/"), parts.query)
         return RedisUrl("server", url)

@@ -80,7 +80,7 @@ def write_record(file: BinaryIO, record: bytes) -> None:
 def read_file(file: BinaryIO) -> Iterator[bytes]:
     """The records of a file. Raises ValueError when it is none of ours, or was cut off."""
     if file.read(len(HEAD)) != HEAD:
-        raise ValueError("this is no file that `jqmaster export` has written")
+        raise ValueError("not a file written by `jqmaster export`")
     while head := file.read(_LENGTH_BYTES):
         record = file.read(int.from_bytes(head, "big"))
         if len(head) < _LENGTH_BYTES or len(record) < int.from_bytes(head, "big"):

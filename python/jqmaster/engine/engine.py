@@ -230,7 +230,7 @@ class Engine(Operations):
                 await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
             case "library" if self._library:
                 await check_kept(self.redis, self.namespace, self.scripts)
-                log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
+                log.info("namespace %s: functions are missing in Redis, loading them", self.namespace)
                 if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
                     self._do_without_functions(script, problem)
             case "scripts":

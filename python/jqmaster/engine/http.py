@@ -129,7 +129,7 @@ class HttpEngine(Operations):
             connect_s = min(CONNECT_S, left_s / tries)
             tries -= 1
             if self._is_closed:
-                raise Unavailable("the connections to the master were closed")
+                raise Unavailable("the connections to the server were closed")
             try:
                 response = await self._connections.request(
                     method, url, path, body, headers, most_s=left_s, connect_s=connect_s
@@ -148,7 +148,7 @@ class HttpEngine(Operations):
                     self._leave(url)
                 if response.status in (200, 201) and response.content_type != MSGPACK:  # such as the page of a proxy
                     what = f"{response.status} and {len(response.content)} bytes of {response.content_type}"
-                    raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ master?")
+                    raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ server?")
                 return Answer(response.status, response.content, is_repeat)
 
     @asynccontextmanager

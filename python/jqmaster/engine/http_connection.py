@@ -125,7 +125,7 @@ class MasterConnection:
             first, *lines = (await self._until(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             version, _, rest = first.partition(" ")
             if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
-                raise OSError(f"no answer of HTTP/1: {first[:40]!r}")
+                raise OSError(f"not an HTTP/1 response: {first[:40]!r}")
             status = int(rest[:3])
         pairs = (line.partition(":") for line in lines)
         fields = {name.lower(): value.strip() for name, _, value in pairs}
@@ -278,4 +278,4 @@ def _number(text: str | bytes, base: int) -> int:
     try:
         return int(text, base)
     except ValueError:
-        raise OSError(f"no answer of HTTP/1: expected a length, got {text[:40]!r}") from None
+        raise OSError(f"not an HTTP/1 response: expected a length, got {text[:40]!r}") from None

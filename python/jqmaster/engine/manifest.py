@@ -70,7 +70,7 @@ async def note(
                 raise
             log.info("key %s is not permitted: namespace %s has its sources alone", SHARED, namespace)
             key = _own_key(namespace)
-    raise ResponseError(f"sources vanish from {key} as they are written")
+    raise ResponseError(f"{key}: sources are deleted while they are written")
 
 
 async def run(client: Redis, source: str, *arguments: Any) -> Any:

@@ -42,7 +42,7 @@ def where_of(line: str, now_ms: int) -> dict[str, Any]:
         place = where.setdefault("match", {}) if field.startswith("match.") else where
         name = field.removeprefix("match.")
         if name in place:
-            raise Invalid(f"{key} stands there twice", "where")
+            raise Invalid(f"{key} is given twice", "where")
         place[name] = wanted
     if words:
         where["argument"] = " ".join(words)

@@ -103,7 +103,7 @@ async def _check_key(client: Redis, namespace: str) -> None:
     except redis.exceptions.RedisError as problem:
         raise from_redis(problem) from problem
     if is_there:
-        raise UnsuitableServer(f"there is a key named {namespace}, which no namespace may have: remove it")
+        raise UnsuitableServer(f"key {namespace} exists, but a namespace's name must be free: remove it")
 
 
 async def install(

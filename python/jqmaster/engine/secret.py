@@ -77,7 +77,7 @@ def masters_of(url: str, namespace: str | None = None) -> list[str]:
     """The masters that a URL names, with commas between. Raises ValueError as `check_master`, and for a `namespace`
     that was named as well."""
     if namespace is not None:
-        raise ValueError(f"namespace {namespace} is for a Redis: a master has its own")
+        raise ValueError(f"namespace {namespace} applies to Redis only: a server has its own namespace")
     urls = url.split(",")
     for one in urls:
         check_master(one)
@@ -88,6 +88,6 @@ def check_master(url: str) -> None:
     """Raise ValueError for a master's URL with user or password in it."""
     if "@" in urlsplit(url).netloc:
         raise ValueError(
-            "the URL of a master has no user or password: URLs are logged and shown. Its key is given by JQ_KEY, "
+            "the URL of a server has no user or password: URLs are logged and shown. Its key is given by JQ_KEY, "
             "JQ_KEY_FILE, --key-file or JQ(…, key=…)"
         )

@@ -319,3 +319,7 @@ def _check_route(operation: Operation, route: Route) -> None:
     missing = [one.name for one in operation.arguments if not one.optional and one.name not in stands]
     if missing and not route.answer:
         raise ValueError(f"{route.method} {route.path} has no place for {missing[0]}")
+    known = {one.name: one.of for one in operation.arguments}
+    lists = [name for name in route.arguments if name in known and known[name].kind == "list"]
+    if lists and not route.has_body:
+        raise ValueError(f"{route.method} {route.path}: a query cannot hold the list {lists[0]}")

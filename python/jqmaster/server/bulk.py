@@ -62,7 +62,7 @@ class Bulks:
         try:
             ended = await self._engine.carry_on(bulk, self._master)
         except Unavailable as error:
-            log.warning("bulk %s is left for now: %s", bulk["id"], error)
+            log.warning("bulk %s: interrupted, will continue: %s", bulk["id"], error)
         else:
             if ended is not None and ended.get("problem"):
                 log.error("bulk %s ended: %s", bulk["id"], ended["problem"])

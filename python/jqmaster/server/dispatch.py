@@ -149,7 +149,7 @@ class Dispatch(Deliverer):
         """Take no jobs for a while, as no connection can be opened to bring them to anybody."""
         now = time.monotonic()
         if now >= self._rests_until:
-            log.warning("no connection can be opened: too many open files? Jobs are left to other masters for a while")
+            log.warning("cannot open connections (too many open files?): leaving jobs to other servers for a while")
         self._rests_until = now + NO_ROOM_S
 
     async def _return(self, job: PushJob, why: str) -> None:

@@ -68,7 +68,7 @@ class Egress:
         """A socket for a connection to `where`, as the name service told it. Raises EgressDenied."""
         family, kind, protocol, _, address = where
         if not self.may(host, address[0]):
-            raise EgressDenied(f"this master may not push to {host} at {address[0]}")
+            raise EgressDenied(f"this server may not push to {host} at {address[0]}")
         return socket.socket(family, kind, protocol)
 
 

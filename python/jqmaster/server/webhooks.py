@@ -112,7 +112,9 @@ class Webhooks(delivery.Deliverer):
             answer = notification if isinstance(notification, WebhookAnswer) else await self._bounded(notification)
             await self._tell(document, answer)
         except Unavailable as error:  # its lease runs out
-            log.warning("notification %s is left: %s", document["id"], error)
+            log.warning(
+                "notification %s: its outcome is not reported, its lease will run out: %s", document["id"], error
+            )
         except JQError as error:
             log.warning("notification %s: %s", document["id"], error)
 

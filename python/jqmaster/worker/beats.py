@@ -131,7 +131,7 @@ class Heartbeats:
         try:
             await self._source.heartbeat([job.held], {job.held: note})
         except JQError as error:
-            log.error("job %s (%s): its progress or checkpoint is refused, and dropped: %s", job.id, job.name, error)
+            log.error("job %s (%s): progress or checkpoint refused and dropped: %s", job.id, job.name, error)
 
     async def tell_rest(self, running: Running, ending: Ending) -> None:
         """Pass on what the job has said at its end. A checkpoint must arrive before the attempt is over."""
@@ -143,7 +143,7 @@ class Heartbeats:
             except JQError as error:
                 is_success = isinstance(ending, Outcome) and ending.is_success
                 if is_success or not isinstance(error, Unavailable) or time.monotonic() > running.ends:
-                    log.warning("job %s: what it said last is lost: %s", running.job.id, error)
+                    log.warning("job %s: its last progress is lost: %s", running.job.id, error)
                     return
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1

@@ -134,5 +134,5 @@ class Reports:
                 if refusals:
                     return endings.failed(release.job, f"the release was refused: {error}", retry=False)
                 refusals += 1
-                log.warning("job %s is put off instead: %s", release.job.id, error)
+                log.warning("job %s: the release was refused, released with a delay instead: %s", release.job.id, error)
                 release = endings.put_off(release, error)

@@ -78,7 +78,9 @@ class WorkOptions:
                 "or name queues or patterns, such as --queues 'mail.*,report.*'"
             )
         if self.push and not self.advertise and self.host in _ANY_ADDRESS:
-            raise ValueError(f"{self.host} is no address to push to: say by which URL masters reach it (--advertise)")
+            raise ValueError(
+                f"{self.host} is no address to push to: give the URL by which servers reach it (--advertise)"
+            )
 
 
 def run(options: WorkOptions, *, ends_process: bool = False) -> int:

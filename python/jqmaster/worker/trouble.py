@@ -60,8 +60,8 @@ async def lasting(name: str, part: Callable[[], Awaitable[None]]) -> None:
         except asyncio.CancelledError:
             if task is None or task.cancelling():
                 raise
-            log.error("the worker's %s was cancelled by somebody else, and begins again", name)
+            log.error("the worker's %s was cancelled from outside, restarting it", name)
         except Exception:
-            log.exception("the worker's %s ended by an error, and begins again", name)
+            log.exception("the worker's %s failed, restarting it", name)
         await asyncio.sleep(backoff_s(failures))
         failures += 1

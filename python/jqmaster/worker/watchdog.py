@@ -64,7 +64,7 @@ class Watchdog:
             except (SystemExit, KeyboardInterrupt, RuntimeError) as error:
                 if task.done() or self._loop.is_closed():
                     raise
-                log.error("something that a job left behind would have ended the worker, which goes on: %r", error)
+                log.error("ignored an exception that a job left behind: %r", error)
 
     def ends(self, code: int) -> None:
         """The worker has stopped, and the process ends with `code`: when the time is up at the latest, whatever threads

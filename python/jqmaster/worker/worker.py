@@ -290,7 +290,7 @@ class Worker:
             async with asyncio.timeout(SAY_S):
                 await work
         except (TimeoutError, JQError) as error:
-            log.warning("what became of some jobs could not be said, their leases will run out: %r", error)
+            log.warning("cannot report some outcomes, their leases will run out: %r", error)
 
 
 def _function(function: Function | Callable[[Any], Any], threads: Threads) -> Function:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli_support import Cli, call, cli_, straight, work  # noqa: F401 (fixtures)
+from jqmaster.cli import show
 from jqmaster.manifest.fields import FIELDS
 
 NOBODY = "0687f9809acc00"
@@ -163,6 +164,13 @@ def test_history_is_a_timeline(cli_: Cli) -> None:
     assert [one["event"] for one in events] == ["enqueued", "started", "failed"]
 
 
+def test_failures_tell_of_jobs_that_will_be_retried(cli_: Cli) -> None:
+    cli_.ok("enqueue", "again")
+    work(cli_, "again", fails="Boom: bad luck")
+    said = "no job has failed for good; 1 will be retried: jqmaster jobs --status retrying\n"
+    assert cli_.ok("failures").out == said
+
+
 def test_failures_and_what_can_be_done_with_them(cli_: Cli) -> None:
     assert cli_.ok("failures").out == "no job has failed for good\n"
     ids = [cli_.ok("enqueue", "a", "--max-retry", "0").out.strip() for _ in range(3)]
@@ -238,3 +246,8 @@ def test_jobs_are_found_by_a_line_or_by_options(cli_: Cli) -> None:
     assert cli_.ok("cancel", "--queue", "mail", "--older", "1h", "--yes").out == "no job fits\n"
     assert cli_.ok("cancel", "--queue", "mail", "--newer", "1h", "--dry-run", "--json").document["jobs"] == 2
     assert found("--recent") == [ids[0], *ids[1:]]
+
+
+def test_a_field_in_ms_is_a_duration_or_a_moment(capsys: pytest.CaptureFixture[str]) -> None:
+    show.Table("", [{"waited_ms": 5000, "seen_ms": show.now_ms() - 90_000}]).print()
+    assert capsys.readouterr().out.splitlines()[1].split() == ["5", "s", "90", "s", "ago"]

@@ -62,7 +62,7 @@ def test_a_long_name_in_a_pipe_moves_its_own_row_alone(cli_: Cli, monkeypatch: p
         ("limits set x {} --concurrency 2 --smooth", 2, "give --rate as well"),
         ("schedules show x", 3, "no such schedule"),
         ("schedules set x a", 2, "--every or --cron"),
-        ("workers stop x", 3, "no such worker is registered"),
+        ("workers stop x", 3, "no worker x is registered"),
         ("config set result_ttl", 2, "SETTING=VALUE"),
         ("config set result_ttl=soon", 2, "a number"),
         ("export /nowhere/x", 1, "/nowhere/x: No such file"),

@@ -54,7 +54,7 @@ def test_a_worker_by_an_object_of_a_master_takes_no_namespace(tmp_path: Path) ->
     command = ("jqmaster.cli", "work", "program:jq", "--namespace", "{mail}")
     with Process(*command, folder=tmp_path) as worker:
         assert worker.ends() == 2
-        assert "namespace {mail} is for a Redis: a master has its own" in worker.text
+        assert "namespace {mail} applies to Redis only: a server has its own namespace" in worker.text
 
 
 def test_an_object_without_jobs_is_refused(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ class TestFiles:
     async def test_what_is_no_such_file_is_refused(self, source: SettableEngine) -> None:
         file = io.BytesIO()
         await write_file(source, file)
-        ours, whole = "is no file that", file.getvalue()
+        ours, whole = "not a file written by", file.getvalue()
         for content, said in ((b"", ours), (b"x" * 100, ours), (whole[:-1], "cut off"), (whole + b"\0", "cut off")):
             with pytest.raises(ValueError, match=said):
                 list(copying.read_file(io.BytesIO(content)))

@@ -67,7 +67,7 @@ async def test_who_is_no_master_is_named(body: bytes, content_type: str) -> None
                 await asked
         engine = HttpEngine([url])
         for call in (engine.pick("w", "a"), engine.finish("w"), engine.beat("w"), engine.tags()):
-            with pytest.raises(Unavailable, match="is it a JQ master"):
+            with pytest.raises(Unavailable, match="is it a JQ server"):
                 await call
         await engine.close()
 
@@ -81,7 +81,7 @@ ANSWERS = {
     OK + b"content-length: many\r\n\r\n": "expected a length, got 'many'",
     OK + b"transfer-encoding: chunked\r\n\r\nxyz\r\n": "expected a length",
     OK + b"content-length: 5\r\n\r\n\x91\x01": "the connection was closed",
-    b"SSH-2.0-OpenSSH_9.2\r\n\r\n": "no answer of HTTP/1: 'SSH-2.0-OpenSSH_9.2'",
+    b"SSH-2.0-OpenSSH_9.2\r\n\r\n": "not an HTTP/1 response: 'SSH-2.0-OpenSSH_9.2'",
     b"x" * 100_000: "very long header",
     b"": "the connection was closed",
 }

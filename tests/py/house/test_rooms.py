@@ -20,7 +20,7 @@ PACKAGE = ROOT / "python/jqmaster"
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 3180, "demo": 420, "testing": 140},
     "for programs": {"client": 3240, "worker": 2770},
-    "the server": {"server": 6010, "doctor": 280},
+    "the server": {"server": 6020, "doctor": 280},
     "the engine's hand": {
         "cluster": 1360,
         "engine": 3300,

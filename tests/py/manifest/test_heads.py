@@ -86,6 +86,7 @@ def test_a_role_may_call_it_with_what_is_not_kept_from_it(roles: set, given: tup
         ("(ids!, delay)", "(jobs)", "'jobs'"),
         ("{queue}", "{name}", "'name'"),
         ("POST /jobs/kick", "POST jobs/kick", "cannot be read"),
+        ("POST /jobs/kick", "GET /jobs/kick", "a query cannot hold the list ids"),
     ],
 )
 def test_a_head_that_is_not_whole_is_refused(line: str, instead: str, problem: str) -> None:

@@ -168,6 +168,6 @@ class TestTheLibrary:
         assert "jq_wrong" not in str(wrong.value)
 
     def test_takes_no_password_in_a_url(self) -> None:
-        with pytest.raises(ValueError, match="the URL of a master has no user or password") as refused:
+        with pytest.raises(ValueError, match="the URL of a server has no user or password") as refused:
             JQ("http://ann:hidden@127.0.0.1:1").operations.queues()
         assert "hidden" not in str(refused.value)

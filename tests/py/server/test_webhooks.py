@@ -208,7 +208,7 @@ async def test_it_goes_only_where_the_master_may_push(engine: Engine, redis: Red
     async with listening(DELIVERED) as receiver, carrying(engine, redis, egress=Egress(())):
         await end(engine, notify=f"{receiver.url}/hook")
         [barred] = await ended(engine, "retrying")
-    assert "this master may not push to 127.0.0.1" in barred["message"] and not receiver.jobs
+    assert "this server may not push to 127.0.0.1" in barred["message"] and not receiver.jobs
 
 
 # -- masters that die -----------------------------------------------------------------------------

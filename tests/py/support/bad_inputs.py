@@ -179,6 +179,8 @@ def example(type_):
     """A value of a type; of what is there in the namespace, one that is."""
     if type_.kind == "list":
         return [example(type_.of)]
+    if type_.kind in ("map", "document"):
+        return {}
     there = {"job": WAITING, "worker": WORKER, "name": "known", "queue": "a"}
     return type_.words[0] if type_.words else there.get(type_.name, PLAIN[type_.name].example)
 

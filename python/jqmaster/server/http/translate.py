@@ -205,27 +205,27 @@ class Translation:
                 return _finished(reply, "pick" in given)
             case "result":
                 return _result(*reply)
-            case "members":
-                return Reply(self._status, packform.pack(_members(of, reply)))
             case "list" | "page":
-                return self._documents(declared.name, of, reply, request)
-        return Reply(self._status, reply)
+                return self._listed(declared.name, of, reply, request)
+        return Reply(self._status, _packed(of, reply))
 
-    def _documents(self, name: str, of: Type, reply: Any, request: Request) -> Reply:
-        cursor, *documents = reply if of.kind == "page" else (None, *reply)
+    def _listed(self, name: str, of: Type, reply: Any, request: Request) -> Reply:
+        assert of.of is not None
+        cursor, *entries = reply if of.kind == "page" else (None, *reply)
+        looked = {}
+        if of.of.kind == "document" and entries and isinstance(entries[0], int):
+            looked["looked"] = packform.pack(entries.pop(0))
+        packed = [_packed(of.of, entry) for entry in entries]
         if self.route.is_of_one:
-            return self._first(documents, request)
-        looked = {"looked": packform.pack(documents.pop(0))} if documents and isinstance(documents[0], int) else {}
-        if of.of is not None and of.of.kind == "members":
-            documents = [packform.pack(_members(of.of, row)) for row in documents]
-        body = {name: packform.raw_array(documents)}
+            return self._first(packed, request)
+        body = {name: packform.raw_array(packed)}
         if cursor is not None:
             body["cursor"] = packform.pack(cursor.decode())
         return Reply(200, packform.raw_map({**body, **looked}))
 
-    def _first(self, documents: list[bytes], request: Request) -> Reply:
-        if documents and documents[0] is not None:
-            return Reply(200, documents[0])
+    def _first(self, packed: list[bytes], request: Request) -> Reply:
+        if packed and packed[0] != NIL:
+            return Reply(200, packed[0])
         of = self.route.parameter
         if self._is_of_a_job:
             raise no_such_job(request.params[of])
@@ -292,6 +292,16 @@ def _members(of: Type, reply: Any) -> dict[str, Any]:
         name: bool(value) if member.name == "flag" else _text(value)
         for (name, member), value in zip(of.members, values, strict=True)
     }
+
+
+def _packed(of: Type, value: Any) -> bytes:
+    """A reply, or an entry of a list, as MessagePack. Documents are packed already."""
+    if of.kind == "document" and value is not None:
+        packed: bytes = value
+        return packed
+    if of.kind == "members":
+        return packform.pack(_members(of, value))
+    return packform.pack(bool(value) if of.name == "flag" else _text(value))
 
 
 def _put(spec: dict[str, Any], to: str, value: Any) -> None:

@@ -313,7 +313,7 @@ const columnsOf = (now_ms) => [
   }),
   number(`Done, ${MINUTES} min`, '', {
     hide: 'narrow',
-    cell: ({ recent }) => (recent ? rate((recent.done * 1000) / recent.span_ms) : none()),
+    cell: ({ recent }) => (recent ? count(recent.done) : none()),
   }),
 ];
 
@@ -327,7 +327,7 @@ function Busiest({ data, state }) {
         empty=${html`<p class="empty">No queue yet. The first job makes one: <code>jqmaster enqueue mail</code></p>`}>
         <p class="muted pager"><${Link} to="/queues">${others > 0 ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//>
           ${more ? html`<span>Still counting: ${count(looked)} queues were looked at so far; the sums above are of these</span>` : null}
-          ${!more && age_ms > 15000 ? html`<span>The sums above are up to ${duration(age_ms)} old: there are too many queues to look at all at once</span>` : null}</p>
+          ${!more && age_ms > 15000 ? html`<span>The sums above are up to ${duration(age_ms)} old</span>` : null}</p>
       <//>`;
     }}<//><//>`;
 }

@@ -141,7 +141,7 @@ export function whereOfLine(line, now) {
     const [field, value, isInside] = condition(key, text, isQuoted, now);
     if (isInside) where.match ??= {};
     const place = isInside ? where.match : where;
-    if (Object.hasOwn(place, field)) throw problem(`${key} stands there twice`);
+    if (Object.hasOwn(place, field)) throw problem(`${key} is given twice`);
     place[field] = value;
   }
   if (words.length) where.argument = words.join(' ');
