@@ -68,6 +68,15 @@ async def test_the_form_of_events(server: Server, own: Engine, session: aiohttp.
         assert (event["id"], event["state"]) == (job_id, "queued") and "from" not in event
 
 
+async def test_who_comes_back_after_long_is_told_of_a_gap(
+    server: Server, own: Engine, session: aiohttp.ClientSession
+) -> None:
+    await enqueue(own)
+    async with session.get(server.url + "/events", headers={"last-event-id": "1-0"}) as response:
+        told = await lines(response, 4)
+        assert "event: missed" in told, told
+
+
 async def test_the_form_of_a_jobs_events(server: Server, own: Engine, session: aiohttp.ClientSession) -> None:
     job_id = await enqueue(own)
     async with session.get(f"{server.url}/job/{job_id}/events") as response:

@@ -93,6 +93,14 @@ async def test_what_is_moved_stays_within_them(keyed: Keyed, move: dict[str, str
     assert (await api.post("/call/finish", raw=body)).status == 403
 
 
+async def test_a_job_is_not_changed_into_a_queue_of_others(keyed: Keyed) -> None:
+    api = await keyed.grant("pusher", queues=["mail.*"])
+    [job] = await keyed.engine.enqueue([({"name": "mail.de"}, b"\xc0")])
+    for queue, status in (("mail.fr", 200), ("other", 403)):
+        body = msgpack.packb([msgpack.packb({"id": job.id, "queue": queue}), b""])
+        assert (await api.post("/call/change", raw=body)).status == status, queue
+
+
 async def test_what_concerns_jobs_of_others_or_all_queues_is_refused(keyed: Keyed) -> None:
     api = await keyed.grant("admin", queues=["mail.*"])
     for name, one in CALLED.items():
