@@ -53,7 +53,7 @@ class Mutant:
 def read() -> list[Mutant]:
     """They stand by the files that they are in."""
     by_file = tomllib.loads(LIST.read_text())
-    entries = [*by_file.pop("mutant", ()), *({"file": file, **one} for file, some in by_file.items() for one in some)]
+    entries = [{"file": file, **one} for file, some in by_file.items() for one in some]
     return [Mutant(**{**entry, "found_by": tuple(entry["found_by"])}) for entry in entries]
 
 
