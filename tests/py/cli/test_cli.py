@@ -84,7 +84,7 @@ def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
     [
         (["fly"], 2, "fly"),
         (["load"], 2, "give --redis URL, or JQ_REDIS"),
-        (["queues", "--url", "http://127.0.0.1:1", "--namespace", "{a}"], 2, "{a} is for a Redis: a master"),
+        (["queues", "--url", "http://127.0.0.1:1", "--namespace", "{a}"], 2, "namespace {a} applies to Redis only"),
         (["import", "/nowhere/file", "--redis", "unix:///x"], 1, "/nowhere/file"),
         (["load", "--redis", "unix:///nowhere/redis.sock"], 4, "/nowhere/redis.sock"),
         (["work", "copyreg:dispatch_table"], 2, "either --url or --redis"),

@@ -193,7 +193,7 @@ def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:
     jq = JQ("http://127.0.0.1:9", namespace="{mail}")
     jq.job(name="a")(lambda: None)
     for ask in (jq.operations.queues, jq.burst, lambda: jq.worker().options()):
-        with pytest.raises(ValueError, match=r"\{mail\} is for a Redis"):
+        with pytest.raises(ValueError, match=r"\{mail\} applies to Redis only"):
             ask()
     with jq.using("http://127.0.0.1:9"), pytest.raises(Unavailable):
         jq.operations.queues()
@@ -202,7 +202,7 @@ def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:
     of_master = JQ("http://127.0.0.1:9")
     of_master.job(name="a")(lambda: None)
     for given in ({"masters": ["http://127.0.0.1:9"]}, {}):
-        with pytest.raises(ValueError, match=r"\{mail\} is for a Redis"):
+        with pytest.raises(ValueError, match=r"\{mail\} applies to Redis only"):
             of_master.worker(namespace="{mail}", **given).options()
     assert of_master.worker(redis_url="redis://h", namespace="{mail}").options().namespace == "{mail}"
     monkeypatch.setenv("JQ_NAMESPACE", "{mail}")  # for whoever asks a Redis

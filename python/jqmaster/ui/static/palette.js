@@ -76,7 +76,6 @@ function Palette({ close, pages }) {
   const [at, setAt] = useState(0);
   const list = useRef(null);
   useEffect(() => {
-    setAt(0);
     if (!text) return undefined;
     const life = new AbortController();
     const timer = setTimeout(() => {
@@ -105,6 +104,10 @@ function Palette({ close, pages }) {
     close();
     item?.go();
   };
+  const onInput = (event) => {
+    setText(event.target.value.trim());
+    setAt(0); // an effect may run after the next key, and undo its step
+  };
   const onKey = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: SHOWN, PageUp: -SHOWN }[event.key];
     if (step) setAt((((at + step) % items.length) + items.length) % items.length || 0);
@@ -121,7 +124,7 @@ function Palette({ close, pages }) {
   return html`<input type="text" role="combobox" aria-label="Search" aria-expanded="true" aria-controls="palette-list" autofocus
       aria-autocomplete="list" autocomplete="off" spellcheck=${false} aria-activedescendant=${items.length ? `palette-${at}` : undefined}
       placeholder="Job id, queue, worker, tag, … or customer.id:acme slower:30s"
-      onInput=${(event) => setText(event.target.value.trim())} onKeyDown=${onKey} />
+      onInput=${onInput} onKeyDown=${onKey} />
     <p class="muted palette-told" role="status">${told}</p>
     <div id="palette-list" role="listbox" aria-label="Found" class="palette-list" ref=${list}>${groups.map(
       ([title, note, some], i) => html`<div role="group" aria-labelledby=${`palette-group-${i}`}>
