@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -66,7 +68,8 @@ class Release:
         address = self.master.text.split("\n")[0].split()[-1]
         where = ("--url", address), ("--redis", url)
         self.workers = [started("work", "app:jq", *each, ready="is ready") for each in where]
-        self.version = started("--version", ready="0.").line
+        command = [sys.executable, "-m", "jqmaster.cli", "--version"]
+        self.version = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True).stdout
 
     def stop(self) -> None:
         for process in (*self.workers, self.master):
