@@ -47,7 +47,7 @@ local function encode_constraint(one)
   local definition, key = one.definition, one.key
   local shown = {
     id = definition.i, running = key.in_use, open = one.is_open, concurrency = definition.c,
-    rate = constraintdoc.rate_of(definition), opens_ms = one.opens_ms,
+    rate = constraintdoc.rate_of(definition), order = definition.o and "strict", opens_ms = one.opens_ms,
     starts = definition.l and not definition.s and rate.starts_in(one.limit, key) or nil,
     cost = definition.l and definition.kg and rate.cost(one.limit, one.entry[job_units.COST]) or nil,
     hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,

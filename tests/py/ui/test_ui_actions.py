@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from ui_support import HOSTILE, Server, Ui, browser, server, tab, ui  # noqa: F401 (fixtures)
+from ui_support import HOSTILE, Ui
 
 
 def quoted(name: str) -> str:
@@ -71,16 +71,6 @@ def test_jobs_are_discarded_once_the_name_was_typed(ui: Ui) -> None:
     expect(ui.page.locator(".tile").nth(1)).to_contain_text("0", timeout=30_000)
     expect(ui.page.get_by_text("No job is ready to start.")).to_be_visible(timeout=30_000)
     assert ui.server.queue("purged")["queued"] == 0
-
-
-def test_running_jobs_are_taken_back(ui: Ui) -> None:
-    ui.server.enqueue("kicked", 3)
-    ui.server.pick("kicked", count=3)
-    ui.go("/queue/kicked", "kicked")
-    ui.button("Take jobs").click()
-    ui.dialog.get_by_role("button", name="Take jobs").click()
-    ui.told("3 jobs wait again")
-    assert ui.server.queue("kicked")["queued"] == 3
 
 
 def test_an_empty_queue_is_forgotten_and_one_with_jobs_is_not(ui: Ui) -> None:

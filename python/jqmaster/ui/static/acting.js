@@ -108,16 +108,6 @@ async function toAllIds(action, ids, values, report) {
 }
 
 async function toAllThatMatch(action, where, values, report) {
-  if (!action.path) {
-    // What is changed may move to another place in the order: all are found before the first is touched.
-    const ids = [];
-    for await (const page of found(where)) {
-      if (report.isOver()) return 0;
-      ids.push(...page.map((job) => job.id));
-      report.step(0, `Found ${count(ids.length)}…`);
-    }
-    return toAllIds(action, ids, values, report);
-  }
   const options = action.options?.(values) || {};
   const begun = await api.post('/bulks', {
     what: action.id,

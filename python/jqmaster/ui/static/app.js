@@ -325,24 +325,10 @@ function startRange() {
   draw();
 }
 
-function walk(step) {
-  const lines = [...document.querySelectorAll('#main tbody tr[tabindex]')].filter((line) => line.offsetParent);
-  if (!lines.length) return;
-  const at = lines.indexOf(document.activeElement?.closest('tr'));
-  const next = lines[at < 0 ? (step > 0 ? 0 : lines.length - 1) : Math.max(0, Math.min(lines.length - 1, at + step))];
-  next.focus();
-  next.scrollIntoView({ block: 'nearest' });
-}
-
 function help() {
   if (document.querySelector('dialog')) return;
   const keys = [
     ['/', 'to the filter'],
-    ['j, k', 'next and previous row'],
-    ['Enter', 'open the row'],
-    ['x', 'choose the row'],
-    ['X', 'choose from the last one to here'],
-    ['Space', 'look inside a job'],
     ['← →', 'in a chart: its values'],
     ['Esc', 'close a dialog, leave a field'],
     ...inBar().map((page) => [`g ${page.key}`, page.title]),
@@ -376,8 +362,6 @@ function startKeys() {
     if (isCall) search();
     else if (page) navigate(page.path);
     else if (key === '/') filter ? filter.focus() : search();
-    else if (key === 'j') walk(1);
-    else if (key === 'k') walk(-1);
     else if (key === '?') help();
     else return;
     event.preventDefault();

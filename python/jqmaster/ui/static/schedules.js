@@ -51,6 +51,9 @@ const CATCH_UP = {
 };
 
 async function edit(old) {
+  const when = (name, label, more) => ({ group: 'When', name, label, value: old?.[name], half: true, ...more });
+  const more = (name, label, more) => ({ group: 'More', name, label, value: old?.[name], half: true, ...more });
+  const cron = 'minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly';
   const done = await form({
     title: old ? `Change ${old.id}` : 'New schedule',
     wide: true,
@@ -58,54 +61,32 @@ async function edit(old) {
     body: 'Either an interval or a cron line.',
     fields: [
       ...(old ? [] : [{ name: 'id', label: 'Name', required: true }]),
-      { name: 'every', label: 'Every', unit: 'seconds', type: 'number', value: old?.every, half: true },
+      when('every', 'Every', { unit: 'seconds', type: 'number' }),
+      when('cron', 'Cron', { hint: cron }),
+      when('timezone', 'Time zone', { hint: 'such as Europe/Berlin, with cron' }),
       {
-        name: 'cron',
-        label: 'Cron',
-        value: old?.cron,
-        half: true,
-        hint: 'minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly',
-      },
-      {
-        name: 'timezone',
-        label: 'Time zone',
-        value: old?.timezone,
-        half: true,
-        hint: 'such as Europe/Berlin, with cron',
-      },
-      {
-        name: 'utc_offset',
-        label: 'Clock ahead of UTC by',
-        unit: 'minutes, with cron',
-        type: 'number',
-        value: old?.utc_offset || undefined,
-        half: true,
-      },
-      {
+        group: 'What',
         name: 'job',
         label: 'Job',
         type: 'json',
-        rows: 5,
+        rows: 4,
         required: true,
         value: old ? old.job : { name: 'report' },
         hint: 'name, queue, priority, max_retry, … as for enqueueing',
       },
-      { name: 'argument', label: 'Argument', type: 'json', rows: 4, value: old?.argument },
-      { name: 'limit', label: 'Jobs in all, at most', type: 'number', value: old?.limit, half: true },
-      {
-        name: 'catch_up',
-        label: 'After a gap',
+      { group: 'What', name: 'argument', label: 'Argument', type: 'json', rows: 3, value: old?.argument },
+      more('limit', 'Jobs in all, at most', { type: 'number' }),
+      more('catch_up', 'After a gap', {
         type: 'select',
         value: old?.catch_up || 'one',
         options: Object.entries(CATCH_UP),
-        half: true,
-      },
-      { name: 'paused', label: 'Paused', type: 'checkbox', value: old?.paused },
+      }),
+      more('paused', 'Paused', { type: 'checkbox' }),
     ],
     submit: ({ id = old?.id, ...values }) => {
       // What the form does not show stays; what was emptied goes.
-      const { start, end, backlog, offset } = old || {};
-      const kept = { start, end, backlog, offset: values.cron ? undefined : offset };
+      const { start, end, backlog, offset, utc_offset } = old || {};
+      const kept = { start, end, backlog, ...(values.cron ? !values.timezone && { utc_offset } : { offset }) };
       return api.put(to(id), { ...settable(kept), ...values }).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
       });
@@ -153,16 +134,6 @@ function Actions({ of, reload, gone = reload, size = '' }) {
 
 // -- the list -----------------------------------------------------------------------------------------
 
-// The arrows go from run to run.
-function walk(event) {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const links = [...event.currentTarget.querySelectorAll('a')];
-  const next = links[links.indexOf(event.target) + step];
-  if (!step || !next) return;
-  event.preventDefault();
-  next.focus();
-}
-
 const took = (run) => (run.started_ms && run.ended_ms ? Math.max(0, run.ended_ms - run.started_ms) : null);
 
 /** The last jobs as small bars, the latest at the right: as high as they took long, in the colour of their state. */
@@ -170,7 +141,7 @@ function Runs({ of }) {
   const list = [...(of.runs ?? [])].reverse();
   if (!list.length) return none();
   const longest = Math.max(1, ...list.map((run) => took(run) ?? 0));
-  const bars = list.map((run, i) => {
+  const bars = list.map((run) => {
     const ms = took(run);
     const height = `${ms === null ? 40 : 20 + (80 * ms) / longest}%`;
     const bar = html`<span class=${`run-bar is-${run.status ?? 'cancelled'}`} style=${{ height }}></span>`;
@@ -181,10 +152,9 @@ function Runs({ of }) {
       'aria-label': `Job ${run.id}: ${text}`,
     };
     if (!run.status) return html`<span role="img" ...${said}>${bar}</span>`;
-    // One stop for Tab.
-    return html`<${Link} to=${path`/job/${run.id}`} tabindex=${i === list.length - 1 ? 0 : -1} ...${said}>${bar}<//>`;
+    return html`<${Link} to=${path`/job/${run.id}`} ...${said}>${bar}<//>`;
   });
-  return html`<span class="runs" role="group" aria-label=${`Last jobs of ${of.id}`} onKeyDown=${walk}>${bars}</span>`;
+  return html`<span class="runs" role="group" aria-label=${`Last jobs of ${of.id}`}>${bars}</span>`;
 }
 
 function Next({ of }) {

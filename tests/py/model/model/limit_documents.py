@@ -223,8 +223,9 @@ class LimitDocuments(Part):
             by = by if isinstance(constraint.given.get("by"), list) else [by] if "by" in constraint.given else []
             allowed = list(product(*map(shown_part, constraint.values[key])))
             expect(tuple(map(key_part, by)) in allowed, "explain: by", by, allowed)
-            limits = {name: doc.pop(name) for name in ("concurrency", "rate") if name in doc}
-            given = {name: constraint.given[name] for name in ("concurrency", "rate") if name in constraint.given}
+            names = ("concurrency", "rate", "order")
+            limits = {name: doc.pop(name) for name in names if name in doc}
+            given = {name: constraint.given[name] for name in names if name in constraint.given}
             same(told(limits), told(given), "explain: limits")
             same(doc, {}, "explain: unknown fields of a constraint")
 
