@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -45,14 +45,6 @@ def test_what_is_not_there_is_said(ui: Ui) -> None:
     ui.go("/queue/nowhere", "Not found")
     expect(ui.page.locator("main p").first).to_have_text("no such queue: nowhere")
     ui.go("/nowhere", "No such page")
-
-
-def test_plural_paths_lead_on(ui: Ui) -> None:
-    ui.go("/queues", "Queues")
-    ui.go(f"/queues/{quote(HOSTILE, safe='')}", HOSTILE)
-    assert unquote(ui.page.url).endswith(f"/ui/queue/{HOSTILE}")
-    ui.page.go_back()
-    expect(ui.page.locator("h1")).to_have_text("Queues")
 
 
 def test_the_policy_forbids_what_is_not_ours(server: Server) -> None:

@@ -4,7 +4,7 @@ import { api, path } from './api.js';
 import { count, cut, jobs as inJobs } from './format.js';
 import { open, toast, useForm } from './forms.js';
 import { Badge } from './parts.js';
-import { inWords, isCounted, narrowed, queryOf } from './query.js';
+import { countStates, inWords, isCounted, narrowed, queryOf } from './query.js';
 import { html, useEffect, useRef, useState } from './view.js';
 
 const ANSWERS_NO = new Set(['NOTFOUND', 'CONFLICT']);
@@ -38,22 +38,8 @@ async function* found(where, { signal, most = Infinity, size = PAGE } = {}) {
 
 /** Queues know how many jobs they have in each state: then nothing need be looked at. Else null. */
 async function known(where, signal) {
-  if (!isCounted(where)) return null;
-  const sum = (queue) => where.status.reduce((all, state) => all + queue[state], 0);
-  if (where.queue) {
-    return api.get(path`/queue/${where.queue}`, {}, { signal }).then(sum, (problem) => {
-      if (problem.status !== 404) throw problem;
-      return 0;
-    });
-  }
-  let cursor = '';
-  let all = 0;
-  do {
-    const page = await api.get('/queues', { count: PAGE, cursor }, { signal });
-    all += page.queues.reduce((some, queue) => some + sum(queue), 0);
-    cursor = page.cursor;
-  } while (cursor);
-  return all;
+  const { sums } = isCounted(where) ? await countStates(where.queue, signal) : {};
+  return sums ? where.status.reduce((sum, state) => sum + sums[state], 0) : null;
 }
 
 /** Counts what matches: tell({sum, first: some of them, isEnd: counting is over, isAll: there are no more}). */

@@ -44,7 +44,7 @@ function Help({ alert, reload }) {
             onClick=${async () => (await help(alert)) !== undefined && reload?.()}>${word}<//>`
         : null
     }
-    ${to ? html`<${Link} to=${to} aria-label=${`Show: ${alert.text}`}>Show<//>` : null}</span>`;
+    ${to && !location.pathname.endsWith(to) ? html`<${Link} to=${to} aria-label=${`Show: ${alert.text}`}>Show<//>` : null}</span>`;
 }
 
 const Since = ({ alert }) =>

@@ -56,6 +56,7 @@ function optionsOf(given, size) {
     ctx.strokeStyle = ctx.fillStyle = token('text');
     ctx.lineWidth = devicePixelRatio;
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textAlign = 'left';
     let taken = Number.POSITIVE_INFINITY; // from where names stand: what would cover one has its line alone
     for (const mark of marks) {
       if (mark.ms < given.from_ms || mark.ms > given.to_ms) continue;
@@ -131,14 +132,12 @@ function optionsOf(given, size) {
   };
 }
 
-function Legend({ series, at, format, onHide, hidden }) {
-  return html`<span class="legend">${series.map((one, i) => {
+const Legend = ({ series, at, format }) =>
+  html`<span class="legend">${series.map((one, i) => {
     const value = at >= 0 ? one.values[at] : one.latest;
-    return html`<button type="button" class="legend-item" aria-pressed=${!hidden.has(one.name)} onClick=${() => onHide(one.name)}>
-      <span class=${`dot is-${kindOf(one, i)}`}></span>${one.name}
-      ${value === undefined ? null : html`<b>${value === null ? '–' : format(value)}</b>`}</button>`;
+    return html`<span class="legend-item"><span class=${`dot is-${kindOf(one, i)}`}></span>${one.name}
+      ${value === undefined ? null : html`<b>${value === null ? '–' : format(value)}</b>`}</span>`;
   })}</span>`;
-}
 
 /**
  * <Chart title="Ended, jobs a minute" moments=${[ms, …]} series=${[{name, kind?, values: [number|null, …], latest?}]}
@@ -150,7 +149,7 @@ export function Chart(given) {
   const {
     title,
     moments,
-    series: all,
+    series,
     from_ms,
     to_ms,
     isStacked,
@@ -167,9 +166,7 @@ export function Chart(given) {
   const pick = useRef(onPick);
   pick.current = onPick;
   const [at, setAt] = useState(-1);
-  const [hidden, setHidden] = useState(new Set());
   const [look, setLook] = useState(0);
-  const series = all.filter((one) => !hidden.has(one.name));
   const shape = same([
     series.map((one, i) => [one.name, kindOf(one, i)]),
     marks,
@@ -243,11 +240,6 @@ export function Chart(given) {
     else return;
     event.preventDefault();
   };
-  const turn = (name) => {
-    const next = new Set(hidden);
-    if (!next.delete(name)) next.add(name);
-    setHidden(next);
-  };
   const sum = isStacked && at >= 0 ? series.reduce((whole, one) => whole + (one.values[at] || 0), 0) : null;
   const said =
     at >= 0 && moments[at]
@@ -255,10 +247,10 @@ export function Chart(given) {
       : '';
   const seen = (marks || []).filter((mark) => mark.ms >= from_ms && mark.ms <= to_ms);
   const deploys = seen.length ? `; marked: ${seen.map((mark) => mark.text).join(', ')}` : '';
-  const isNothing = !all.some((one) => one.values.some(Boolean));
+  const isNothing = !series.some((one) => one.values.some(Boolean));
   return html`<figure class="chart">
     <figcaption><span>${title}${at >= 0 && moments[at] ? html`<span class="crumb"> · ${moment(moments[at]).slice(0, 16)}${sum === null ? '' : ` · ${format(sum)} ${unit}`}</span>` : null}</span>
-      <${Legend} series=${all} at=${at} format=${format} hidden=${hidden} onHide=${turn} /></figcaption>
+      <${Legend} series=${series} at=${at} format=${format} /></figcaption>
     <div class=${`chart-plot ${onPick ? 'is-link' : ''}`} ref=${place} style=${{ minHeight: `${height}px` }} tabindex="0" role="group" onKeyDown=${onKey} onBlur=${() => setAt(-1)}
       aria-label=${`${title}; left and right show values${onPick ? ', Enter leads to them' : ''}${deploys}`}
       onPointerDown=${(event) => {

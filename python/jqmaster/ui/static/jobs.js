@@ -1,7 +1,7 @@
 // Jobs by what they are: a line and a state in the address; and acting on one, some, or all that match.
 
 import { Bulks } from './alerts.js';
-import { all, api, boundTo, every, may, path, stringify, withQuery } from './api.js';
+import { api, boundTo, every, may, path, stringify, withQuery } from './api.js';
 import { brief, count, cut, duration, jobs as inJobs, moment, now } from './format.js';
 import { groups, names, queues, tags, workers } from './names.js';
 import {
@@ -22,13 +22,12 @@ import {
   WAITING,
   Worker,
 } from './parts.js';
-import { ACTIONS, completions, isCounted, lineOf, mass, queryOf, whereOf } from './query.js';
+import { ACTIONS, completions, countStates, isCounted, lineOf, mass, queryOf, whereOf } from './query.js';
 import { html, Link, same, setQuery, useData, useEffect, useQuery, useState } from './view.js';
 
 const PAGE = 50;
 const TIMES = 10;
 const PREVIEWED = 600; // bytes of an argument that is shown in the list
-const MERGED = 200; // queues; with more the engine lists them one behind the other
 const TABS = [['', 'All'], ...STATES.map((state) => [state, state]), [WAITING.join(','), 'waiting']];
 
 const LINE = {
@@ -111,21 +110,6 @@ const COLUMNS = [
 ];
 
 // -- states -------------------------------------------------------------------------------------------
-
-/** → {sums: jobs by state, isMerged: whether the list is over all queues at once}; sums are null where too many queues are. */
-async function countStates(queue, signal) {
-  if (queue) {
-    const one = await api.get(path`/queue/${queue}`, {}, { signal }).catch((problem) => {
-      if (problem.status !== 404) throw problem;
-      return {};
-    });
-    return { sums: Object.fromEntries(STATES.map((state) => [state, one[state] || 0])), isMerged: true };
-  }
-  const { found, isAll } = await all('/queues');
-  const sum = (state) => found.reduce((sofar, one) => sofar + one[state], 0);
-  const sums = isAll ? Object.fromEntries(STATES.map((state) => [state, sum(state)])) : null;
-  return { sums, isMerged: isAll && found.length <= MERGED };
-}
 
 const sumOf = (sums, states) => states.reduce((sofar, state) => sofar + sums[state], 0);
 
@@ -232,7 +216,7 @@ function Notes({ where, filters, isMerged }) {
     ${
       isMerged || queue || tag || group
         ? null
-        : html`<p class="muted" role="status">With more than ${MERGED} queues they are listed one behind the other, by
+        : html`<p class="muted" role="status">With more than 200 queues they are listed one behind the other, by
           name: what happened last need not be on this page. Name a queue: <code>queue:mail</code></p>`
     }`;
 }

@@ -209,12 +209,6 @@ export const hold = (limit, by, shown) => {
   });
 };
 
-export const release = (limit, by) =>
-  act(
-    () => api.post(`${at(limit.id)}/hold`, { ...(by === undefined ? {} : { by }), seconds: 0 }),
-    `${limit.id} is not on hold any more.`,
-  );
-
 export async function remove(limit) {
   const free = 'What it holds is free at once';
   const isSure = await confirm({

@@ -16,7 +16,6 @@ import {
   onHold,
   Pager,
   Section,
-  sortOf,
   Table,
   toLimit,
   toQueue,
@@ -97,18 +96,11 @@ const ask =
   (what) =>
   async (...given) =>
     (await import('./limitforms.js'))[what](...given);
-const [edit, hold, release, remove] = ['edit', 'hold', 'release', 'remove'].map(ask);
+const [edit, hold, remove] = ['edit', 'hold', 'remove'].map(ask);
 
 // -- the list -----------------------------------------------------------------------------------------
 
 const SIZE = 50;
-const ORDERS = {
-  held: byFullness,
-  full: (a, b) => fullKeys(b) - fullKeys(a) || byFullness(a, b),
-  running: (a, b) => b.running - a.running || byFullness(a, b),
-  name: (a, b) => (a.id < b.id ? 1 : -1),
-};
-
 /** The fullest keys, each a way to itself. */
 function Busiest({ limit }) {
   const shown = (limit.by ? limit.busiest : []).filter((key) => key.held || key.running || key.opens_ms);
@@ -140,7 +132,6 @@ const columns = (reload) => [
   {
     title: 'Limit',
     kind: 'wide',
-    sort: 'name',
     cell: ({ id, match }) => html`<${Link} to=${toLimit(id)}>${id}<//>
       <p class="muted hide-narrow matcher-in-short"><code title=${cut(stringify(match), 1000)}>${cut(stringify(match), 60)}</code></p>`,
   },
@@ -151,7 +142,6 @@ const columns = (reload) => [
   },
   {
     title: 'In use',
-    sort: 'running',
     cell: (limit) =>
       limit.by
         ? `${count(limit.running)} ${inUse(limit)}`
@@ -160,7 +150,6 @@ const columns = (reload) => [
   {
     title: 'Held',
     kind: 'number',
-    sort: 'held',
     tip: 'Jobs that could start but for it',
     cell: (limit) => {
       const number = html`<${Least} of=${limit} number=${limit.held ?? 0} />`;
@@ -170,7 +159,6 @@ const columns = (reload) => [
   {
     title: 'Full keys',
     kind: 'number',
-    sort: 'full',
     tip: 'Keys under which nothing can start now, of those in use',
     cell: (limit) => {
       const text = html`<${Least} of=${limit} number=${limit.full} /> of ${count(limit.keys)}`;
@@ -185,23 +173,18 @@ const columns = (reload) => [
     cell: (limit) => [
       action('Change…', () => edit(limit), reload, { of: limit.id }),
       action('Hold…', () => hold(limit), reload, { of: limit.id }),
-      onHold(limit) ? action('Open', () => release(limit), reload, { of: limit.id }) : null,
       action('Delete…', () => remove(limit), reload, { of: limit.id, class: 'small danger' }),
     ],
   },
 ];
 
 function List({ found, reload }) {
-  const [{ sort = '-held' }, setQuery] = useQuery();
-  const [name, isDown] = sortOf(sort);
-  const sorted = [...found].sort(ORDERS[name] || byFullness);
-  const [rows, pager] = usePageOf(isDown ? sorted : sorted.reverse(), SIZE);
+  const [rows, pager] = usePageOf([...found].sort(byFullness), SIZE);
   const empty = html`<${Empty} command=${`jqmaster limits set per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
     No limits: every job starts as soon as a worker has room. A limit says how many jobs run at once, or start in a
     time: of all that match, or for each customer.<//>`;
   return html`<p class="muted">${found.length ? summary(found) : ''}</p>
-    <${Table} label="Limits" columns=${columns(reload)} rows=${rows} rowKey=${({ id }) => id} empty=${empty} sort=${sort}
-      onSort=${(next) => setQuery({ sort: next === '-held' ? '' : next, at: '' })}><${Pager} of=${pager} /><//>`;
+    <${Table} label="Limits" columns=${columns(reload)} rows=${rows} rowKey=${({ id }) => id} empty=${empty}><${Pager} of=${pager} /><//>`;
 }
 
 export function Limits() {
@@ -258,10 +241,7 @@ function keyColumns(limit, reload) {
         const of = shownKey(key.by);
         if (isDigest(key.by))
           return html`<span class="muted" title="Of a value this long only its digest is known">long value</span>`;
-        return [
-          action('Hold…', () => hold(limit, keyOf(key), of), reload, { of }),
-          onHold(limit, key) ? action('Open', () => release(limit, keyOf(key)), reload, { of }) : null,
-        ];
+        return [action('Hold…', () => hold(limit, keyOf(key), of), reload, { of })];
       },
     },
   ];

@@ -3,7 +3,7 @@ import { Alerts } from './alerts.js';
 import { api, withQuery } from './api.js';
 import { Chart, setMark, spread, useStatistics, waits } from './chart.js';
 import { brief, count, cut, duration, percent, rate, setServerNow } from './format.js';
-import { Ago, Badge, Button, Head, Loaded, none, OPEN, Section, Table, Tile, toQueue, zero } from './parts.js';
+import { Ago, Badge, Button, Head, Loaded, none, Section, Table, Tile, toQueue, zero } from './parts.js';
 import { lookOn, MINUTES, ranked } from './queues.js';
 import { html, Link, navigate, parted, useData, useEffect } from './view.js';
 
@@ -107,16 +107,6 @@ function Marks({ marks, reload }) {
 
 // -- queues -------------------------------------------------------------------------------------------
 
-/** A bar of parts in proportion: <Stack parts=${[[kind, value, name], …]} />. */
-function Stack({ parts }) {
-  const some = parts.filter(([, value]) => value);
-  const sum = some.reduce((all, [, value]) => all + value, 0);
-  const text = some.map(([, value, name]) => `${count(value)} ${name}`).join(', ') || 'empty';
-  return html`<span class="stack" role="img" aria-label=${text} title=${text}>
-    ${some.map(([kind, value]) => html`<span class=${`stack-part is-${kind}`} style=${{ flexGrow: value / sum }}></span>`)}
-  </span>`;
-}
-
 const LISTED_QUEUES = 15;
 const number = (title, value, more = {}) => ({
   title,
@@ -140,11 +130,6 @@ const columnsOf = (now_ms) => [
   number('Running', 'running'),
   number('Retrying', 'retrying', { hide: 'narrow' }),
   number('Failed', 'error'),
-  {
-    title: 'States',
-    hide: 'narrow',
-    cell: (queue) => html`<${Stack} parts=${OPEN.map((state) => [state, queue[state], state])} />`,
-  },
   number(`Wait, p50 / p95, ${MINUTES} min`, '', {
     hide: 'narrow',
     cell: ({ recent }) =>

@@ -1,8 +1,8 @@
 // Which jobs are meant: a line such as `queue:mail customer.id:acme worker:mail-1 slower:30s "no host"`, as the API wants it, in words, and completed; and what can be done to them. Python reads such lines as well (engine/queryline.py);
 // tests/js/querylines.json holds both to it.
-import { stringify } from './api.js';
+import { all, api, path, stringify } from './api.js';
 import { duration, moment, now } from './format.js';
-import { WAITING } from './parts.js';
+import { STATES, WAITING } from './parts.js';
 
 const SAME = ['queue', 'name', 'tag', 'group', 'message', 'worker'];
 
@@ -33,6 +33,23 @@ export const queryOf = (where) => ({
 
 /** Whether queues know how many they are: nothing is asked but their state and queue. */
 export const isCounted = (where) => Object.keys(where).every((name) => name === 'status' || name === 'queue');
+
+const MERGED = 200; // queues; with more the engine lists them one behind the other
+
+/** → {sums: jobs by state, isMerged: whether the list is over all queues at once}; sums are null where too many queues are. */
+export async function countStates(queue, signal) {
+  if (queue) {
+    const one = await api.get(path`/queue/${queue}`, {}, { signal }).catch((problem) => {
+      if (problem.status !== 404) throw problem;
+      return {};
+    });
+    return { sums: Object.fromEntries(STATES.map((state) => [state, one[state] || 0])), isMerged: true };
+  }
+  const { found, isAll } = await all('/queues');
+  const sum = (state) => found.reduce((sofar, one) => sofar + one[state], 0);
+  const sums = isAll ? Object.fromEntries(STATES.map((state) => [state, sum(state)])) : null;
+  return { sums, isMerged: isAll && found.length <= MERGED };
+}
 
 /** `where`, only for jobs in `states`; null when none can be. */
 export function narrowed(where, states) {

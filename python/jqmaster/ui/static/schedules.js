@@ -50,11 +50,12 @@ const CATCH_UP = {
   none: 'no job for moments over a minute ago',
 };
 
-async function edit(old) {
+/** What comes of it is said at once, and can be undone. */
+function edit(old, reload) {
   const when = (name, label, more) => ({ group: 'When', name, label, value: old?.[name], half: true, ...more });
   const more = (name, label, more) => ({ group: 'More', name, label, value: old?.[name], half: true, ...more });
   const cron = 'minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly';
-  const done = await form({
+  return form({
     title: old ? `Change ${old.id}` : 'New schedule',
     wide: true,
     action: old ? 'Replace' : 'Create',
@@ -83,16 +84,19 @@ async function edit(old) {
       }),
       more('paused', 'Paused', { type: 'checkbox' }),
     ],
-    submit: ({ id = old?.id, ...values }) => {
+    submit: async ({ id = old?.id, ...values }) => {
       // What the form does not show stays; what was emptied goes.
       const { start, end, backlog, offset, utc_offset } = old || {};
       const kept = { start, end, backlog, ...(values.cron ? !values.timezone && { utc_offset } : { offset }) };
-      return api.put(to(id), { ...settable(kept), ...values }).catch((problem) => {
+      await api.put(to(id), { ...settable(kept), ...values }).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
       });
+      const { next = [] } = await api.get(to(id), { next: 3 });
+      const undo = () => (old ? api.put(to(id), settable(old)) : api.delete(to(id)));
+      const moments = next.map((ms) => moment(ms)).join(', ') || 'never';
+      toast(`${id} is in force. Its next moments: ${moments}.`, 'ok', { undo: () => undo().then(reload) });
     },
   });
-  if (done) toast(old ? `${old.id} is changed.` : 'The schedule is in force.');
 }
 
 const run = (one) =>
@@ -136,25 +140,11 @@ function Actions({ of, reload, gone = reload, size = '' }) {
 
 const took = (run) => (run.started_ms && run.ended_ms ? Math.max(0, run.ended_ms - run.started_ms) : null);
 
-/** The last jobs as small bars, the latest at the right: as high as they took long, in the colour of their state. */
-function Runs({ of }) {
-  const list = [...(of.runs ?? [])].reverse();
-  if (!list.length) return none();
-  const longest = Math.max(1, ...list.map((run) => took(run) ?? 0));
-  const bars = list.map((run) => {
-    const ms = took(run);
-    const height = `${ms === null ? 40 : 20 + (80 * ms) / longest}%`;
-    const bar = html`<span class=${`run-bar is-${run.status ?? 'cancelled'}`} style=${{ height }}></span>`;
-    const text = [run.status ?? 'not known any more', ms === null ? '' : `, took ${duration(ms)}`].join('');
-    const said = {
-      key: run.id,
-      title: `${text}${run.ended_ms ? `\n${moment(run.ended_ms)}` : ''}`,
-      'aria-label': `Job ${run.id}: ${text}`,
-    };
-    if (!run.status) return html`<span role="img" ...${said}>${bar}</span>`;
-    return html`<${Link} to=${path`/job/${run.id}`} ...${said}>${bar}<//>`;
-  });
-  return html`<span class="runs" role="group" aria-label=${`Last jobs of ${of.id}`}>${bars}</span>`;
+function Last({ of: { runs: [run] = [] } }) {
+  if (!run) return none();
+  const badge = html`<${Badge} word=${run.status ?? 'not kept'} kind=${run.status ?? 'cancelled'} />`;
+  return html`<${Link} to=${path`/job/${run.id}`} aria-label=${`Job ${run.id}: ${run.status ?? 'not kept'}`}>${badge}<//>
+    <span class="muted nowrap"> <${Ago} ms=${run.ended_ms ?? run.started_ms} /></span>`;
 }
 
 function Next({ of }) {
@@ -180,7 +170,7 @@ const columns = (reload) => [
   { title: 'When', cell: (one) => html`<${When} of=${one} />` },
   { title: 'Job', kind: 'wide', hide: 'narrow', cell: (one) => html`<${Job} of=${one} />` },
   { title: 'Next', cell: (one) => html`<${Next} of=${one} />` },
-  { title: 'Last jobs', cell: (one) => html`<${Runs} of=${one} />` },
+  { title: 'Last job', cell: (one) => html`<${Last} of=${one} />` },
   { title: 'Made', kind: 'number', hide: 'narrow', cell: made },
   { title: '', kind: 'actions', cell: (one) => html`<${Actions} of=${one} reload=${reload} size="small" />` },
 ];
@@ -189,7 +179,7 @@ export function Schedules() {
   const load = (cursor, signal) => api.get('/schedules', { cursor, count: 50, next: 3, runs: 20 }, { signal });
   const { pager, ...state } = usePages(load, { ms: 5000 });
   const { reload } = state;
-  const create = html`<${Button} needs="operator" class="primary" onClick=${() => edit().then(reload)}>New schedule…<//>`;
+  const create = html`<${Button} needs="operator" class="primary" onClick=${() => edit(undefined, reload).then(reload)}>New schedule…<//>`;
   const empty = html`<${Empty} command="jqmaster schedules set nightly report --cron '0 3 * * *'">
     No recurring jobs. Make one here, or:<//>`;
   return html`<${Head} title="Schedules" actions=${create} />
