@@ -1,7 +1,6 @@
 -- What enqueue rarely needs: call options, request tokens, limits, scheduled jobs.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local admission = require "jqlua.life.admission"
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
@@ -65,31 +64,16 @@ local function is_duplicate(new, seen)
   return not seen[key]
 end
 
---- Checks whether queues may be made, and have room.
+--- Checks whether queues have room.
 function M.check_queues(new_jobs)
-  local waiting, keys_seen, made, is_made = {}, {}, 0, {}
+  local waiting, keys_seen = {}, {}
   for i, new in ipairs(new_jobs) do
     local queue = queues.load(new[jobs.QUEUE])
     local max = queue[queues.MAX_WAITING]
-    local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
-    if queue[queues.IS_NEW] and not is_known and not is_made[queue] then
-      made, is_made[queue] = made + 1, true
-      admission.check_queues(queue[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
-    end
-    if max > 0 and not is_known then
+    if max > 0 and not (new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)) then
       waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
       check.refuse(waiting[queue] > max and "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
         .. " has reached max_waiting " .. max)
-    end
-  end
-end
-
---- Checks the namespace's limits for the jobs that will be created.
-function M.check_new(new_jobs)
-  local admitted, keys_seen = admission.begin(), {}
-  for i, new in ipairs(new_jobs) do
-    if not (new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)) then
-      admission.check_job(admitted, new, "jobs[" .. i - 1 .. "]")
     end
   end
 end

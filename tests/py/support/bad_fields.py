@@ -136,7 +136,6 @@ OF_QUEUES = {
 SETTINGS = OF_QUEUES | {
     "request_ttl": numbers(1, 86400), "cancel_running": BOOLEANS, "worker_ttl": numbers(1, 86400),
     "events_max": integers(0, 10**7), "stats": BOOLEANS, "trail_max": integers(0, 10**6),
-    **{name: integers(1, 10**9) for name in ("queues_max", "names_max", "tags_max")},
 }  # fmt: skip
 OUTCOME = {"id": IDS, "token": HOLDS, "type": words("success"), "finished_at": TIMES}
 FAILURE = {

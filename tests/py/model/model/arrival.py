@@ -89,7 +89,7 @@ class Arrival(Part):
         come = list(self.to_come(reply, jobs))
         unknown = self.links.unknown_dependencies(reply, jobs, "jobs[{}]")
         brought = [SimpleNamespace(name=spec["name"], queue=spec.get("queue", spec["name"])) for spec, _ in jobs]
-        too_much = [*self.bounds.over(reply, come), *self.bounds.matching(reply, brought, "jobs")]
+        too_much = self.bounds.matching(reply, brought, "jobs")
         refuse(reply, *self.over_limits(come), *too_much, *unknown)
         accepted(reply)
         self.create(jobs, reply)
