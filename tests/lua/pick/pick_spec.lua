@@ -61,19 +61,6 @@ describe("pick", function()
     end)
   end)
 
-  describe("order = shuffled", function()
-    it("does not always begin with the same entry", function()
-      for _, name in ipairs({ "a", "b", "c" }) do
-        jq:enqueue_many({ name = name }, 40)
-      end
-      local seen = {}
-      for _ = 1, 40 do
-        seen[jq:take({ queues = { "a", "b", "c" }, order = "shuffled" }).name] = true
-      end
-      assert.are.same({ a = true, b = true, c = true }, seen)
-    end)
-  end)
-
   describe("queues", function()
     it("may be 100", function()
       local names = {}
