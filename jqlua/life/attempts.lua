@@ -106,25 +106,6 @@ function M.is_current(job, number, digits)
   return job[jobs.STATE] == states.RUNNING and job[jobs.ATTEMPT] == number and job[jobs.RANDOM] == digits
 end
 
---- For an attempt that no worker received: if it was the last to end and its lease ran out, counts it as released. Jobs
---- that have ended stay ended.
-function M.forgive(job, number, digits)
-  local state = job[jobs.STATE]
-  local is_last = state == states.RUNNING and job[jobs.ATTEMPT] - 1 == number
-    or job[jobs.ATTEMPT] == number and job[jobs.RANDOM] == digits
-  if not is_last or job[jobs.HOW] ~= jobs.LAPSED or states.is_of(state, states.ENDED) then
-    return
-  end
-  job[jobs.HOW] = jobs.GIVEN_BACK
-  if not failure.forgive_lapse(job, number) then
-    job[jobs.FAILURES] = math.max(0, job[jobs.FAILURES] - 1) -- a retry by hand may have reset it
-  end
-  if state == states.RETRYING then
-    placement.enter(job)
-  end
-  jobs.save(job)
-end
-
 --- The running attempt succeeded.
 ---@param outcome table with its blob, the result
 function M.succeed(job, outcome)
