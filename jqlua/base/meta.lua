@@ -10,7 +10,7 @@ local server = require "jqlua.base.server"
 
 local M = {}
 
-M.SCHEMA = 6
+M.SCHEMA = 7
 M.FORMAT = ">I2I2BdI4I4Bc8"
 local SLEEPERS_OFFSET = 2
 M.FLAGS_OFFSET = 4

@@ -5,6 +5,7 @@ local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local settings = require "jqlua.settings.settings"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
@@ -35,7 +36,7 @@ function M.renew(job)
   local left_ms = M.renewable_ms(job)
   if left_ms > 0 then
     local queue, until_ms = queues.load(job[jobs.QUEUE]), meta.state[meta.NOW_MS] + left_ms
-    batch.add(queues.key(queue, states.RUNNING), until_ms, job[jobs.ID])
+    members.add(queue, states.RUNNING, until_ms, job[jobs.ID])
     -- Earlier than before only if the clock was set back.
     queues.note_due(queue, queues.DUE_RUNNING, until_ms)
   end

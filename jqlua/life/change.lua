@@ -6,6 +6,7 @@ local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local fields = require "jqlua.base.fields"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
 local placement = require "jqlua.life.placement"
@@ -61,7 +62,7 @@ local function set_time(job, due_ms)
       placement.enter(job)
     end
   elseif state == states.SCHEDULED or state == states.RETRYING then
-    batch.add(queues.key(queue, state), due_ms, job[jobs.ID])
+    members.add(queue, state, due_ms, job[jobs.ID])
     queues.note_due(queue, queues.DUE_WAITING, due_ms)
   else
     transition.move(job, states.SCHEDULED, due_ms)
