@@ -10,7 +10,6 @@ local lanes = require "jqlua.limits.lanes"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
-local unique = require "jqlua.links.unique"
 
 local M = {}
 
@@ -49,28 +48,13 @@ function M.digest()
   return redis.sha1hex(table.concat(digests))
 end
 
---- Whether a job is not created because its unique key is held.
----@param seen table keys of earlier jobs in the call
-local function is_duplicate(new, seen)
-  local options = jobs.copy_options(new)
-  local key = options.unique
-  if not key or seen[key] then
-    return key ~= nil
-  end
-  local holder = unique.holder(key)
-  local job = holder and jobs.read(holder)
-  seen[key] = holder == nil or (options.if_exists == "latest" and job and job[jobs.STATE] == states.RUNNING
-    and not jobs.copy_options(job).unique_within)
-  return not seen[key]
-end
-
---- Checks whether queues have room.
+--- Checks whether queues have room, also for what its unique key may spare.
 function M.check_queues(new_jobs)
-  local waiting, keys_seen = {}, {}
+  local waiting = {}
   for i, new in ipairs(new_jobs) do
     local queue = queues.load(new[jobs.QUEUE])
     local max = queue[queues.MAX_WAITING]
-    if max > 0 and not (new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)) then
+    if max > 0 then
       waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
       check.refuse(waiting[queue] > max and "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
         .. " has reached max_waiting " .. max)
