@@ -49,7 +49,7 @@ end
 function M.ids(queue, state, most, is_reversed)
   local low, high = range(state)
   if is_reversed then
-    return call("ZREVRANGEBYSCORE", queues.key(queue, state), high, low, "LIMIT", 0, most)
+    return call("ZRANGE", queues.key(queue, state), high, low, "BYSCORE", "REV", "LIMIT", 0, most)
   end
   return call("ZRANGEBYSCORE", queues.key(queue, state), low, high, "LIMIT", 0, most)
 end
