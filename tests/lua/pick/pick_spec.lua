@@ -61,16 +61,6 @@ describe("pick", function()
     end)
   end)
 
-  describe("queues", function()
-    it("may be 100", function()
-      local names = {}
-      for i = 1, 100 do
-        names[i] = "q" .. i
-      end
-      assert.are.same({ jq:enqueue("q100") }, jq:pick_ids(names))
-    end)
-  end)
-
   describe("count", function()
     it("of 1000 may come from many queues", function()
       for i = 1, 40 do
@@ -81,14 +71,6 @@ describe("pick", function()
       for i = 2, 1000 do
         assert.is_true(picked[i - 1] < picked[i])
       end
-    end)
-  end)
-
-  describe("next_ms", function()
-    it("is 0 when more is due than a pick moves", function()
-      jq:enqueue_many({ name = "a", delay = 1 }, 150)
-      jq:pass(1)
-      assert.are.equal(0, jq:pick("b").next_ms)
     end)
   end)
 
