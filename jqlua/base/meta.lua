@@ -1,7 +1,7 @@
 -- The namespace's own key: one string, so that a script learns all it needs with one read.
 -- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
 -- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
--- whether changes are still to be carried out (module limits.rollout), the secret that tokens are made with. Then when
+-- whether a limit of the namespace is near (module settings.bounds), the secret that tokens are made with. Then when
 -- calls came (module life.pulse), and the settings (module settings.settings).
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
@@ -43,7 +43,7 @@ M.DUE_CHANGED = 6
 M.TIMER_MOVED = 7
 M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then must be placed again
-M.PENDING = 10 -- 1: changes of constraints are not carried out yet; stored with CROWDED, as the second flag
+M.CROWDED = 10 -- whether a limit of the namespace is near (module settings.bounds)
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
 M.TAGGED = 12 -- tags of jobs changed (module links.tags)
 M.SECRET = 13
@@ -57,11 +57,10 @@ M.SPENT = 20 -- of the call's budget (module job.budget)
 M.RAN_MS = 21 -- when the last call came, as far as recorded
 local KNOWN = 22 -- the encoded header; empty once something changed
 M.NOTICED = 23 -- whether events are written or webhooks exist, so that any job's changes may matter to others
-M.CROWDED = 24 -- whether a limit of the namespace is near (module settings.bounds)
-M.SERIAL = 25 -- the last serial number issued (module base.serial), or false if this call does not know it
-M.ISSUED = 26 -- the same as digits, if this call issued it and that is not written yet, or false
+M.SERIAL = 24 -- the last serial number issued (module base.serial), or false if this call does not know it
+M.ISSUED = 25 -- the same as digits, if this call issued it and that is not written yet, or false
 M.state = {
-  0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, 0, false, true, 0, 0, "", false, false, false,
+  0, 0, 0, 0, "", false, false, 0, 0, false, false, false, "", "", "", false, 0, false, true, 0, 0, "", false, false,
   false,
 }
 
@@ -119,13 +118,13 @@ function M.open(...)
   end
   local state = M.state
   if raw ~= state[KNOWN] then
-    local schema, sleepers, flags, next_due, version, added, pending, secret = struct.unpack(M.FORMAT, raw)
+    local schema, sleepers, flags, next_due, version, added, crowded, secret = struct.unpack(M.FORMAT, raw)
     if schema ~= M.SCHEMA then
       check.refuse(refusal(raw, schema))
     end
     set_flags(flags)
     state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
-    state[M.VERSION], state[M.ADDED], state[M.PENDING], state[M.CROWDED] = version, added, pending % 2, pending > 1
+    state[M.VERSION], state[M.ADDED], state[M.CROWDED] = version, added, crowded > 0
     state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
     state[M.RAN_MS] = struct.unpack(">d", raw, PULSE_OFFSET + 9)
     state[KNOWN], state[M.RAW] = raw, raw
@@ -189,7 +188,7 @@ end
 function M.save_constraints()
   local state = M.state
   redis.call("SETRANGE", keys.META, CONSTRAINTS_OFFSET,
-    struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING] + (state[M.CROWDED] and 2 or 0)))
+    struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.CROWDED] and 1 or 0))
 end
 
 --- When calls began to come without a long gap, the last one recorded, and the last outage from and to.

@@ -119,10 +119,6 @@ def of_constraints(invalid, refused):
     yield invalid("constrain", "two matchers", "arguments", spec, plain, plain)
     together = {
         "concurrency": [{}, {"by": "name"}],
-        "order": [
-            {"order": "strict", "concurrency": 2},
-            {"order": "strict", "rate": {"limit": 1, "period": 1}},
-        ],
         "by[1]": [{"concurrency": 1, "by": ["name", path]} for path in PATHS],
     }
     for path, definitions in together.items():
