@@ -1,6 +1,6 @@
 // Limits, the fullest first: how much of each is in use, what it holds and under which keys, and how to change that.
 import { all, api, may, path, stringify, withQuery } from './api.js';
-import { count, cut, duration, jobs, moment } from './format.js';
+import { count, cut, duration, jobs } from './format.js';
 import { act, confirm, failed, fault, form, toast } from './forms.js';
 import {
   AlertsOf,
