@@ -142,7 +142,7 @@ TARGETS = [
     Target("config", "config", {}, of("config", "describe", set=MAPS[:3], unset=[*LISTS, ["done_max"] * 101])),
     Target("settings", "config", {"done_max": 5}, SETTINGS, [], within("set", {}), "set", True),
     Target("definition", "constrain", {"id": "new", "concurrency": 1}, of("constrain", "id", "by", "concurrency",
-           "rate", "cost", "order", "expires_in", "declared"), ["id"], one_constraint),
+           "rate", "cost", "declared"), ["id"], one_constraint),
     Target("rate", "constrain", {"limit": 1, "period": 1}, RATE, ["limit", "period"],
            within("rate", {"id": "new"}, one_constraint), "rate", True),
     Target("hold", "hold", {"id": "keyed", "by": "x", "seconds": 1}, of("hold", "id", "seconds",
