@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from redis.exceptions import OutOfMemoryError
 
-from bad_data import BY_SCRIPT, KEYS, Data, data, debug_server
-from bad_inputs import CASES, TARGETS
-from bad_values import WAITING, encode, shown
 from driving.driver import NAMESPACE, Driver
 from jqmaster.manifest.manifest import operations
+from refusal_data import KEYS, Data, data, debug_server
+from refusal_table import BY_SCRIPT, CASES
+from refusal_values import WAITING, encode, shown
+from refusals import TARGETS
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")

@@ -12,12 +12,12 @@ import msgpack
 import pytest
 from redis.asyncio import Redis
 
-from bad_copying import SCHEMA
 from driving.driver import NAMESPACE, Driver
 from jqmaster.bundle.built import builtin
 from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, Invalid, JQError, Version
+from refusal_table import SCHEMA
 from servers import RedisServer
 from settable import SettableEngine
 
@@ -188,7 +188,7 @@ class TestImport:
                 await target.raw("import", pack(["begin", other, copy]))
         assert await contents(target) == {}
 
-    # What is wrong by itself is in bad_copying.
+    # What is wrong by itself is in refusal_table.
     @pytest.mark.parametrize("record", [
         ["key", "known", "list", 0, 5, ["a"]],  # behind its end
         ["end", "0" * 16, bytes([0, SCHEMA]) + b"\0" * 252],  # of another
