@@ -174,24 +174,6 @@ def test_out_of_memory_refuses_what_would_fill(data, script):
     data.check_unchanged()
 
 
-def test_the_thousandth_constraint_is_the_last():
-    with debug_server() as server:
-        data = Data(server)
-        driver = data.driver
-        there = sum(1 for _ in driver.pages("constraints"))
-        plain = encode({"name": "b"})
-        other = encode({"queue": "nowhere"})  # jobs that run would take a unit of each
-        for number in range(there, 1000):
-            driver.send("constrain", encode({"id": f"number {number}", "concurrency": 1}), other)
-        data.remember()
-        refused = data.refusal("constrain", KEYS, VALID["constrain"])
-        data.check_unchanged()
-        check_words(refused)
-        assert (refused.code, refused.path) == ("FULL", "id")
-        driver.send("constrain", encode({"id": "known", "concurrency": 2}), plain)
-        driver.close()
-
-
 if __name__ == "__main__":
     by_text, wrong = defaultdict(lambda: defaultdict(list)), []
     with debug_server() as server:
