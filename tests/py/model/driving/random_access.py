@@ -1,6 +1,5 @@
-"""Random operations for the model test: keys, who changes things, what is done to many jobs, webhooks."""
+"""Random operations for the model test: keys, webhooks."""
 
-from model.access import NOTED
 from model.matcher import pack as pack_matcher
 
 API_KEYS = ["00000000000a", "00000000000b", "ffffffffffff"]
@@ -10,13 +9,6 @@ URLS = ["http://127.0.0.1:9/in", "https://hooks.example/x?y=1"]
 
 class AccessGenerator:
     """Needs what random_jobs.Generator has."""
-
-    # ---- keys, and who changes things ----
-
-    def add_actor(self, operation):
-        script, fields, _ = operation
-        if "access" in self.features and script in NOTED and self.chance(0.6):
-            fields["actor"] = self.rng.choice(("ann", "ann", "bob é"))
 
     def api_key(self):
         return self.rng.choice(API_KEYS)
@@ -37,19 +29,4 @@ class AccessGenerator:
                 fields["on"] = self.rng.sample(["done", "error", "cancelled", "skipped"], self.rng.randint(1, 4))
         if self.chance(0.4):
             fields["secrets"] = ["whsec_" + self.rng.choice("AB") * 32] * self.rng.randint(1, 2)
-        return fields
-
-    def bulk(self):
-        known = list(self.driver.model.bulks.all)
-        if not known or self.chance(0.4):
-            fields = {"what": self.rng.choice(("discard", "cancel", "retry")), "where": self.where()}
-            return fields | ({"total": 5} if self.chance(0.5) else {})
-        fields = {"id": self.rng.choice(known)}
-        if self.chance(0.15):
-            return {**fields, "stop": True}
-        fields["holder"] = self.rng.choice(("m1", "m2"))
-        if self.chance(0.6):
-            fields |= {"cursor": self.rng.choice(("", "x é")), "changed": self.rng.choice((0, 7, 1000))}
-        if self.chance(0.25):
-            fields |= {"ended": True} | ({"problem": "no"} if self.chance(0.5) else {})
         return fields

@@ -80,7 +80,6 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         if script in ("repeat", "settle", "check"):
             return ["check" if script == "repeat" else script, {}, self.count]
         operation = [script, getattr(self, script, lambda: self.plain(script))(), self.count]
-        self.add_actor(operation)
         if script in REPEATABLE or self.token_of(operation):
             self.sent = [*self.sent[-7:], operation]
         return operation

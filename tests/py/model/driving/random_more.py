@@ -27,13 +27,12 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
     "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
-    "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "search": 0.5, "forget": 0.7,
+    "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7,
                 "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
-    "statistics": {"stats": 2, "mark": 1, "marks": 0.5},
+    "statistics": {"stats": 2},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
-    "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
-    "bulks": {"bulk": 3, "bulks": 1},
+    "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5},
     "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},
 }  # fmt: skip
 # Of these, those that are known to disagree for now.
@@ -58,8 +57,6 @@ class MoreGenerator:
             more["stats"] = [True, True, False]
         if "events" in self.features:
             more["events_max"] = [0, 100, 1000]
-        if "access" in self.features:
-            more["trail_max"] = [0, 3, 10000, 10000]
         if "bounds" in self.features:
             more |= {"queues_max": [2, 5, 10**5], "names_max": [3, 9, 10**5], "tags_max": [1, 3, 10**6]}
         self.settings = {**self.settings, **more}

@@ -38,7 +38,7 @@ def unpack_document(raw):
 
 
 def plain_document(raw):
-    return msgpack.unpackb(raw, strict_map_key=False)  # of a matcher's list with nil in it the trail tells a map
+    return msgpack.unpackb(raw, strict_map_key=False)
 
 
 def constraint_document(raw):

@@ -271,18 +271,6 @@ class Finding(Part):
         most = sorted((times for times in seen.values() if times > 1), reverse=True)[:10]
         same([times for _, times in told], most, "how many have the most frequent values")
 
-    def search(self, reply, text, count=5):
-        accepted(reply)
-        known = {"queues": self.queues.records, "constraints": self.limits.constraints,
-                 "schedules": self.schedules.defined}  # fmt: skip
-        for what, names in known.items():
-            fitting = sorted((name for name in names if text.lower() in name.lower()), key=str.encode)
-            begin = [name for name in fitting if name.lower().startswith(text.lower())]
-            shown, is_cut = reply[what], what in reply["more"]
-            expect(len(shown) <= count and set(shown) <= set(fitting), "search", what, shown, fitting)
-            expect(is_cut or sorted(shown) == sorted(fitting), "search: all of a kind", what, shown, fitting)
-            expect(shown[: len(begin)] == [one for one in begin if one in shown], "search: order", what, shown, begin)
-
     def list_tags(self, reply, top=None, count=None):
         accepted(reply)
         least, most = {}, {}
