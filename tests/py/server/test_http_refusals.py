@@ -11,17 +11,13 @@ import pytest
 from redis.asyncio import Redis
 
 from driving.driver import NAMESPACE
-from http_support import Api, Pokes
+from http_support import Api, mastering
 from jqmaster.bundle.built import builtin
-from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.waiting import Waiting
 from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.manifest import operations
-from jqmaster.server.events import EventFeed
 from jqmaster.server.http.app import create_app
 from jqmaster.server.http.routes import BY_HAND
-from jqmaster.server.master import Master
 from refusal_data import data  # noqa: F401
 from refusal_table import BY_SCRIPT
 from refusal_values import DONE, HOLD, RUNNING, WAITING, Raw, example, wrong
@@ -36,11 +32,8 @@ KEPT.add(("finish", "pick.wait"))
 async def api(data):
     async with Redis(unix_socket_path=str(data.socket)) as client:
         engine = Engine(client, NAMESPACE, scripts=builtin("settable"), form=data.form)
-        waiting, ended = Waiting(engine, client), Ended(engine, client)
-        master = Master(engine, waiting, ended, Pokes(), EventFeed(engine, client))
-        yield Api(create_app(master), master)
-        await waiting.stop()
-        await ended.stop()
+        async with mastering(engine) as master:
+            yield Api(create_app(master), master)
 
 
 async def refused(api, method, target, body, **headers):
