@@ -235,7 +235,7 @@ class MoreGenerator:
         return fields
 
     def failures(self):
-        more = {"sample": self.rng.choice((1, 3, 100))} if self.chance(0.5) else {}
+        more = {}
         if self.chance(0.5):
             now = self.driver.model.now
             from_ms = now - self.rng.choice((10, 1000, 100_000))

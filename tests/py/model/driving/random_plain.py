@@ -25,7 +25,7 @@ VALUES = {
 # Where arguments exclude each other: the first of one of these, perhaps with others of it.
 WAYS = {
     "retry": ("ids queue", "where count queue"), "discard": ("ids", "where count"), "tags": ("top", "count"),
-    "constraints": ("ids busiest", "count busiest"), "queues": ("names minutes held", "count minutes held"),
+    "constraints": ("ids", "count"), "queues": ("names", "count"),
     "schedules": ("ids next runs", "count next runs"), "jobs": ("where newest brief count", "where recent brief count"),
     "stats": ("by queue name from_ms to_ms series brief",),
     "kick": ("ids delay", "where count delay"),

@@ -51,8 +51,7 @@ def constraint_document(raw):
         unpacker.skip()
         doc[key] = raw[begin : unpacker.tell()]
     match = doc.pop("match")
-    told = with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
-    return told | ({"busiest": list(map(dict, told["busiest"]))} if "busiest" in told else {})
+    return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
 
 
 def webhook_document(raw):
