@@ -2,6 +2,7 @@
 
 from model.matcher import pack as pack_matcher
 
+ROLES = ["viewer", "pusher", "worker", "operator", "admin"]
 API_KEYS = ["00000000000a", "00000000000b", "ffffffffffff"]
 WEBHOOK_IDS = ["w1", "w2", "w é", "notify"]
 URLS = ["http://127.0.0.1:9/in", "https://hooks.example/x?y=1"]
@@ -10,14 +11,11 @@ URLS = ["http://127.0.0.1:9/in", "https://hooks.example/x?y=1"]
 class AccessGenerator:
     """Needs what random_jobs.Generator has."""
 
-    def api_key(self):
-        return self.rng.choice(API_KEYS)
-
     def grant(self):
-        fields = {"id": self.api_key(), "digest": self.rng.choice("aaab") * 64, "name": self.rng.choice(("x", "y é"))}
-        fields["roles"] = self.rng.sample(["viewer", "pusher", "worker", "operator", "admin"], self.rng.randint(1, 5))
-        more = {"queues": ["mail.*", "a"], "ttl": self.rng.choice((1, 0.5 + 60, 1e10)), "rate": 0.5}
-        return fields | {field: value for field, value in more.items() if self.chance(0.4)}
+        fields = {"id": self.rng.choice(API_KEYS), "digest": self.rng.choice("aaab") * 64}
+        fields |= {"name": self.rng.choice(("x", "y é")), "roles": self.rng.sample(ROLES, self.rng.randint(1, 5))}
+        more = {"queues": (0.4, [["mail.*", "a"]]), "ttl": (0.4, (1, 0.5 + 60, 1e10)), "rate": (0.4, [0.5])}
+        return fields | self.some_of(more)
 
     # ---- webhooks ----
 

@@ -73,11 +73,8 @@ class ConstraintGenerator:
         return self.with_end(fields)
 
     def with_end(self, fields):
-        if self.chance(0.2):
-            fields["expires_in"] = self.rng.choice((0.001, 2, 20, 1000))
-        if self.chance(0.2):
-            fields["declared"] = self.rng.choice(("one", "two"))
-        return fields
+        more = {"expires_in": (0.2, (0.001, 2, 20, 1000)), "declared": (0.2, ("one", "two"))}
+        return fields | self.some_of(more)
 
     def changed(self, old):
         """An old constraint, the same or with something else about it."""
