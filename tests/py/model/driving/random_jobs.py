@@ -253,7 +253,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         })  # fmt: skip
 
     def workers(self):
-        return {"count": self.rng.choice((1, 2, 100)), **({"others": True} if self.chance(0.4) else {})}
+        return {"count": self.rng.choice((1, 2, 100))}
 
     def assign(self):
         fields = {"master": self.rng.choice(("m1", "m2"))} | self.some_of({"limit": (0.5, (1, 2, 10))})
