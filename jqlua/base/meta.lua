@@ -10,7 +10,7 @@ local server = require "jqlua.base.server"
 
 local M = {}
 
-M.SCHEMA = 6
+M.SCHEMA = 7
 M.FORMAT = ">I2I2BdI4I4Bc8"
 local SLEEPERS_OFFSET = 2
 M.FLAGS_OFFSET = 4
@@ -43,7 +43,7 @@ M.DUE_CHANGED = 6
 M.TIMER_MOVED = 7
 M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then must be placed again
-M.PENDING = 10 -- 1: changes of constraints are not carried out yet; stored with CROWDED, as the second flag
+M.PENDING = 10 -- 1: changes of constraints are not carried out yet
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
 M.TAGGED = 12 -- tags of jobs changed (module links.tags)
 M.SECRET = 13
@@ -57,12 +57,10 @@ M.SPENT = 20 -- of the call's budget (module job.budget)
 M.RAN_MS = 21 -- when the last call came, as far as recorded
 local KNOWN = 22 -- the encoded header; empty once something changed
 M.NOTICED = 23 -- whether events are written or webhooks exist, so that any job's changes may matter to others
-M.CROWDED = 24 -- whether a limit of the namespace is near (module settings.bounds)
-M.SERIAL = 25 -- the last serial number issued (module base.serial), or false if this call does not know it
-M.ISSUED = 26 -- the same as digits, if this call issued it and that is not written yet, or false
+M.SERIAL = 24 -- the last serial number issued (module base.serial), or false if this call does not know it
+M.ISSUED = 25 -- the same as digits, if this call issued it and that is not written yet, or false
 M.state = {
   0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, 0, false, true, 0, 0, "", false, false, false,
-  false,
 }
 
 local function refusal(raw, schema)
@@ -125,7 +123,7 @@ function M.open(...)
     end
     set_flags(flags)
     state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
-    state[M.VERSION], state[M.ADDED], state[M.PENDING], state[M.CROWDED] = version, added, pending % 2, pending > 1
+    state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
     state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
     state[M.RAN_MS] = struct.unpack(">d", raw, PULSE_OFFSET + 9)
     state[KNOWN], state[M.RAW] = raw, raw
@@ -185,11 +183,11 @@ function M.save()
   redis.call("SETRANGE", keys.META, DUE_OFFSET, struct.pack(">d", M.state[M.NEXT_DUE]))
 end
 
---- Writes the header's fields about constraints, and whether a limit is near.
+--- Writes the header's fields about constraints.
 function M.save_constraints()
   local state = M.state
   redis.call("SETRANGE", keys.META, CONSTRAINTS_OFFSET,
-    struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING] + (state[M.CROWDED] and 2 or 0)))
+    struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING]))
 end
 
 --- When calls began to come without a long gap, the last one recorded, and the last outage from and to.

@@ -10,7 +10,7 @@ local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local matcher = require "jqlua.limits.matcher"
 local queues = require "jqlua.queue.queues"
-local rank = require "jqlua.base.rank"
+local members = require "jqlua.queue.members"
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
 local loaded = require "jqlua.limits.loaded"
@@ -107,8 +107,7 @@ local function adopt(number, at)
     end
     local running = {}
     if matcher.test(definition.m, { queue = place.name }) ~= false then
-      local key = queues.key(queues.load(place.name), states.RUNNING)
-      running = rank.next(key, place.id and { place.score, place.id }, PAGE)
+      running = members.next(queues.load(place.name), states.RUNNING, place.id and { place.score, place.id }, PAGE)
     end
     for _, member in ipairs(running) do
       place.score, place.id = member[1], member[2]

@@ -59,8 +59,6 @@ class Data:
         self.constrain()
         self.fill()
         self.driver.call("enqueue", options=None, jobs=[[{"name": "limited", "tags": ["one", "two"]}, b"\xc0"]])
-        bounds = ("queues_max", "names_max", "tags_max")
-        driver.call("config", set=dict.fromkeys(bounds, 1))  # there is more of each
         self.remember()
 
     def constrain(self):

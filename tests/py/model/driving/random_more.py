@@ -31,7 +31,7 @@ FEATURES = {
                 "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
     "statistics": {"stats": 2},
-    "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
+    "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {},
     "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5},
     "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},
 }  # fmt: skip
@@ -39,7 +39,6 @@ FEATURES = {
 SETTINGS = {
     "limits": {"lease_grace": [0, 0.5, 3, 60]}, "statistics": {"stats": [True, True, False]},
     "events": {"events_max": [0, 100, 1000]},
-    "bounds": {"queues_max": [2, 5, 10**5], "names_max": [3, 9, 10**5], "tags_max": [1, 3, 10**6]},
 }  # fmt: skip
 ONLY = os.environ.get("JQ_MODEL_FEATURES")  # these, all of them
 

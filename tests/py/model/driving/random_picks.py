@@ -34,7 +34,7 @@ class PickGenerator:
     def pick_spec(self):
         fields = {"queues": self.entries()} | self.some_of({
             "count": (0.7, (1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2)),
-            "order": (0.4, ("priority", "ordered", "round_robin", "shuffled")),
+            "order": (0.4, ("priority", "ordered", "round_robin")),
         })  # fmt: skip
         if self.refuses and self.chance(0.15):
             fields["without"] = self.rng.sample(NAMES, self.rng.choice((1, 2, 4)))
