@@ -103,25 +103,6 @@ class TestEngine:
             assert time.monotonic() - begun >= 4.0
             assert await engine.enqueue(JOBS)
 
-    async def test_who_gives_up_leaves_no_reply_behind(self, pair: list[Node]) -> None:
-        async with connect(pair[0].url, max_connections=1) as client:
-            engine = Engine(client, "{gives-up}")
-            await load(client, engine.namespace)
-            stop(pair[1])
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.3):
-                    await engine.enqueue(JOBS, durable=Durable(1, 5.0))
-            assert (await engine.config())["lease_grace"] == 0
-
-    async def test_lost_scripts_come_back_and_what_is_refused_is_refused(self, pair: list[Node]) -> None:
-        async with connect(pair[0].url) as client:
-            engine = Engine(client, "{lost}", form="scripts")
-            await load(client, engine.namespace, form="scripts")
-            await client.script_flush()
-            assert len(await engine.enqueue(JOBS, durable=Durable(1, 10.0))) == 2
-            with pytest.raises(Invalid, match=r"nome"):
-                await engine.enqueue([({"nome": "a"}, NIL)], durable=Durable(1, 10.0))
-
     async def test_a_redis_that_cannot_tell_of_disks(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
             if int((await client.info("server"))["redis_version"].split(".")[0]) > 7:
@@ -196,18 +177,6 @@ class TestLibrary:
             add.options(durable={"replicas": 2, "timeout": 0.1}).enqueue(1, 2)
         [job_id] = told.value.jobs
         assert jq.handle(job_id).status() == "queued"
-
-    def test_it_is_asked_again_with_the_same_token(self, jq: JQ, pair: list[Node]) -> None:
-        stop(pair[1])
-        told = []
-        for _ in range(2):
-            with pytest.raises(NotDurable) as refused:
-                jq.enqueue_many([jq.new_job("a", durable={"timeout": 0.2})], request="again")
-            told.append(refused.value.jobs)
-        assert told[0] == told[1]
-        pair[1].process.send_signal(signal.SIGCONT)  # type: ignore[union-attr]
-        [handle] = jq.enqueue_many([jq.new_job("a", durable={"timeout": 10})], request="again")
-        assert [handle.id] == told[0]
 
 
 @pytest.mark.parametrize("path", ["/job", "/jobs"])
