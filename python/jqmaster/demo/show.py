@@ -165,7 +165,7 @@ class Show:
     async def _explain(self) -> bool:
         """Say why the last report of the flood waits, once it does; whether that was said."""
         last = [sent.id for sent in self._plan if sent.argument.get("customer") == FLOODING and sent.id][-1:]
-        explanation = await self._jq.handle(last[0]).aexplain() if last else {}
+        explanation = await self._jq.aoperations.explain(last[0]) if last else {}
         for limit in explanation.get("constraints", ()):
             use = f"{limit['id']} of {limit['by']!r} has {limit['running']} of {limit['concurrency']} running"
             self._say(f"why does {last[0]} wait? {use}; {explanation['ahead']} are ahead of it")

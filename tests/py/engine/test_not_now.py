@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
+from bare import app_worker
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.server.server import Server
 from jqmaster.worker.ending import JobReleased
-from jqmaster.worker.run import WorkOptions, work
-from jqmaster.worker.worker import Function
 from parts import enqueue, eventually, status, until
 from surface_support import own, server
 
@@ -33,14 +32,11 @@ async def last_event(engine: Engine, job: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def working(way: str, server: Server, functions: dict[str, Function]) -> AsyncIterator[None]:
+async def working(way: str, server: Server, functions: dict[str, Any]) -> AsyncIterator[None]:
     stop = asyncio.Event()
-    options = WorkOptions(
-        functions=functions, redis_url=server.redis_url if way == "redis" else None,
-        namespace=server.options.namespace, masters=[server.url],
-        push=way == "push", concurrency=1,
-    )  # fmt: skip
-    task = asyncio.create_task(work(options, stop))
+    urls = str(server.redis_url), server.url
+    worker = app_worker(way, urls, server.options.namespace, functions, concurrency=1)
+    task = asyncio.create_task(worker.serve(stop))
     try:
         yield
     finally:
