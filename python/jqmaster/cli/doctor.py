@@ -12,14 +12,9 @@ from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Coded
 from jqmaster.engine.replies import Document
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "blue"), "ok": ("✓", "green")}
-_MOST_ALIKE = 20  # texts of one block
 
 
-def doctor(
-    *,
-    quiet: Annotated[bool, option("only problems")] = False,
-    all_: Annotated[bool, option("list all that are alike, not just twenty", name="--all")] = False,
-) -> Coded:
+def doctor(*, quiet: Annotated[bool, option("only problems and warnings")] = False) -> Coded:
     """Look for problems and say what to do.
 
     Exit code 1 if there is a problem or a warning. By way of a master Redis itself is not looked at: give --redis for
@@ -30,34 +25,25 @@ def doctor(
     findings = connect().ask(examination.look)
     if quiet:
         findings = [finding for finding in findings if finding["level"] in ("problem", "warning")]
-    yield findings, lambda: _print_all(findings, quiet=quiet, most=len(findings) if all_ else _MOST_ALIKE)
+    yield findings, lambda: _print(findings)
     return EXIT_FAILED if examination.is_wrong(findings) else EXIT_OK
 
 
-def _print_all(findings: list[Document], *, quiet: bool, most: int) -> None:
-    blocks: dict[tuple[str, str], list[Document]] = {}
+def _print(findings: list[Document]) -> None:
+    """What is to be done about several of a kind is told once, behind them."""
+    from rich.text import Text
+
+    last = {(finding["level"], finding["kind"]): finding for finding in findings}
     for finding in findings:
-        blocks.setdefault((finding["level"], finding["kind"]), []).append(finding)
-    for alike in blocks.values():
-        _print(alike, most)
-    if current.get().server()[1] is None and not quiet:
+        mark, style = _MARKS[finding["level"]]
+        show.say(Text(f"{mark} {show.plain(finding['text'])}", style))
+        if finding is not last[finding["level"], finding["kind"]]:
+            continue
+        for text, prefix in ((finding.get("means"), "    "), (finding.get("advice"), "  → ")):
+            if text:
+                print("\n    ".join(textwrap.wrap(prefix + show.plain(text), 94, break_on_hyphens=False)))
+    if current.get().server()[1] is None:
         print("· Redis itself was not looked at; --redis URL does")
     levels = [finding["level"] for finding in findings]
     counts = [show.counted(levels.count(level), level) for level in ("problem", "warning") if level in levels]
     print(f"{current.get()}: {', '.join(counts) or 'all well'}")
-
-
-def _print(alike: list[Document], most: int) -> None:
-    """Findings of a kind, and what is to be done, once."""
-    from rich.text import Text
-
-    mark, style = _MARKS[alike[0]["level"]]
-    for finding in alike[:most]:
-        line = f"{mark} {show.plain(finding['text'])}"
-        show.say(Text(line, style)) if show.is_cut() else print(line)
-    if len(alike) > most:
-        print(f"  … and {show.count(len(alike) - most)} more like these; --all")
-    for text, prefix in ((alike[0].get("means"), "    "), (alike[0].get("advice"), "  → ")):
-        if text:
-            lines = textwrap.wrap(show.plain(text), 90, break_on_hyphens=False)
-            print("\n    ".join([prefix + lines[0], *lines[1:]]))
