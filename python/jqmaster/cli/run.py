@@ -29,7 +29,7 @@ the output has gone."""
 
 # In the order of the help: modules, and the commands that each has.
 COMMANDS = {
-    "Run": {"processes": "serve work load demo"},
+    "Run": {"processes": "serve work load"},
     "Jobs": {"enqueue": "enqueue", "jobs": "jobs job result", "why": "why", "act": "retry cancel discard kick"},
     "Operate": {"lists": "queues limits schedules workers failures stats", "top": "top", "doctor": "doctor"},
     "Administer": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -89,9 +90,10 @@ def test_secrets_that_stand_in_the_wrong_place(call: Callable[..., Said], words:
 
 
 @pytest.mark.parametrize("where", ["--redis " + OF_REDIS[0], "--redis " + OF_REDIS[5], "--master " + OF_MASTERS[0]])
-def test_a_worker_that_waits_for_them(where: str) -> None:
-    command = ["jqmaster.cli", "work", "jqmaster.demo.jobs:jq", *where.split()]
-    with Process(*command, "--register", "--queues", "none") as worker:
+def test_a_worker_that_waits_for_them(where: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("from jqmaster import JQ\njq = JQ()\n")
+    command = ["jqmaster.cli", "work", "program:jq", *where.split()]
+    with Process(*command, "--register", "--queues", "none", folder=tmp_path) as worker:
         deadline = time.monotonic() + 60
         while not worker.text and time.monotonic() < deadline:
             time.sleep(0.05)
