@@ -14,10 +14,8 @@ from jqmaster.cli.status import Replies
 
 def why(id_: Annotated[str, Parameter(name="ID")], /) -> Replies:
     """Say why a job waits."""
-    from jqmaster.cli.clients import job_id
-
     client = connect()
-    told = client.operations.explain(job_id(id_))
+    told = client.operations.explain(id_)
     if as_json():
         yield told, ""
         return
