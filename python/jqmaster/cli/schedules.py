@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -29,10 +29,8 @@ Id = Annotated[str, Parameter(name="ID")]
 def _rhythm(one: dict[str, Any]) -> str:
     """`every 5 min`, or the cron fields."""
     if one.get("every"):
-        offset = f" + {show.duration(one['offset'])}" if one.get("offset") else ""
-        return f"every {show.duration(one['every'])}{offset}"
-    offset = f"UTC{one['utc_offset'] / 60:+g} h" if one.get("utc_offset") else ""
-    return f"{one.get('cron')} {one.get('timezone') or one.get('tz') or offset}".rstrip()
+        return f"every {show.duration(one['every'])}"
+    return f"{one.get('cron')} {one.get('timezone') or one.get('tz') or ''}".rstrip()
 
 
 def _moment(one: dict[str, Any], moment_ms: float) -> str:
@@ -41,8 +39,6 @@ def _moment(one: dict[str, Any], moment_ms: float) -> str:
     if name := one.get("timezone"):
         with contextlib.suppress(ZoneInfoNotFoundError, ValueError, OSError):
             zone = ZoneInfo(name)
-    elif one.get("utc_offset"):
-        zone = timezone(timedelta(minutes=one["utc_offset"]))
     moment = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone)
     return f"{moment:%Y-%m-%d %H:%M:%S} {name if zone and name else moment.tzname()}, {show.when(moment_ms)}"
 
@@ -76,7 +72,7 @@ def show_(
         following = [_moment(one, moment_ms) for moment_ms in one.get("next") or []]
         show.facts(
             {**one, "when": _rhythm(one), "argument": values.as_json(one.get("argument"))}
-            | dict.fromkeys(("next", "next_ms", "runs", "cron", "every", "offset", "tz"))
+            | dict.fromkeys(("next", "next_ms", "runs", "cron", "every", "tz"))
         )
         for moment in following or ["never"] * (next_ > 0 and not one.get("paused")):
             print(f"next  {moment}")

@@ -37,7 +37,7 @@ def refuse_tags(reply, fields):
 def test_it_keeps_to_the_refusal(driver):
     """Not to the others that come of leaving out what is required."""
     driver.faults = {"schedule": refuse_tags}
-    fields = {"id": "s", "every": 60, "limit": 3, "argument": b"\xc0"}
+    fields = {"id": "s", "every": 60, "catch_up": False, "argument": b"\xc0"}
     schedule = ["schedule", fields | {"job": {"name": "a", "tags": ["x"]}}, 0]
     small = shrunk(driver, [["tick", {}, 0], schedule])
     assert small == [["schedule", {"id": "s", "job": {"tags": []}}, 0]]

@@ -75,7 +75,7 @@ class Target(NamedTuple):
 SEEN_IN_PARTS = ("cron", "by", "cost", "digest", "url", "notify")  # errors show what is wrong in them
 HELD = {"worker": "w", "jobs": [[RUNNING, HOLD]]}
 SUCCESS = {"id": RUNNING, "token": HOLD, "type": "success"}
-EVERY = {"id": "new", "every": 10, "catch_up": "all", "job": {"name": "a"}}
+EVERY = {"id": "new", "every": 10, "job": {"name": "a"}}
 CRON = {"id": "new", "cron": "* * * * *", "job": {"name": "a"}}
 
 
@@ -150,9 +150,9 @@ TARGETS = [
     Target("webhook", "subscribe", {"id": "new", "url": "http://h/"}, of("subscribe", "id", url=WEBHOOK_URLS,
            on=[*LISTS, [], ["done"] * 5], secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3]),
            ["id", "url"], one_constraint),
-    Target("schedule", "schedule", EVERY, of("schedule", "id", "every", "start", "end", "limit", "catch_up", "backlog",
-           "paused", "declared", "job", offset=numbers(0, 10)), ["id", "job"], one_job),
-    Target("cron", "schedule", CRON, of("schedule", "utc_offset", cron=CRONS), [], one_job),
+    Target("schedule", "schedule", EVERY, of("schedule", "id", "every", "catch_up", "paused", "declared", "job"),
+           ["id", "job"], one_job),
+    Target("cron", "schedule", CRON, of("schedule", cron=CRONS), [], one_job),
     Target("zone", "schedule", {**CRON, "tz": "UTC0", "timezone": "UTC"}, {"tz": RULES, "timezone": NAMES}, ["tz"],
            one_job),
     Target("job", "schedule", {"name": "a"}, {k: v for k, v in JOB.items() if k not in ("run_at", "depends")},
