@@ -80,7 +80,6 @@ def jobs(
     limit: Annotated[Count | None, option("at most this many (default: 20; all with --ids)")] = None,
     all_: Annotated[bool, option("all of them", name="--all")] = False,
     newest: Annotated[bool, option("the newest first, within a state")] = False,
-    recent: Annotated[bool, option("over all queues: running jobs, then the latest to end, then waiting ones")] = False,
     full: Annotated[bool, option("with --json: with argument, result and error")] = False,
     ids: Annotated[bool, option("print all ids: … | jqmaster retry -")] = False,
     which: Filter | None = None,
@@ -90,7 +89,7 @@ def jobs(
     wanted = (which or Filter()).wanted(client)
     if newest and "status" not in wanted and not {"tag", "group"} & wanted.keys():
         wanted["status"] = list(show.STATES)
-    found = client.jobs(newest=newest, recent=recent, brief=not (full and as_json()), **wanted)
+    found = client.jobs(newest=newest, brief=not (full and as_json()), **wanted)
     most = None if all_ else limit or (None if ids else 20)
     if ids:
         for job in islice(found, most):

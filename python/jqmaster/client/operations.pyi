@@ -167,7 +167,6 @@ class PlainOperations:
         self,
         where: Spec | None = ...,
         newest: bool | None = ...,
-        recent: bool | None = ...,
         brief: bool | None = ...,
         argument_max: int | None = ...,
         looked: bool | None = ...,

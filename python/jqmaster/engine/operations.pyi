@@ -186,7 +186,6 @@ class CallsByName(Calling):
         self,
         where: Spec | None = ...,
         newest: bool | None = ...,
-        recent: bool | None = ...,
         brief: bool | None = ...,
         argument_max: int | None = ...,
         looked: bool | None = ...,

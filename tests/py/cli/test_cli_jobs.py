@@ -245,7 +245,6 @@ def test_jobs_are_found_by_a_line_or_by_options(cli_: Cli) -> None:
     assert found("--worker", "mail-1") == found("--where", "worker:mail-1") == [ids[0]]
     assert cli_.ok("cancel", "--queue", "mail", "--older", "1h", "--yes").out == "no job fits\n"
     assert cli_.ok("cancel", "--queue", "mail", "--newer", "1h", "--dry-run", "--json").document["jobs"] == 2
-    assert found("--recent") == [ids[0], *ids[1:]]
 
 
 def test_a_field_in_ms_is_a_duration_or_a_moment(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,6 @@ def of_finding(invalid, refused):
         ({"any": [{"name": 5}]}, "any[0].name"),
     ):  # fmt: skip
         yield invalid("jobs", f"match {match}", f"where.match.{place}", encode({"where": {"match": match}}))
-    yield invalid("jobs", "a cursor of all queues without recent", "cursor", encode({"cursor": "1:kdec:0:" + ID + ":"}))
     for field, value in (("cursor", ""), ("count", 1)):
         yield invalid("failures", f"group and {field}", field, encode({"group": "g", field: value}), says="group")
     yield invalid("failures", "no time for steps", "from_ms", encode({"from_ms": 1, "to_ms": 2}), says="steps")

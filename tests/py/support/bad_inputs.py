@@ -157,7 +157,7 @@ TARGETS = [
            one_job),
     Target("job", "schedule", {"name": "a"}, {k: v for k, v in JOB.items() if k not in ("run_at", "depends")},
            ["name"], within("job", EVERY, one_job), "job", True),
-    Target("jobs", "jobs", {}, of("jobs", "newest", "recent", "brief", "argument_max", "looked", "count", where=WHERES,
+    Target("jobs", "jobs", {}, of("jobs", "newest", "brief", "argument_max", "looked", "count", where=WHERES,
            cursor=CURSORS)),
     Target("where", "jobs", {}, WHERE, [], within("where", {}), "where", True),
     Target("retry", "retry", {"ids": [WAITING]}, of("retry", "ids", queue=STARRED), ["ids"]),
