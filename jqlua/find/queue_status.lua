@@ -5,6 +5,7 @@ local explanation = require "jqlua.find.explanation"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local members = require "jqlua.queue.members"
 local oldest = require "jqlua.queue.oldest"
 local queues = require "jqlua.queue.queues"
 local served = require "jqlua.find.served"
@@ -69,7 +70,7 @@ function M.cause_of(queue, first, is_active)
     return "unknown job", held_by
   end
   local workers, channels = served.counts(name)
-  local running = call("ZCARD", queues.key(queue, states.RUNNING))
+  local running = members.count(queue, states.RUNNING)
   local is_served = is_active or name == queues.WEBHOOKS or workers + channels + running > 0
   return is_served and "slow" or "no worker", held_by
 end
@@ -162,7 +163,7 @@ local function document_of(queue)
   local first
   for state in states.ALL:gmatch(".") do
     local name = states.name(state)
-    shown[name] = (shown[name] or 0) + redis.call("ZCARD", queues.key(queue, state))
+    shown[name] = (shown[name] or 0) + members.count(queue, state)
   end
   if shown.queued > 0 then
     shown.oldest_ready_ms, first = oldest.since(queue)

@@ -8,6 +8,7 @@ local due = require "jqlua.base.due"
 local batch = require "jqlua.base.batch"
 local rollout = require "jqlua.limits.rollout"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local removal = require "jqlua.life.removal"
@@ -27,20 +28,19 @@ local M = {}
 
 local call = redis.call
 
-local function due_ids(key, until_ms, limit)
-  return call("ZRANGEBYSCORE", key, "-inf", until_ms, "LIMIT", 0, limit)
+local function due_ids(key, limit, until_ms)
+  return call("ZRANGEBYSCORE", key, "-inf", until_ms or meta.state[meta.NOW_MS], "LIMIT", 0, limit)
 end
 
 local function first_score(key)
   return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
 end
 
---- Handles each due job of a set, as long as the budget allows, and writes what came of them.
----@param late_ms? number how long after their time they stay
+--- Handles due jobs of a set, as long as the budget allows, and writes what came of them.
 ---@return number count
-local function each_due(key, limit, what, late_ms)
+local function each_of(ids, key, what)
   local count = 0
-  for _, id in ipairs(due_ids(key, meta.state[meta.NOW_MS] - (late_ms or 0), limit)) do
+  for _, id in ipairs(ids) do
     if not budget.is_left() then
       break
     end
@@ -60,8 +60,16 @@ local function each_due(key, limit, what, late_ms)
   return count
 end
 
+--- The same of a queue's jobs in a state.
+---@param late_ms? number how long after their time they stay
+---@return number count
+local function each_due(queue, state, limit, what, late_ms)
+  local ids = members.due(queue, state, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
+  return each_of(ids, queues.key(queue, state), what)
+end
+
 local function lapse(job)
-  if not pulse.excuses(job, queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING)) then
+  if not pulse.excuses(job) then
     failure.lapse(job)
   end
 end
@@ -72,7 +80,7 @@ end
 
 --- When to check a queue's leases again: at the next end, or if that is past, at the end of the grace.
 local function lapses_ms(queue)
-  local end_ms = first_score(queues.key(queue, states.RUNNING))
+  local end_ms = members.first_score(queue, states.RUNNING)
   return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
 end
 
@@ -84,7 +92,7 @@ end
 --- Drops a kept result; its job becomes an ordinary done job. A result that is still needed is held.
 function M.drop_result(job)
   if readers.any(job) then
-    batch.add(queues.key(queues.load(job[jobs.QUEUE]), states.KEPT), readers.HELD, job[jobs.ID])
+    members.add(queues.load(job[jobs.QUEUE]), states.KEPT, readers.HELD, job[jobs.ID])
     return
   end
   call("DEL", keys.OUTCOME .. job[jobs.ID])
@@ -100,51 +108,47 @@ local REMOVALS = 2
 --- Removes old records of one ended state: by age, then by number.
 local function forget(queue, letter, steps)
   local limit = steps * REMOVALS
-  local key = queues.key(queue, letter)
   local ttl_s, max = settings.retention(letter, queue)
-  local old = due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
-  local count = math.min(math.max(#old, call("ZCARD", key) - max), limit)
+  local old = members.due(queue, letter, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
+  local count = math.min(math.max(#old, members.count(queue, letter) - max), limit)
   if count > #old then
-    old = call("ZRANGE", key, 0, count - 1)
+    old = members.ids(queue, letter, count)
   end
   return math.ceil(removal.remove(queue, letter, old, true) / REMOVALS)
 end
 
 --- When a record of an ended state is to go.
 local function ended_due(queue, letter)
-  local key = queues.key(queue, letter)
-  local at_ms = first_score(key)
+  local at_ms = members.first_score(queue, letter)
   if not at_ms then
     return meta.NONE
   end
   local ttl_s, max = settings.retention(letter, queue)
-  return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
+  return members.count(queue, letter) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
 end
 
 local WAITING_FOR_TIME = { states.SCHEDULED, states.RETRYING }
 local KEPT_FOR_READERS = { states.DONE, states.ERROR, states.CANCELLED, states.SKIPPED }
 
 local function sweep_leases(queue, limit)
-  local done = each_due(queues.key(queue, states.RUNNING), limit, lapse, grace_ms(queue))
+  local done = each_due(queue, states.RUNNING, limit, lapse, grace_ms(queue))
   return done, lapses_ms(queue)
 end
 
 local function sweep_waiting(queue, limit)
   local expiring = keys.EXPIRING .. queue[queues.NAME]
-  local done = each_due(expiring, limit, failure.expire)
+  local done = each_of(due_ids(expiring, limit), expiring, failure.expire)
   local next_ms = first_score(expiring) or meta.NONE
   for _, state in ipairs(WAITING_FOR_TIME) do
-    local key = queues.key(queue, state)
-    done = done + each_due(key, limit - done, make_ready)
-    next_ms = math.min(next_ms, first_score(key) or meta.NONE)
+    done = done + each_due(queue, state, limit - done, make_ready)
+    next_ms = math.min(next_ms, members.first_score(queue, state) or meta.NONE)
   end
   return done, next_ms
 end
 
 local function sweep_ended(queue, limit)
-  local kept = queues.key(queue, states.KEPT)
-  local done = each_due(kept, limit, M.drop_result)
-  local kept_ms = first_score(kept)
+  local done = each_due(queue, states.KEPT, limit, M.drop_result)
+  local kept_ms = members.first_score(queue, states.KEPT)
   local next_ms = kept_ms and kept_ms ~= readers.HELD and kept_ms or meta.NONE
   for _, state in ipairs(KEPT_FOR_READERS) do
     if done < limit and budget.is_left() then
@@ -172,7 +176,7 @@ end
 local function sweep_workers(_, limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local done = 0
-  for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
+  for _, id in ipairs(due_ids(keys.ALIVE, limit, meta.state[meta.NOW_MS] - ttl_ms)) do
     local record = workers.edit(id)
     if record then
       record.x = call("ZSCORE", keys.RESTING, id) and record.x or unregistered.lost(id)
@@ -197,7 +201,7 @@ local function sweep_workers(_, limit)
 end
 
 local function sweep_resting(_, limit)
-  local ids = due_ids(keys.RESTING, meta.state[meta.NOW_MS], limit)
+  local ids = due_ids(keys.RESTING, limit)
   local done = 0
   for _, id in ipairs(ids) do
     call("ZREM", keys.RESTING, id)
@@ -265,7 +269,7 @@ local HANDLERS = {
     return unique.sweep(limit)
   end,
   [due.SCHEDULE] = schedules.fire,
-  [due.EXPIRY] = rollout.expire,
+  [due.CONSTRAINTS] = rollout.go_on,
 }
 
 --- Does up to limit steps, within the budget, and writes them. Afterwards meta.next_ms says when more is due.
@@ -274,10 +278,6 @@ function M.run(limit)
   local state = meta.state
   local done = 0
   budget.pay(budget.RESERVE)
-  if state[meta.PENDING] ~= 0 then
-    done = limit -- due jobs may depend on pending changes
-    rollout.carry_out()
-  end
   while done < limit and budget.pay(budget.LOOK) do
     local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")
     local at_ms = tonumber(head[2]) or meta.NONE
@@ -288,9 +288,6 @@ function M.run(limit)
     local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
     -- A step that moves nothing counts as well, which bounds the call.
     done = done + math.max(HANDLERS[kind](name, limit - done), 1)
-    if kind == due.EXPIRY and state[meta.PENDING] ~= 0 then
-      done = limit -- likewise
-    end
     batch.flush()
   end
   budget.pay(-budget.RESERVE)

@@ -10,6 +10,7 @@ local findings = require "jqlua.upkeep.findings"
 local audit_lanes = require "jqlua.upkeep.audit_lanes"
 local jobs = require "jqlua.job.jobs"
 local job_units = require "jqlua.limits.job_units"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
@@ -22,7 +23,6 @@ local M = {}
 
 local call = redis.call
 local expect = findings.expect
-local members = findings.members
 
 local function has(key, member)
   return call("ZSCORE", key, member) ~= false
@@ -63,12 +63,13 @@ local INDEXES = {
   end },
 }
 
---- The same of a state's sets, by its letter.
+--- The same of sets of states, by their letter.
 local function index_of(kind)
   local is_ready = kind == states.QUEUED or kind == states.IN_LANE
-  return INDEXES[kind] or #kind == 1 and states.is_of(kind, states.ALL) and {
+  return INDEXES[kind] or #kind == 1 and states.is_of(kind, states.SETS) and {
     prefix = keys.SET .. kind .. ":", list = keys.QUEUE_NAMES, of = function(job)
-      return { [job[jobs.QUEUE]] = job[jobs.STATE] == kind and (not is_ready or job[jobs.PRIORITY]) or nil }
+      local belongs = states.set_of(job[jobs.STATE]) == kind
+      return { [job[jobs.QUEUE]] = belongs and (not is_ready or job[jobs.PRIORITY]) or nil }
     end,
   }
 end
@@ -76,7 +77,7 @@ end
 --- What an index holds must belong there.
 local function check_index(index, kind, name)
   local key = kind .. ":" .. name
-  for _, id in ipairs(members(index.prefix .. name)) do
+  for _, id in ipairs(findings.members(index.prefix .. name)) do
     local job = jobs.read(id)
     expect(job and index.of(job)[name], "set", key, "holds", id, "which",
       job and "does not belong there: it is " .. states.name(job[jobs.STATE]) or "has no record")
@@ -114,7 +115,10 @@ local function check_job(id)
   end
   budget.pay(budget.STEP + budget.of_job(job))
   local queue, state, options = queues.load(job[jobs.QUEUE]), job[jobs.STATE], jobs.copy_options(job)
-  check_in(job, state)
+  check_in(job, states.set_of(state))
+  local score, base, top = members.score(job), states.band(state)
+  expect(base == 0 and top == math.huge or not score or score >= 0 and score < top - base,
+    "job", id, "of state", state, "stands in another's band")
   for kind in pairs(INDEXES) do
     check_in(job, kind)
   end
@@ -133,8 +137,8 @@ local function check_job(id)
   local holds_key = options.unique and not options.unique_within and not states.is_of(state, states.ENDED)
   expect(not holds_key or (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true),
     "job", id, "has lost its unique key")
-  local is_held = state == states.KEPT and tonumber(call("ZSCORE", queues.key(queue, state), id) or 0) == readers.HELD
-  expect(not is_held or readers.any(job), "job", id, "has a result that is held for nobody")
+  expect(state ~= states.KEPT or score ~= readers.HELD or readers.any(job), "job", id,
+    "has a result that is held for nobody")
 end
 
 local function expect_awaited(id)
@@ -144,7 +148,7 @@ end
 
 --- Each member of a job's set must have the job in its own.
 local function check_mirrored(id, prefix, other_prefix)
-  for _, other in ipairs(members(prefix .. id)) do
+  for _, other in ipairs(findings.members(prefix .. id)) do
     expect(has(other_prefix .. other, id), "job", id, "is linked to", other, "which does not know")
   end
 end
@@ -163,13 +167,13 @@ local function check_unique(key)
   end
 end
 
---- The first of a set that waits for the clock must not be before the bound in its queue's record.
-local function check_bound(name, key, field, late_ms)
-  local bound, first_ms = queues.load(name)[field], findings.first_score(key)
-  if field == queues.DUE_RUNNING then
-    bound = math.min(bound, due_ms(due.REVIEW)) -- after a change of settings all leases are checked
-  end
-  findings.expect_bound("set " .. key:sub(#KEYS[1] + 2), bound, first_ms and first_ms + (late_ms or 0))
+--- The first of what waits for the clock must not be before the bound in its queue's record.
+---@param what string its set
+---@param first_ms number?
+local function check_bound(what, queue, field, first_ms)
+  -- After a change of settings all leases are checked.
+  local bound = math.min(queue[field], field == queues.DUE_RUNNING and due_ms(due.REVIEW) or meta.NONE)
+  findings.expect_bound("set " .. what .. ":" .. queue[queues.NAME], bound, first_ms)
 end
 
 local function check_queue(name)
@@ -208,17 +212,21 @@ end
 local CHECKS = {
   j = check_job,
   r = function(name)
-    local grace_ms = settings.at(settings.LEASE_GRACE, queues.load(name)) * 1000
-    check_bound(name, keys.SET .. "r:" .. name, queues.DUE_RUNNING, grace_ms)
+    local queue = queues.load(name)
+    local first_ms = members.first_score(queue, states.RUNNING)
+    local grace_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
+    check_bound("r", queue, queues.DUE_RUNNING, first_ms and first_ms + grace_ms)
   end,
   s = function(name)
-    check_bound(name, keys.SET .. "s:" .. name, queues.DUE_WAITING)
+    local queue = queues.load(name)
+    check_bound("s", queue, queues.DUE_WAITING, members.first_score(queue, states.SCHEDULED))
   end,
   t = function(name)
-    check_bound(name, keys.SET .. "t:" .. name, queues.DUE_WAITING)
+    local queue = queues.load(name)
+    check_bound("t", queue, queues.DUE_WAITING, members.first_score(queue, states.RETRYING))
   end,
   y = function(name)
-    check_bound(name, keys.EXPIRING .. name, queues.DUE_WAITING)
+    check_bound("y", queues.load(name), queues.DUE_WAITING, findings.first_score(keys.EXPIRING .. name))
   end,
   lane = audit_lanes.check_lane,
   key = audit_lanes.check_key,
@@ -235,7 +243,7 @@ local CHECKS = {
     expect_awaited(id)
   end,
   readers = function(id)
-    for _, reader in ipairs(members(keys.READERS .. id)) do
+    for _, reader in ipairs(findings.members(keys.READERS .. id)) do
       local job = jobs.read(reader)
       local depends = job and not states.is_of(job[jobs.STATE], states.ENDED) and jobs.copy_options(job).depends or {}
       expect((" " .. table.concat(depends, " ")):find(" " .. id, 1, true), "job", id, "has its result held for", reader,
@@ -249,7 +257,7 @@ local CHECKS = {
     expect(count == size, "tag", tag, "is counted as", count, "and has", size)
   end,
   heads = function(pattern)
-    for _, member in ipairs(members(keys.HEADS .. pattern)) do
+    for _, member in ipairs(findings.members(keys.HEADS .. pattern)) do
       expect(queues.load(member:sub(15))[queues.HEAD_ID] == member:sub(1, 14), "index", pattern, "has a stray entry",
         member)
     end
@@ -257,12 +265,12 @@ local CHECKS = {
   held = check_worker,
   ["worker-record"] = check_worker,
   ["queue-names"] = function()
-    for _, name in ipairs(members(keys.QUEUE_NAMES)) do
+    for _, name in ipairs(findings.members(keys.QUEUE_NAMES)) do
       check_queue(name)
     end
   end,
   ["unique-kept"] = function()
-    for _, key in ipairs(members(keys.UNIQUE_KEPT)) do
+    for _, key in ipairs(findings.members(keys.UNIQUE_KEPT)) do
       expect(is_there(keys.UNIQUE .. key), "unique key", key, "is kept, but is of no job")
     end
     findings.expect_bound("end of unique keys", due_ms(due.UNIQUE), findings.first_score(keys.UNIQUE_KEPT))
@@ -280,7 +288,7 @@ function M.key(name)
   if OWNERS[kind] then
     expect(is_there(OWNERS[kind] .. rest), "key", name, "is of nothing that is there")
   end
-  for _, listed in ipairs(LISTS[name] and members(KEYS[1] .. ":" .. name) or {}) do
+  for _, listed in ipairs(LISTS[name] and findings.members(KEYS[1] .. ":" .. name) or {}) do
     expect(is_there(LISTS[name] .. listed), "name", listed, "is listed and has no jobs")
   end
   if CHECKS[kind] then
@@ -293,7 +301,7 @@ function M.bounds()
   for records, ids in pairs({ [keys.SCHEDULES] = keys.SCHEDULE_IDS, [keys.API_KEYS] = keys.API_KEY_IDS }) do
     expect(call("HLEN", records) == call("ZCARD", ids), "key", records, "has not as many records as there are ids")
   end
-  for _, id in ipairs(members(keys.SCHEDULE_IDS)) do
+  for _, id in ipairs(findings.members(keys.SCHEDULE_IDS)) do
     local schedule = schedules.load(id)
     expect(schedule, "schedule", id, "has no record")
     if schedule then

@@ -19,7 +19,7 @@ _BUSIEST = 100  # keys of a limit that one call tells, at most
 if TYPE_CHECKING:
     Options = Any
 else:
-    _NAMES = ("by", "concurrency", "cost", "order", "expires_in")
+    _NAMES = ("by", "concurrency", "cost")
     Options = options_of(map(operations()["constrain"].argument, _NAMES))
 Id = Annotated[str, Parameter(name="ID")]
 
@@ -30,7 +30,6 @@ def limit_text(one: dict[str, Any]) -> str:
     parts = [
         f"{show.count(one['concurrency'])} at once" if one.get("concurrency") else "",
         f"{show.count(rate['limit'])} in {show.duration(rate['period'])}" if rate else "",
-        str(one.get("order") or ""),
     ]
     by = one.get("by") or ""
     return ", ".join(filter(None, parts)) + (
@@ -115,7 +114,6 @@ def _set(
     /,
     *,
     rate: Annotated[str | None, option("starts in any period: 100/60s, 5/h")] = None,
-    smooth: Annotated[bool, option("space the starts evenly")] = False,
     by: Annotated[list[str] | None, option("a path: each value there has its own limit; up to four")] = None,
     options: Options = None,
 ) -> Replies:
@@ -126,10 +124,8 @@ def _set(
     fields = given(options)
     if "concurrency" not in fields and rate is None:
         raise Refused("give --concurrency or --rate, or both", "INVALID")
-    if smooth and rate is None:
-        raise Refused("--smooth is about a rate: give --rate as well", "INVALID")
     if rate is not None:
-        fields["rate"] = _rate(rate) | ({"smooth": True} if smooth else {})
+        fields["rate"] = _rate(rate)
     if by:
         fields["by"] = by[0] if len(by) == 1 else by
     matcher, client = matcher_of(match), connect()

@@ -59,7 +59,6 @@ def test_a_long_name_in_a_pipe_moves_its_own_row_alone(cli_: Cli, monkeypatch: p
         ("limits set x {}", 2, "--concurrency or --rate"),
         ('limits set x {"name":"a"} --rate often', 2, "100/60s"),
         ("limits set x send_mail --rate 5/s", 2, """such as '{"name":"send_mail"}'"""),
-        ("limits set x {} --concurrency 2 --smooth", 2, "give --rate as well"),
         ("schedules show x", 3, "no such schedule"),
         ("schedules set x a", 2, "--every or --cron"),
         ("workers stop x", 3, "no worker x is registered"),

@@ -116,7 +116,6 @@ WRONG: list[tuple[str, Callable[[JQ, Any], object], type[Exception]]] = [
     ("expected a path: argument", lambda jq, f: jq.limit(f, cost="priority", rate=RATE), ValueError),
     ("by: expected a path", lambda jq, f: jq.limit(f, by=5, concurrency=1), ValueError),
     ("by: expected a path", lambda jq, f: jq.limit(f, by=["argument.customer", None], concurrency=1), ValueError),
-    ("expires_in: expected", lambda jq, f: jq.limit(f, expires_in=0, concurrency=2), ValueError),
     ("did you mean concurrency?", lambda jq, f: jq.limit(f, concurency=1), TypeError),
     ("an integer from 1 to 1000000000, got 0", lambda jq, f: jq.limit(f, concurrency=0), ValueError),
     ("got True", lambda jq, f: jq.limit(f, concurrency=True), TypeError),

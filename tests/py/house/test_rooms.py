@@ -23,7 +23,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the server": {"server": 6020, "doctor": 280},
     "the engine's hand": {
         "cluster": 1360,
-        "engine": 3300,
+        "engine": 3290,
         "connection": 1880,
         "bundle": 810,
         "manifest": 980,

@@ -53,10 +53,10 @@ class TestLanes:
 
     @pytest.mark.parametrize("change", [
         {"by": None}, {"by": "argument.d"}, {"by": ["argument.c", "argument.d"]},
-        {"match": {"argument.d": 1}}, {"match": {"name": "other"}}, {"concurrency": 2}, {"order": "strict"},
+        {"match": {"argument.d": 1}}, {"match": {"name": "other"}}, {"concurrency": 2},
         {"rate": {"limit": 1, "period": 5}}, None,
     ], ids=str)  # fmt: skip
-    def test_a_change_applies_to_all_that_wait_and_run(self, driver, change):
+    def test_a_change_applies_to_all_that_wait(self, driver, change):
         constrain(driver, by="argument.c", concurrency=1)
         push(driver, values(LANES, d=0))
         assert len(pick_all(driver)[0]) == LANES
@@ -120,15 +120,16 @@ def test_room_comes_back_on_every_way_out(driver, way):
 
 def test_constraints_come_and_go_while_many_jobs_wait_and_run(driver):
     jobs = push(driver, [{"c": n % 50} for n in range(2200)])
-    pick(driver, count=700)
-    constrain(driver, by="argument.c", concurrency=20)  # 14 of each run
+    constrain(driver, by="argument.c", concurrency=14)
+    assert len(pick_all(driver)[0]) == 700
+    constrain(driver, by="argument.c", concurrency=20)
     came, calls = pick_all(driver)
     assert len(came) == 300 and calls > 1
     finish(driver, jobs[:100])
     constrain(driver, by="argument.c", concurrency=17)  # 18 of each run
     assert pick_all(driver)[0] == []
     finish(driver, jobs[100:300])  # 14 of each run
-    constrain(driver, "all", concurrency=750)
+    constrain(driver, "all", concurrency=50)  # those that run already are not counted
     assert len(pick_all(driver)[0]) == 50
     driver.run(["unconstrain", {"id": "all"}, 0])
     assert len(pick_all(driver)[0]) == 100
@@ -173,19 +174,6 @@ def test_small_costs_do_not_keep_a_large_one_out(driver):
         assert pick_all(driver)[0] == []
         advance(driver, 1)
     assert pick_all(driver)[0] == ["large", 0, 1]
-
-
-def test_in_strict_order_a_failing_job_holds_back_its_successors(driver):
-    constrain(driver, by="argument.c", concurrency=1, order="strict")
-    jobs = push(driver, [{"c": 1, "n": 1}, {"c": 1, "n": 2}, {"c": 2}], retry_jitter=0)
-    assert pick_all(driver)[0] == [1, 2]
-    finish(driver, jobs[:1], type="failure")
-    assert pick_all(driver)[0] == []
-    advance(driver, 1)
-    better = push(driver, [{"c": 1}], priority=-1)
-    assert driver.names[better[0]] not in [doc["id"] for doc, _ in pick(driver)[1:]]
-    finish(driver, jobs[:1], token=2)
-    assert [doc["id"] for doc, _ in pick(driver)[1:]] == [driver.names[better[0]]]
 
 
 class TestFairQueues:

@@ -30,15 +30,7 @@ from jqmaster.manifest.manifest import operations
 
 
 def of_bounds(refused):
-    """What the namespace, or the call, has no room for."""
-    known = {"name": "a"}
-    yield refused("enqueue", "a new queue", "FULL", "jobs[0].queue", {"name": "nobody knows it"}, BLOB)
-    yield refused("enqueue", "a new name", "FULL", "jobs[0].name", {"name": "nobody knows it", "queue": "a"}, BLOB)
-    yield refused("enqueue", "a new tag", "FULL", "jobs[0].tags[0]", known | {"tags": ["nobody knows it"]}, BLOB)
-    yield refused("enqueue", "only the last tag new", "FULL", "jobs[1].tags[0]", known, BLOB,
-                  encode(known | {"tags": ["nobody knows it"]}), BLOB)  # fmt: skip
-    yield refused("queue", "a new one", "FULL", "name", {"name": "nobody knows it"})
-    yield refused("change", "a new tag", "FULL", "jobs[0].tags[0]", {"id": WAITING, "tags": ["nobody knows it"]}, b"")
+    """What asks for too much matching."""
     heavy = encode({"name": "heavy"})
     yield Case("enqueue: too much matching", "enqueue", [heavy, BLOB] * 1000, "INVALID", "jobs")
     heavy = encode({"id": HEAVY, "priority": 5})

@@ -2,7 +2,7 @@
 
 import msgpack
 
-SCHEMA = 6  # of meta.lua
+SCHEMA = 7  # of meta.lua
 KEY = ["key", "seq", "string", 0, 0, ["1"]]
 
 

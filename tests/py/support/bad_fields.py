@@ -125,7 +125,7 @@ PAGE = {"cursor": CURSOR, "count": integers(1, 1000)}
 PICK = of(
     "pick", "queues", "count", "order", "without", "request", wait=[5, True, "push", 1.5],
 )  # fmt: skip
-RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}
+RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000)}
 OF_QUEUES = {
     **{name: WRONG[name] for name in ("retry_base", "retry_cap", "retry_jitter")},
     "result_ttl": numbers(1, 1e10), "result_grace": numbers(0, 1e10), "lease_grace": numbers(0, 86400),
@@ -136,7 +136,6 @@ OF_QUEUES = {
 SETTINGS = OF_QUEUES | {
     "request_ttl": numbers(1, 86400), "cancel_running": BOOLEANS, "worker_ttl": numbers(1, 86400),
     "events_max": integers(0, 10**7), "stats": BOOLEANS, "trail_max": integers(0, 10**6),
-    **{name: integers(1, 10**9) for name in ("queues_max", "names_max", "tags_max")},
 }  # fmt: skip
 OUTCOME = {"id": IDS, "token": HOLDS, "type": words("success"), "finished_at": TIMES}
 FAILURE = {

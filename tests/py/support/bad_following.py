@@ -90,7 +90,7 @@ def of_outcomes(invalid, refused):
     for wrong in (5, True, "x", [1], {}, {"priority": 1}):
         yield outcome(f"move {show(wrong)}", "move", {"move": wrong})
     yield outcome("move to a name with *", "move.name", {"move": {"name": "a*"}})
-    yield outcome("move to an unknown field", "move.nam", {"move": {"nam": "a"}}, says="did you mean name?")
+    yield outcome("move to an unknown field", "move.nam", {"move": {"nam": "a"}}, says="expected one of")
     for wrong in (5, True, "x", [1]):
         yield outcome(f"resume {show(wrong)}", "resume", {"resume": wrong})
     yield outcome("resume and move", "resume", {"resume": {"depends": [WAITING]}, "move": {"name": "a"}})
@@ -128,7 +128,7 @@ def of_notes(invalid):
         for value in values:
             jobs = [[RUNNING, HOLD], [RUNNING, HOLD, {field: value}]]
             yield beat(f"{field} {show(value)}", f"jobs[1][2].{field}", jobs, BLOB)
-    yield beat("an unknown note", "jobs[0][2].progres", [[RUNNING, HOLD, {"progres": 1}]], says="progress?")
+    yield beat("an unknown note", "jobs[0][2].progres", [[RUNNING, HOLD, {"progres": 1}]], says="expected one of")
     yield beat("a blob that is not there", "jobs[0][2].argument", [[RUNNING, HOLD, {"argument": 0}]])
     yield beat("an empty blob", "jobs[0][2].argument", [[RUNNING, HOLD, {"argument": 0}]], b"")
     twice = [[RUNNING, HOLD, {"argument": 0}], [WAITING, HOLD, {"argument": 0}]]

@@ -142,7 +142,7 @@ TARGETS = [
     Target("config", "config", {}, of("config", "describe", set=MAPS[:3], unset=[*LISTS, ["done_max"] * 101])),
     Target("settings", "config", {"done_max": 5}, SETTINGS, [], within("set", {}), "set", True),
     Target("definition", "constrain", {"id": "new", "concurrency": 1}, of("constrain", "id", "by", "concurrency",
-           "rate", "cost", "order", "expires_in", "declared"), ["id"], one_constraint),
+           "rate", "cost", "declared"), ["id"], one_constraint),
     Target("rate", "constrain", {"limit": 1, "period": 1}, RATE, ["limit", "period"],
            within("rate", {"id": "new"}, one_constraint), "rate", True),
     Target("hold", "hold", {"id": "keyed", "by": "x", "seconds": 1}, of("hold", "id", "seconds",
@@ -253,13 +253,12 @@ def of_target(target):
             whole = None if name in SEEN_IN_PARTS else value
             yield case(f"{name} {show(value)}", target.base | {name: value}, known, "", whole)
         for near in (name + "x", name.upper(), name[:-1] + "_"):
-            says = f"did you mean {name}?"
-            yield case(f"unknown {near}", target.base | {near: 1}, target.prefix + near, says)
+            yield case(
+                f"unknown {near}", target.base | {near: 1}, target.prefix + near, "unknown field, expected one of"
+            )
     for name in target.required:
         yield case(f"no {name}", {k: v for k, v in target.base.items() if k != name}, target.prefix + name, "nothing")
         yield case(f"{name} nil", target.base | {name: None}, target.prefix + name, "nothing")
-    says = "unknown field, expected one of" if len(target.fields) > 1 else "unknown field"
-    yield case("unknown zzzzzzzz", target.base | {"zzzzzzzz": 1}, target.prefix + "zzzzzzzz", says)
     yield case("unknown empty", target.base | {"": 1}, target.prefix, "unknown field")
     if not target.is_nested:
         for what, spec in BROKEN.items():

@@ -31,7 +31,7 @@ FEATURES = {
                 "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
     "statistics": {"stats": 2, "mark": 1, "marks": 0.5},
-    "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
+    "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {},
     "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
     "bulks": {"bulk": 3, "bulks": 1},
     "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},
@@ -60,8 +60,6 @@ class MoreGenerator:
             more["events_max"] = [0, 100, 1000]
         if "access" in self.features:
             more["trail_max"] = [0, 3, 10000, 10000]
-        if "bounds" in self.features:
-            more |= {"queues_max": [2, 5, 10**5], "names_max": [3, 9, 10**5], "tags_max": [1, 3, 10**6]}
         self.settings = {**self.settings, **more}
         scripts = self.driver.scripts
         for feature, weights in FEATURES.items():  # not the set: its order is another in each process

@@ -36,7 +36,7 @@ class PickGenerator:
         if self.chance(0.7):
             fields["count"] = self.rng.choice((1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2))
         if self.chance(0.4):
-            fields["order"] = self.rng.choice(("priority", "ordered", "round_robin", "shuffled"))
+            fields["order"] = self.rng.choice(("priority", "ordered", "round_robin"))
         if self.refuses and self.chance(0.15):
             fields["without"] = self.rng.sample(NAMES, self.rng.choice((1, 2, 4)))
         if self.chance(0.25):

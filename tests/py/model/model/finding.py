@@ -155,8 +155,7 @@ class Finding(Part):
 
     def retry(self, reply, ids=None, where=None, count=None, queue=None):
         named = [job for job in map(self.jobs.get, ids or ()) if job and job.status in RETRIED]
-        full = [("FULL", "queue")] if queue is not None and self.bounds.no_queue(queue) else []
-        refuse(reply, *full, *self.bounds.matching(reply, named, "ids", queue))
+        refuse(reply, *self.bounds.matching(reply, named, "ids", queue))
         is_asked = where is None or "status" in where
         self.each("retry", self.retry_one, reply, ids, where, queue=queue, is_asked=is_asked)
 

@@ -1,6 +1,6 @@
 """Queues and settings."""
 
-from model.common import DEFAULTS, STATES, Refused, accepted, expect, same, there
+from model.common import DEFAULTS, STATES, accepted, expect, same, there
 from model.part import Part
 
 MOST_LOOKED_AT = 50
@@ -36,8 +36,6 @@ class Queues(Part):
     def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=(), known=False):
         if known:
             there(name, self.records, "name")
-        if self.bounds.no_queue(name):
-            raise Refused("FULL", "name")
         accepted(reply)
         record = self.records.setdefault(name, {"paused": False, "max_waiting": 0})
         if paused is not None:
