@@ -1,15 +1,12 @@
 """A namespace in which whatever bad input is about is there, and whether anything in it has changed."""
 
-from collections import defaultdict
-
 import pytest
 from redis.exceptions import ResponseError
 
-from bad_inputs import CASES
-from bad_values import DONE, HEAVY, HEAVY_CANCELLED, RUNNING, SCHEDULED, WAITING, WORKER, encode
 from driving.driver import NAMESPACE, Driver
 from driving.random_jobs import Generator
 from driving.wire import parse_error
+from refusal_values import DONE, HEAVY, HEAVY_CANCELLED, RUNNING, SCHEDULED, WAITING, WORKER, encode
 from servers import RedisServer
 
 KEYS = [NAMESPACE, NAMESPACE + ":meta"]
@@ -130,8 +127,3 @@ def data():
         data = Data(server)
         yield data
         data.driver.close()
-
-
-BY_SCRIPT = defaultdict(list)
-for _case in CASES:
-    BY_SCRIPT[_case.script].append(_case)
