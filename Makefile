@@ -189,7 +189,7 @@ soak: setup
 	$(PY) tests/py/support/rolling.py $(ARGS)
 
 records: setup
-	@for test in engine/test_errors_change_nothing bundle/test_common; do \
+	@for test in engine/test_errors_change_nothing; do \
 		PYTHONPATH=tests/py/support:tests/py/model:tools $(PY) tests/py/$$test.py || exit; done
 
 mutants: setup

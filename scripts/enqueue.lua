@@ -6,7 +6,7 @@
 -- @reply  enqueued                      {id, created, id, created, ...} in order
 -- @errors INVALID jobs[i].field, FULL jobs[i], FULL jobs[i].queue, FULL jobs[i].name, FULL jobs[i].tags[j],
 --         NOTFOUND jobs[i].depends[j], CONFLICT request
--- @flags  write, function
+-- @flags  write
 -- @role   pusher
 -- @over   enqueue
 -- @http   POST /job jobs[0] -> {job_id: job} 201 200

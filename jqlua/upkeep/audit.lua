@@ -190,11 +190,14 @@ local CHECKS_OF_ONE = {
 }
 
 --- Lists of names by their key, each with the prefix of the keys that it names.
-local LISTS = {
-  tags = { keys.TAGS, keys.TAGGED },
-  ["tag-names"] = { keys.TAG_NAMES, keys.TAGGED },
-  ["failed-groups"] = { keys.FAILED_GROUPS, keys.FAILED },
-}
+local function list_of(name)
+  local lists = {
+    tags = { keys.TAGS, keys.TAGGED },
+    ["tag-names"] = { keys.TAG_NAMES, keys.TAGGED },
+    ["failed-groups"] = { keys.FAILED_GROUPS, keys.FAILED },
+  }
+  return lists[name]
+end
 
 --- Checks one key by its name behind the namespace.
 function M.key(name)
@@ -208,8 +211,8 @@ function M.key(name)
     check_set(kind, rest)
   elseif CHECKS_OF_ONE[name] then
     CHECKS_OF_ONE[name]()
-  elseif LISTS[name] then
-    audit_links.check_names(LISTS[name][1], LISTS[name][2])
+  elseif list_of(name) then
+    audit_links.check_names(unpack(list_of(name)))
   end
 end
 
