@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgpack
@@ -138,19 +137,6 @@ class HttpEngine(Operations):
                     what = f"{response.status} and {len(response.content)} bytes of {response.content_type}"
                     raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ server?")
                 return Answer(response.status, response.content, is_repeat)
-
-    @asynccontextmanager
-    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
-        """An answer that goes on, piece by piece as it comes. Raises Unavailable when it is cut off."""
-        url = self._urls[0]
-        try:
-            async with self._connections.stream(url, path, headers) as (status, pieces):
-                if status >= 400:
-                    checked(status, b"".join([piece async for piece in pieces]))
-                yield pieces
-        except OSError as error:
-            tried = {without_password(url): str(error) or type(error).__name__}
-            raise _away(tried, error, "; the stream was cut off") from error
 
     async def close(self) -> None:
         """Close the connections. What is asked later raises Unavailable."""

@@ -138,8 +138,6 @@ class Limits(TypedDict, total=False):
     concurrency: int | None
     rate: Mapping[str, Any] | None
     cost: float | str | None
-    order: Literal["strict"] | None
-    expires_in: Seconds | None
     declared: str | None
     """What tells a program's declaration: nothing changes where it was declared the same before."""
 

@@ -120,10 +120,10 @@ def test_why_a_job_waits(cli_: Cli) -> None:
     assert "1 job comes before it" in cli_.ok("why", second).out
     assert f"it waits for 1 job: {first}" in cli_.ok("why", blocked).out
     assert "in 2 h" in cli_.ok("why", later).out
-    cli_.ok("call", "constrain", "one", '{"queue": "a"}', "--concurrency", "1", "--order", "strict")
+    cli_.ok("call", "constrain", "one", '{"queue": "a"}', "--rate", "1/h")
     work(cli_, "a", fails="x")
     assert "after a failure it waits" in cli_.ok("why", first).out
-    assert "limit one has no room: 1 of 1 run, or keep their place" in cli_.ok("why", second).out
+    assert "limit one has no room: 1 of 1 used" in cli_.ok("why", second).out
     cli_.ok("queues", "pause", "a")
     assert "its queue is paused" in cli_.ok("why", second).out
     assert cli_.ok("why", second, "--json").document["paused"] is True
@@ -139,7 +139,7 @@ def test_why_tells_holds_costs_and_rates_apart() -> None:
     hold, *_ = said(by="acme", concurrency=4, running=0, opens_ms=1_003_000, hold_ms=1_003_000)
     assert hold.startswith('limit c (key "acme") is on hold until ') and hold.endswith(", in 3 s")
     full, *_ = said(concurrency=4, running=4)
-    assert full == "limit c has no room: 4 of 4 run, or keep their place until a retry"
+    assert full == "limit c has no room: 4 of 4 run"
     rate = {"limit": 1000, "period": 1}
     dear, *_ = said(rate=rate, starts=900.0, cost=900, running=0, opens_ms=1_002_000)
     assert dear == "limit c has no room: 900 of 1,000 used in 1 s, this job needs 900; it opens in 2 s"
