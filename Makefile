@@ -1,3 +1,4 @@
+# make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
 # make generate  what is made from manifest/{fields,operations}.py: OpenAPI, tables of the docs, the UI's list
@@ -24,7 +25,7 @@ PIP_OPTIONS := --quiet --disable-pip-version-check
 NAMESPACE ?= {jq}
 export PYTHON
 
-.PHONY: serve load test test-faults quick mutants lint bench dist setup setup-run packages-run packages-test
+.PHONY: demo serve load test test-faults quick mutants lint bench dist setup setup-run packages-run packages-test
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -53,6 +54,9 @@ $(VENV)/.installed-run: pyproject.toml setup.py | packages-run
 $(VENV)/.installed: $(VENV)/.installed-run
 	$(PY) -m pip install $(PIP_OPTIONS) -e '.[server,dev]'
 	@touch $@
+
+demo: setup-run
+	$(PY) examples/demo.py
 
 serve: setup-run
 	$(VENV)/bin/jqmaster serve $(ARGS)

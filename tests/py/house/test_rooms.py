@@ -23,7 +23,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the server": {"server": 6010},
     "the engine's hand": {
         "cluster": 1340,
-        "engine": 3100,
+        "engine": 3090,
         "connection": 1850,
         "bundle": 770,
         "manifest": 980,
