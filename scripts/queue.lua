@@ -11,7 +11,7 @@
 -- @arg    known        flag? = false    only a queue that is there: NOTFOUND otherwise
 -- @arg    actor        actor?
 -- @reply  Queue
--- @errors INVALID field, NOTFOUND name (with known), FULL name
+-- @errors INVALID field, NOTFOUND name (with known)
 -- @flags  write
 -- @role   operator
 -- @over   all
@@ -19,14 +19,13 @@
 -- @http   PATCH /queue/{name} (known=true, paused, max_waiting, fair, set, unset)
 -- @http   POST /queue/{name}/pause (paused=true)
 -- @http   POST /queue/{name}/resume (paused=false)
-local admission = require "jqlua.life.admission"
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local fairness = require "jqlua.life.fairness"
 local check = require "jqlua.base.check"
 local queues = require "jqlua.queue.queues"
 local placement = require "jqlua.life.placement"
-local queuedoc = require "jqlua.find.queuedoc"
+local queue_status = require "jqlua.find.queue_status"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
@@ -39,7 +38,6 @@ local own_set, own_unset = settingspec.parse(spec, true)
 local queue = queues.load(spec.name)
 if queue[queues.IS_NEW] then
   check.refuse(spec.known and check.missing("name", "queue", spec.name))
-  admission.check_queues(spec.name, 1, "name")
   queue[queues.CHANGED] = true
 end
 if spec.max_waiting then
@@ -76,4 +74,4 @@ if spec.paused ~= nil or spec.max_waiting or levels or spec.set or spec.unset th
   trail.note("queue", spec.name, spec)
 end
 transition.commit()
-return queuedoc.encode(queue)
+return queue_status.encode(queue)

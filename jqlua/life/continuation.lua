@@ -33,8 +33,8 @@ local RESUME = {
   if_failed = jobspec.OPTIONS.if_failed, checkpoint = { "flag" },
 }
 
--- At most so many jobs are searched for circles.
-local looks = { 1000 }
+local MOST_LOOKS = 1000 -- jobs that a call searches for circles
+local looks = {}
 
 --- Checks an outcome's `move`.
 ---@param path string
@@ -109,7 +109,7 @@ function M.move(job, outcome)
   extras.save(job, extra)
   failure.reset(job)
   -- Units and the set of running jobs belong to the queue that it leaves; transition.move handles the new one.
-  taking.leave(job, false)
+  taking.leave(job)
   batch.remove(queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING), job[jobs.ID])
   job[jobs.ENDED_MS] = now
   jobs.put(job, jobs.NAME, move.name or job[jobs.NAME])
@@ -140,8 +140,8 @@ local function pending_dependencies(id, depends, if_failed)
   end
   -- A circle is possible only if another job waits for this one, and it waits for a blocked one.
   if blocked[1] and redis.call("EXISTS", keys.DEPENDENTS .. id) == 1 then
-    local is_circle, looked = links.reaches(blocked, id, looks[1])
-    looks[1] = looks[1] - (looked or 0)
+    local is_circle, looked = links.reaches(blocked, id, looks[1] or MOST_LOOKS)
+    looks[1] = (looks[1] or MOST_LOOKS) - (looked or 0)
     return is_circle == false and others or nil
   end
   return others
@@ -183,7 +183,7 @@ function M.resume(job, outcome)
   if resume.checkpoint then
     redis.call("SET", keys.ARGUMENT .. job[jobs.ID], outcome.blob)
   end
-  taking.leave(job, false) -- also what strict order keeps: the other jobs may need it
+  taking.leave(job)
   if others[1] then
     transition.move(job, states.BLOCKED, 0)
   else

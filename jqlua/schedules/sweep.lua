@@ -8,6 +8,7 @@ local due = require "jqlua.base.due"
 local batch = require "jqlua.base.batch"
 local rollout = require "jqlua.limits.rollout"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local removal = require "jqlua.life.removal"
@@ -27,20 +28,22 @@ local M = {}
 
 local call = redis.call
 
-local function due_ids(key, until_ms, limit)
-  return call("ZRANGEBYSCORE", key, "-inf", until_ms, "LIMIT", 0, limit)
+local function due_ids(key, limit, until_ms)
+  return call("ZRANGEBYSCORE", key, "-inf", until_ms or meta.state[meta.NOW_MS], "LIMIT", 0, limit)
 end
 
 local function first_score(key)
   return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
 end
 
---- Handles each due job of a set, as long as the budget allows.
----@param late_ms? number how long after their time they stay
+--- Handles due jobs of a set, as long as the budget allows, and writes what came of them.
 ---@return number count
-local function each_due(key, limit, what, late_ms)
-  local ids = due_ids(key, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
-  for i, id in ipairs(ids) do
+local function each_of(ids, key, what)
+  local count = 0
+  for _, id in ipairs(ids) do
+    if not budget.is_left() then
+      break
+    end
     local ripe = jobs.read(id)
     local price = budget.LOOK
     if ripe then
@@ -50,15 +53,23 @@ local function each_due(key, limit, what, late_ms)
     else
       batch.remove(key, id) -- a record deleted by hand must not stop the sweep
     end
-    if not budget.pay(price) then
-      return i
-    end
+    budget.pay(price)
+    count = count + 1
   end
-  return #ids
+  batch.flush()
+  return count
+end
+
+--- The same of a queue's jobs in a state.
+---@param late_ms? number how long after their time they stay
+---@return number count
+local function each_due(queue, state, limit, what, late_ms)
+  local ids = members.due(queue, state, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
+  return each_of(ids, queues.key(queue, state), what)
 end
 
 local function lapse(job)
-  if not pulse.excuses(job, queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING)) then
+  if not pulse.excuses(job) then
     failure.lapse(job)
   end
 end
@@ -69,7 +80,7 @@ end
 
 --- When to check a queue's leases again: at the next end, or if that is past, at the end of the grace.
 local function lapses_ms(queue)
-  local end_ms = first_score(queues.key(queue, states.RUNNING))
+  local end_ms = members.first_score(queue, states.RUNNING)
   return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
 end
 
@@ -81,7 +92,7 @@ end
 --- Drops a kept result; its job becomes an ordinary done job. A result that is still needed is held.
 function M.drop_result(job)
   if readers.any(job) then
-    batch.add(queues.key(queues.load(job[jobs.QUEUE]), states.KEPT), readers.HELD, job[jobs.ID])
+    members.add(queues.load(job[jobs.QUEUE]), states.KEPT, readers.HELD, job[jobs.ID])
     return
   end
   call("DEL", keys.OUTCOME .. job[jobs.ID])
@@ -97,85 +108,75 @@ local REMOVALS = 2
 --- Removes old records of one ended state: by age, then by number.
 local function forget(queue, letter, steps)
   local limit = steps * REMOVALS
-  local key = queues.key(queue, letter)
   local ttl_s, max = settings.retention(letter, queue)
-  local old = due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
-  local count = math.min(math.max(#old, call("ZCARD", key) - max), limit)
+  local old = members.due(queue, letter, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
+  local count = math.min(math.max(#old, members.count(queue, letter) - max), limit)
   if count > #old then
-    old = call("ZRANGE", key, 0, count - 1)
+    old = members.ids(queue, letter, count)
   end
   return math.ceil(removal.remove(queue, letter, old, true) / REMOVALS)
 end
 
 --- When a record of an ended state is to go.
 local function ended_due(queue, letter)
-  local key = queues.key(queue, letter)
-  local at_ms = first_score(key)
+  local at_ms = members.first_score(queue, letter)
   if not at_ms then
     return meta.NONE
   end
   local ttl_s, max = settings.retention(letter, queue)
-  return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
+  return members.count(queue, letter) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
 end
 
-local WAITING_FOR_TIME = "st" -- scheduled, retrying
-local KEPT_FOR_READERS = "decn" -- done, error, cancelled, skipped
+local WAITING_FOR_TIME = { states.SCHEDULED, states.RETRYING }
+local KEPT_FOR_READERS = { states.DONE, states.ERROR, states.CANCELLED, states.SKIPPED }
 
--- Field of a queue's record with the bound of a kind.
-local FIELDS = { r = queues.DUE_RUNNING, w = queues.DUE_WAITING, e = queues.DUE_ENDED }
+local function sweep_leases(queue, limit)
+  local done = each_due(queue, states.RUNNING, limit, lapse, grace_ms(queue))
+  return done, lapses_ms(queue)
+end
 
---- Handles one kind of a queue.
----@return number steps taken
-local function sweep_queue(kind, name, limit)
-  local queue = queues.load(name)
-  local done
-  budget.pay(budget.RECORD)
-  if kind == due.LEASES then
-    done = each_due(queues.key(queue, states.RUNNING), limit, lapse, grace_ms(queue))
-  elseif kind == due.WAITING then
-    done = each_due(keys.EXPIRING .. name, limit, failure.expire)
-    -- Expired jobs must leave their set before the others are read.
-    batch.flush()
-    for state in WAITING_FOR_TIME:gmatch(".") do
-      if done < limit and budget.is_left() then
-        done = done + each_due(queues.key(queue, state), limit - done, make_ready)
-      end
-    end
-  else
-    done = each_due(queues.key(queue, states.KEPT), limit, M.drop_result)
-    batch.flush()
-    for state in KEPT_FOR_READERS:gmatch(".") do
-      if done < limit and budget.is_left() then
-        done = done + forget(queue, state, limit - done)
-      end
-    end
+local function sweep_waiting(queue, limit)
+  local expiring = keys.EXPIRING .. queue[queues.NAME]
+  local done = each_of(due_ids(expiring, limit), expiring, failure.expire)
+  local next_ms = first_score(expiring) or meta.NONE
+  for _, state in ipairs(WAITING_FOR_TIME) do
+    done = done + each_due(queue, state, limit - done, make_ready)
+    next_ms = math.min(next_ms, members.first_score(queue, state) or meta.NONE)
   end
-  batch.flush()
-  local next_ms
-  if kind == due.LEASES then
-    next_ms = lapses_ms(queue)
-  elseif kind == due.WAITING then
-    next_ms = first_score(keys.EXPIRING .. name) or meta.NONE
-    for state in WAITING_FOR_TIME:gmatch(".") do
-      next_ms = math.min(next_ms, first_score(queues.key(queue, state)) or meta.NONE)
+  return done, next_ms
+end
+
+local function sweep_ended(queue, limit)
+  local done = each_due(queue, states.KEPT, limit, M.drop_result)
+  local kept_ms = members.first_score(queue, states.KEPT)
+  local next_ms = kept_ms and kept_ms ~= readers.HELD and kept_ms or meta.NONE
+  for _, state in ipairs(KEPT_FOR_READERS) do
+    if done < limit and budget.is_left() then
+      done = done + forget(queue, state, limit - done)
+      batch.flush()
     end
-  else
-    local kept_ms = first_score(queues.key(queue, states.KEPT))
-    next_ms = kept_ms and kept_ms ~= readers.HELD and kept_ms or meta.NONE
-    for state in KEPT_FOR_READERS:gmatch(".") do
-      next_ms = math.min(next_ms, ended_due(queue, state))
-    end
+    next_ms = math.min(next_ms, ended_due(queue, state))
   end
-  queue[FIELDS[kind]] = next_ms or meta.NONE
-  queue[queues.CHANGED] = true
-  due.set(kind .. name, queue[FIELDS[kind]])
-  return done
+  return done, next_ms
+end
+
+--- Makes a handler of what sweeps a kind of a queue: that returns the steps taken, and when more is due.
+---@param field number of the queue's record, with the bound of the kind
+local function of_queue(field, sweep)
+  return function(name, limit)
+    local queue = queues.load(name)
+    budget.pay(budget.RECORD)
+    local done, next_ms = sweep(queue, limit)
+    queue[field], queue[queues.CHANGED] = next_ms or meta.NONE, true
+    due.set(queues.due_member(queue, field), queue[field])
+    return done
+  end
 end
 
 local function sweep_workers(_, limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local done = 0
-  for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
+  for _, id in ipairs(due_ids(keys.ALIVE, limit, meta.state[meta.NOW_MS] - ttl_ms)) do
     local record = workers.edit(id)
     if record then
       record.x = call("ZSCORE", keys.RESTING, id) and record.x or unregistered.lost(id)
@@ -200,7 +201,7 @@ local function sweep_workers(_, limit)
 end
 
 local function sweep_resting(_, limit)
-  local ids = due_ids(keys.RESTING, meta.state[meta.NOW_MS], limit)
+  local ids = due_ids(keys.RESTING, limit)
   local done = 0
   for _, id in ipairs(ids) do
     call("ZREM", keys.RESTING, id)
@@ -249,9 +250,11 @@ local function walk(name, limit)
   return looked
 end
 
---- What handles a kind: given the name of its subject and a limit, it returns the steps taken. Kinds that are not here
---- are of queues.
+--- What handles a kind of module base.due: given the name of its subject and a limit, it returns the steps taken.
 local HANDLERS = {
+  [due.LEASES] = of_queue(queues.DUE_RUNNING, sweep_leases),
+  [due.WAITING] = of_queue(queues.DUE_WAITING, sweep_waiting),
+  [due.ENDED] = of_queue(queues.DUE_ENDED, sweep_ended),
   [due.WORKERS] = sweep_workers,
   [due.RESTING] = sweep_resting,
   [due.REVIEW] = review,
@@ -266,16 +269,8 @@ local HANDLERS = {
     return unique.sweep(limit)
   end,
   [due.SCHEDULE] = schedules.fire,
-  [due.EXPIRY] = rollout.expire,
+  [due.CONSTRAINTS] = rollout.go_on,
 }
-
---- Handles what is due first.
----@param kind string of due
----@return number steps taken
-local function step(kind, name, limit)
-  local handle = HANDLERS[kind]
-  return handle and handle(name, limit) or sweep_queue(kind, name, limit)
-end
 
 --- Does up to limit steps, within the budget, and writes them. Afterwards meta.next_ms says when more is due.
 ---@return number done
@@ -283,10 +278,6 @@ function M.run(limit)
   local state = meta.state
   local done = 0
   budget.pay(budget.RESERVE)
-  if state[meta.PENDING] ~= 0 then
-    done = limit -- due jobs may depend on pending changes
-    rollout.carry_out()
-  end
   while done < limit and budget.pay(budget.LOOK) do
     local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")
     local at_ms = tonumber(head[2]) or meta.NONE
@@ -296,10 +287,7 @@ function M.run(limit)
     end
     local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
     -- A step that moves nothing counts as well, which bounds the call.
-    done = done + math.max(step(kind, name, limit - done), 1)
-    if kind == due.EXPIRY and state[meta.PENDING] ~= 0 then
-      done = limit -- likewise
-    end
+    done = done + math.max(HANDLERS[kind](name, limit - done), 1)
     batch.flush()
   end
   budget.pay(-budget.RESERVE)

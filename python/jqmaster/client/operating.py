@@ -79,13 +79,10 @@ class OperatingMethods:
                 return
             named["cursor"] = reply.cursor
 
-    def ajobs(
-        self, *, newest: bool = False, recent: bool = False, brief: bool = False, **where: Unpack[Where]
-    ) -> AsyncIterator[Document]:
+    def ajobs(self, *, newest: bool = False, brief: bool = False, **where: Unpack[Where]) -> AsyncIterator[Document]:
         """All jobs that match. `brief`: without argument, result and error. `newest`: the order within a state
-        (a tag, a group) is turned round. `recent`: over all queues, what runs, then what ended last, then what
-        waits."""
-        how = {"newest": newest or None, "recent": recent or None, "brief": brief or None}
+        (a tag, a group) is turned round."""
+        how = {"newest": newest or None, "brief": brief or None}
         return self.aeach("jobs", conditions(where), **how)
 
     async def aretry_where(self, *, to: str | None = None, **where: Unpack[Where]) -> int:
@@ -104,9 +101,9 @@ class OperatingMethods:
     async def aconstrain(self, constraint_id: str, match: Match, **limits: Unpack[Limits]) -> Document:
         """Limit the jobs that `match`, from now on, also those that are there; replaces a constraint of this
         id whole. `match`: a matcher, `{"name": "mail.*"}`, or a task, which stands for its name. `limits`:
-        `by`, `concurrency`, `rate`, `cost`, `order`, `expires_in` (docs/limits.md). A program declares its
-        limits with `limit`. Raises Invalid, Full; ValueError where `by` leads to no parameter of the task."""
-        return await self.aoperations.constrain(constraint_id, matcher_of(match), **limits_of(match, limits))
+        `by`, `concurrency`, `rate`, `cost` (docs/limits.md). A program declares its
+        limits with `limit`. Raises Invalid, Full."""
+        return await self.aoperations.constrain(constraint_id, matcher_of(match), **limits_of(limits))
 
     async def arepeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
         """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.

@@ -78,8 +78,6 @@ assert_type(jq.dependency_results(), list[Any])
 assert_type(jq.dependency_results(int), list[int])
 assert_type(jq.dependency_results(dict[str, int], return_errors=True), list[dict[str, int] | Exception])
 assert_type(jq.dependency_results(return_errors=True), list[Any])
-flow = jq.flow(jq.chord([clean.job()], add.job(1)).ids)
-assert_type(flow.result(), Any)
 assert_type(jq.group(add.job(n) for n in range(3)), Flow[list[int]])
 assert_type(jq.group([add.job(1)], done=clean.job()).result(timeout=5), list[int])
 assert_type(jq.chord([clean.job()], add.job(1), failed=clean.job()).result(), int)
@@ -115,7 +113,7 @@ async def resources() -> AsyncIterator[dict[str, int]]:
     yield {}
 
 
-jq.repeat("weekly", add.job(1), cron="0 8 * * mon", catch_up="none")
+jq.repeat("weekly", add.job(1), cron="0 8 * * mon", catch_up=False)
 jq.repeat("weekly", add.job(1), cron=5)  # wrong: arg-type
 jq.schedule(add, every=5, kwargs={"a": 1})
 jq.schedule(add, evry=5)  # wrong: call-overload

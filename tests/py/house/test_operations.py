@@ -12,7 +12,6 @@ import pytest
 import quick_yaml
 
 import jqmaster
-from bad_inputs import CASES
 from cli_support import Said, call  # noqa: F401 (fixture)
 from heads import unnamed
 from jqmaster.bundle.built import builtin
@@ -20,6 +19,7 @@ from jqmaster.engine.engine import Operations
 from jqmaster.manifest import contract
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http.routes import BY_HAND, ROUTES
+from refusal_table import CASES
 
 ROOT = Path(__file__).resolve().parents[3]
 OWN_WAY = {"enqueue", "pick", "finish", "head"}  # these remember what they have parsed
@@ -35,8 +35,7 @@ def test_what_is_made_of_the_heads_is_up_to_date() -> None:
 def test_a_head_says_what_the_bundle_knows_of_its_script() -> None:
     scripts = builtin()
     assert {name: one.flags for name, one in operations().items()} == {one.name: one.flags for one in scripts.values()}
-    functions = scripts.library.functions if scripts.library else frozenset()
-    assert {name for name, one in operations().items() if one.is_function} == functions
+    assert scripts.library and scripts.library.functions == operations().keys()
 
 
 @pytest.mark.parametrize("name", operations())

@@ -38,7 +38,7 @@ async function* found(where, { signal, most = Infinity, size = PAGE } = {}) {
 
 /** Queues know how many jobs they have in each state: then nothing need be looked at. Else null. */
 async function known(where, signal) {
-  const { sums } = isCounted(where) ? await countStates(where.queue, signal) : {};
+  const sums = isCounted(where) ? await countStates(where.queue, signal) : null;
   return sums ? where.status.reduce((sum, state) => sum + sums[state], 0) : null;
 }
 

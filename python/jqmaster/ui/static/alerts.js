@@ -61,7 +61,7 @@ const Alert = ({ alert, more = [], reload }) => html`<div class=${`alert is-${al
         (one) =>
           html`<div key=${one.text} class="alert-more">${one.text}<${Since} alert=${one} /> <${Help} alert=${one} reload=${reload} /></div>`,
       )}
-    ${more.length > LISTED ? html`<div>All of them: <code>jqmaster doctor --all</code></div>` : null}</details>
+    ${more.length > LISTED ? html`<div>All of them: <code>jqmaster doctor</code></div>` : null}</details>
   <${Help} alert=${alert} reload=${reload} /></div>`;
 
 /** Many of a kind are one line; three lines are seen at once. */

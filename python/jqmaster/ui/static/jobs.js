@@ -160,7 +160,7 @@ async function look(where, cursor, signal) {
   let at = cursor;
   let looked = 0;
   for (let times = 0; times < TIMES && (!times || at) && rows.length < PAGE; times += 1) {
-    const more = { recent: 1, brief: 1, argument_max: PREVIEWED, looked: 1, count: PAGE - rows.length, cursor: at };
+    const more = { newest: 1, brief: 1, argument_max: PREVIEWED, looked: 1, count: PAGE - rows.length, cursor: at };
     const page = await api.get('/jobs', { ...queryOf(where), ...more }, { signal });
     rows.push(...page.jobs);
     at = page.cursor;
@@ -205,20 +205,9 @@ function Found({ where, filters, counted }) {
     }`;
 }
 
-function Notes({ where, filters, isMerged }) {
-  const { from_ms, to_ms, queue, tag, group } = where;
-  return html`${
-    filters.from && filters.to
-      ? html`<p class="muted">${`Only jobs that were enqueued from ${moment(from_ms)} to ${moment(to_ms)}, as the time range says. `}
-          <button type="button" class="inline" onClick=${() => setQuery({ at: '', from: '', to: '' })}>Any time</button></p>`
-      : null
-  }
-    ${
-      isMerged || queue || tag || group
-        ? null
-        : html`<p class="muted" role="status">With more than 200 queues they are listed one behind the other, by
-          name: what happened last need not be on this page. Name a queue: <code>queue:mail</code></p>`
-    }`;
+function Range({ where: { from_ms, to_ms } }) {
+  return html`<p class="muted">${`Only jobs that were enqueued from ${moment(from_ms)} to ${moment(to_ms)}, as the time range says. `}
+    <button type="button" class="inline" onClick=${() => setQuery({ at: '', from: '', to: '' })}>Any time</button></p>`;
 }
 
 /** A key that is bound to queues lists one of them at a time. */
@@ -230,8 +219,8 @@ function ChooseQueue() {
 
 function Listed({ where, filters }) {
   const counted = useData((signal) => countStates(where.queue, signal), { deps: [where.queue, filters.status] });
-  return html`<${States} sums=${counted.data?.sums} where=${where} filters=${filters} />
-    <${Notes} where=${where} filters=${filters} isMerged=${!counted.data || counted.data.isMerged} />
+  return html`<${States} sums=${counted.data} where=${where} filters=${filters} />
+    ${filters.from && filters.to ? html`<${Range} where=${where} />` : null}
     <${Found} where=${where} filters=${filters} counted=${counted} />`;
 }
 

@@ -1,16 +1,15 @@
 // How a limit is made, changed, put on hold and deleted, with what that would do.
 import { api, stringify } from './api.js';
-import { count, cut, jobs, now } from './format.js';
+import { count, cut, jobs } from './format.js';
 import { act, confirm, fault, form, toast } from './forms.js';
 import { at, inWords, isWhole, paths } from './limits.js';
 import { html } from './view.js';
 
-/** A limit as it can be set again. `ms`: an expiry is told by how long there is left. */
-export function settable(limit, ms = now()) {
+/** A limit as it can be set again. */
+export function settable(limit) {
   const body = {};
-  for (const field of ['match', 'by', 'concurrency', 'rate', 'cost', 'order'])
+  for (const field of ['match', 'by', 'concurrency', 'rate', 'cost'])
     if (limit[field] !== undefined) body[field] = limit[field];
-  if (limit.expires_ms) body.expires_in = Math.max(0.001, (limit.expires_ms - ms) / 1000);
   return body;
 }
 
@@ -48,22 +47,19 @@ function foretold(limit, most) {
   return `${count(most)} at once${limit.by ? ' for each key' : ''}: ${then}. Now ${count(limit.running)} run, ${isWhole(limit) ? '' : 'at least '}${count(limit.held ?? 0)} are held.`;
 }
 
-function spec({ limit, period, smooth, by, cost, ...body }) {
+function spec({ limit, period, by, cost, ...body }) {
   const hasRate = limit !== undefined || period !== undefined;
   // The API would say so as well, but by its own names.
   if (!hasRate && body.concurrency === undefined)
     throw fault('concurrency', 'Say how many may run at once, or how many may start in a period, or both.');
-  if (!hasRate && smooth) throw fault('limit', 'To spread starts, say how many may start in a period.');
   if (!hasRate && cost !== undefined) throw fault('limit', 'A cost needs a number of starts and a period.');
-  if (body.order && body.concurrency !== 1) throw fault('concurrency', 'Strict order needs 1 at once.');
   if (hasRate) {
     if (limit === undefined || period === undefined)
       throw fault(limit === undefined ? 'limit' : 'period', 'A rate needs both, a number of starts and a period.');
-    body.rate = { limit, period, ...(smooth ? { smooth } : {}) };
+    body.rate = { limit, period };
   }
   if (by?.length) body.by = by.length === 1 ? by[0] : by;
   if (cost !== undefined) body.cost = /^[0-9.]+$/.test(cost) ? Number(cost) : cost;
-  if (!body.order) delete body.order;
   return body;
 }
 
@@ -107,20 +103,16 @@ const mayReplace = (there) =>
 export function edit(old) {
   let agreed = old?.id;
   let before = old;
-  const { rate = {}, match, concurrency, order = '', cost } = old || {};
+  const { rate = {}, match, concurrency, cost } = old || {};
   const name = { name: 'id', label: 'Name', required: true };
   const conditions = 'Conditions that must all hold: name, queue, priority, tags, argument.<path>, any, not.';
-  const field = (group, name, label, more) => ({ group, name, label, ...more });
-  const orders = [
-    ['', 'as it comes'],
-    ['strict', 'strict: a job keeps its key until it has ended for good'],
-  ];
+  const rated = (name, label, more) => ({ group: 'Starts in a period', name, label, half: true, ...more });
   return form({
     title: old ? `Change ${old.id}` : 'New limit',
     wide: true,
     action: old ? 'Replace' : 'Create',
     body: old
-      ? 'It is in force at once, for jobs that wait as well. What runs counts.'
+      ? 'It is in force at once, for jobs that wait as well. What runs already counts only if it matched before.'
       : 'Jobs that match start only while there is room.',
     fields: [
       ...(old ? [] : [name]),
@@ -142,30 +134,14 @@ export function edit(old) {
         value: old && paths(old).join('\n'),
         hint: 'Paths such as argument.customer, one in a line; empty: one limit for all.',
       },
-      field('Running', 'concurrency', 'At once', { type: 'number', value: concurrency, half: true }),
-      field('Running', 'order', 'Order', { type: 'select', value: order, options: orders, half: true }),
-      field('Starts in a period', 'limit', 'Starts', { type: 'number', value: rate.limit, half: true }),
-      field('Starts in a period', 'period', 'Period', {
-        unit: 'seconds',
-        type: 'number',
-        value: rate.period,
-        half: true,
-      }),
-      field('Starts in a period', 'cost', 'Cost of a start', {
-        value: cost,
-        half: true,
-        hint: 'A number, or a path into the argument; empty: 1.',
-      }),
-      field('Starts in a period', 'smooth', 'Starts spread evenly', {
-        type: 'checkbox',
-        value: rate.smooth,
-        half: true,
-      }),
+      { name: 'concurrency', label: 'At once', type: 'number', value: concurrency, hint: 'How many may run.' },
+      rated('limit', 'Starts', { type: 'number', value: rate.limit }),
+      rated('period', 'Period', { unit: 'seconds', type: 'number', value: rate.period }),
+      rated('cost', 'Cost of a start', { value: cost, hint: 'A number, or a path into the argument; empty: 1.' }),
     ],
     dryRun: (values) => tried(values, old),
     submit: async ({ id = old?.id, ...values }) => {
-      const { expires_in } = settable(old || {});
-      const body = { ...spec(values), ...(expires_in ? { expires_in } : {}) };
+      const body = spec(values);
       if (id !== agreed) {
         before = await api.get(at(id)).catch((problem) => {
           if (problem.status !== 404) throw problem;

@@ -1,7 +1,7 @@
 // Limits, the fullest first: how much of each is in use, what it holds and under which keys, and how to change that.
 import { AlertsOf } from './alerts.js';
 import { all, api, path, stringify, withQuery } from './api.js';
-import { count, cut, duration, jobs, moment } from './format.js';
+import { count, cut, duration, jobs } from './format.js';
 import {
   Badge,
   Button,
@@ -45,11 +45,10 @@ export const byFullness = (a, b) =>
 export const paths = ({ by }) => (by === undefined ? [] : [by].flat());
 
 /** "3 at once, 100 in 1 min". */
-export function inWords({ concurrency, rate, order }) {
+export function inWords({ concurrency, rate }) {
   return [
     concurrency && `${count(concurrency)} at once`,
-    rate && `${count(rate.limit)} in ${duration(rate.period * 1000)}${rate.smooth ? ', evenly' : ''}`,
-    order && 'in strict order',
+    rate && `${count(rate.limit)} in ${duration(rate.period * 1000)}`,
   ]
     .filter(Boolean)
     .join(', ');
@@ -58,18 +57,15 @@ export function inWords({ concurrency, rate, order }) {
 /** A key's value as people read it. */
 const shownKey = (by) => (by === undefined ? '(all)' : typeof by === 'string' ? by : stringify(by));
 
-/** In strict order a place is kept by jobs that wait for their retry, too. */
-const inUse = (limit) => (limit.order ? 'in use' : 'running');
-
 /** Live use of one key, or of a limit without keys. */
 function Use({ limit, of = limit }) {
   const { concurrency, rate, cost } = limit;
   const unit = cost === undefined ? 'starts' : 'used';
   const parts = [
-    concurrency && html`<${Meter} value=${of.running} limit=${concurrency} unit=${inUse(limit)} />`,
+    concurrency && html`<${Meter} value=${of.running} limit=${concurrency} unit="running" />`,
     rate && of.starts !== undefined && html`<${Meter} value=${of.starts} limit=${rate.limit} unit=${unit} />`,
   ].filter(Boolean);
-  return parts.length ? parts : html`<span>${count(of.running)} ${inUse(limit)}</span>`;
+  return parts.length ? parts : html`<span>${count(of.running)} running</span>`;
 }
 
 /** How far sums over the keys go. */
@@ -110,7 +106,7 @@ function Busiest({ limit }) {
     const find = typeof key.by === 'string' ? key.by.slice(0, 64) : '';
     return html`<span key=${name} class=${isFull(limit, key) ? 'is-full' : ''}>
       <${Link} to=${withQuery(toLimit(limit.id), { find })}>${cut(name, 24)}<//>
-      ${key.held ? ` ${count(key.held)} held` : ` ${count(key.running)} ${inUse(limit)}`}</span>`;
+      ${key.held ? ` ${count(key.held)} held` : ` ${count(key.running)} running`}</span>`;
   })}</span>`;
 }
 
@@ -144,7 +140,7 @@ const columns = (reload) => [
     title: 'In use',
     cell: (limit) =>
       limit.by
-        ? `${count(limit.running)} ${inUse(limit)}`
+        ? `${count(limit.running)} running`
         : html`<${Use} limit=${limit} /><span class="said">${closed(limit)}</span>`,
   },
   {
@@ -180,7 +176,7 @@ const columns = (reload) => [
 
 function List({ found, reload }) {
   const [rows, pager] = usePageOf([...found].sort(byFullness), SIZE);
-  const empty = html`<${Empty} command=${`jqmaster limits set per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
+  const empty = html`<${Empty} command=${`jqmaster call constrain per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
     No limits: every job starts as soon as a worker has room. A limit says how many jobs run at once, or start in a
     time: of all that match, or for each customer.<//>`;
   return html`<p class="muted">${found.length ? summary(found) : ''}</p>
@@ -278,11 +274,7 @@ const factsOf = (limit) => [
   ['At most', inWords(limit)],
   ['For each', limit.by && html`<code>${paths(limit).join(', ')}</code>`],
   ['Cost of a start', limit.cost !== undefined && html`<code>${String(limit.cost)}</code>`],
-  ['Expires', limit.expires_ms && moment(limit.expires_ms)],
-  [
-    limit.order ? 'Places in use' : 'Running',
-    html`${count(limit.running)}${limit.order ? html`<span class="muted"> (jobs that wait for their retry keep theirs)</span>` : null}`,
-  ],
+  ['Running', count(limit.running)],
   ['Held jobs', limit.held ? html`<b><${Least} of=${limit} number=${limit.held} /></b>` : none('0')],
   ['Keys in use', limit.by && html`${count(limit.keys)}, <${Least} of=${limit} number=${limit.full} /> of them full`],
   ['Counted', !isWhole(limit) && partly(limit)],

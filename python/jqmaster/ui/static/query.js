@@ -34,21 +34,18 @@ export const queryOf = (where) => ({
 /** Whether queues know how many they are: nothing is asked but their state and queue. */
 export const isCounted = (where) => Object.keys(where).every((name) => name === 'status' || name === 'queue');
 
-const MERGED = 200; // queues; with more the engine lists them one behind the other
-
-/** → {sums: jobs by state, isMerged: whether the list is over all queues at once}; sums are null where too many queues are. */
+/** Jobs by state, of a queue or of all; null where there are too many queues. */
 export async function countStates(queue, signal) {
   if (queue) {
     const one = await api.get(path`/queue/${queue}`, {}, { signal }).catch((problem) => {
       if (problem.status !== 404) throw problem;
       return {};
     });
-    return { sums: Object.fromEntries(STATES.map((state) => [state, one[state] || 0])), isMerged: true };
+    return Object.fromEntries(STATES.map((state) => [state, one[state] || 0]));
   }
-  const { found, isAll } = await all('/queues');
+  const { found, isAll } = await all('/queues', {}, { signal });
   const sum = (state) => found.reduce((sofar, one) => sofar + one[state], 0);
-  const sums = isAll ? Object.fromEntries(STATES.map((state) => [state, sum(state)])) : null;
-  return { sums, isMerged: isAll && found.length <= MERGED };
+  return isAll ? Object.fromEntries(STATES.map((state) => [state, sum(state)])) : null;
 }
 
 /** `where`, only for jobs in `states`; null when none can be. */

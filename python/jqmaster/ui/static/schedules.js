@@ -23,32 +23,18 @@ import { Tree } from './tree.js';
 import { html, Link, navigate, useData } from './view.js';
 
 const to = (id) => path`/schedule/${id}`;
-const SPEC = 'every offset cron utc_offset timezone tz start end limit catch_up backlog paused job argument'.split(' ');
+const SPEC = 'every cron timezone tz catch_up paused job argument'.split(' ');
 
 /** A schedule as it can be set again. */
 const settable = (schedule) =>
   Object.fromEntries(SPEC.map((name) => [name, schedule[name]]).filter(([, value]) => (value ?? null) !== null));
 
-/** Whose clocks a schedule with cron goes by. */
-function zoneOf({ timezone, tz, utc_offset: ahead = 0 }) {
-  if (timezone || tz) return timezone || tz;
-  if (!ahead) return 'UTC';
-  const minutes = Math.abs(ahead);
-  return `UTC${ahead > 0 ? '+' : '−'}${Math.floor(minutes / 60)}${minutes % 60 ? `:${String(minutes % 60).padStart(2, '0')}` : ''}`;
-}
-
 const When = ({ of }) =>
   of.cron
-    ? html`<code class="nowrap">${of.cron}</code><span class="muted nowrap"> ${zoneOf(of)}</span>`
+    ? html`<code class="nowrap">${of.cron}</code><span class="muted nowrap"> ${of.timezone || of.tz || 'UTC'}</span>`
     : `every ${duration(of.every * 1000)}`;
 
 // -- what can be done with one ------------------------------------------------------------------------
-
-const CATCH_UP = {
-  one: 'one job for all that was missed',
-  all: 'a job for each moment missed',
-  none: 'no job for moments over a minute ago',
-};
 
 /** What comes of it is said at once, and can be undone. */
 function edit(old, reload) {
@@ -64,7 +50,7 @@ function edit(old, reload) {
       ...(old ? [] : [{ name: 'id', label: 'Name', required: true }]),
       when('every', 'Every', { unit: 'seconds', type: 'number' }),
       when('cron', 'Cron', { hint: cron }),
-      when('timezone', 'Time zone', { hint: 'such as Europe/Berlin, with cron' }),
+      when('timezone', 'Time zone', { hint: 'such as Europe/Berlin, with cron; default: UTC' }),
       {
         group: 'What',
         name: 'job',
@@ -76,19 +62,11 @@ function edit(old, reload) {
         hint: 'name, queue, priority, max_retry, … as for enqueueing',
       },
       { group: 'What', name: 'argument', label: 'Argument', type: 'json', rows: 3, value: old?.argument },
-      more('limit', 'Jobs in all, at most', { type: 'number' }),
-      more('catch_up', 'After a gap', {
-        type: 'select',
-        value: old?.catch_up || 'one',
-        options: Object.entries(CATCH_UP),
-      }),
+      more('catch_up', 'One job for what was missed in a gap', { type: 'checkbox', value: old?.catch_up ?? true }),
       more('paused', 'Paused', { type: 'checkbox' }),
     ],
     submit: async ({ id = old?.id, ...values }) => {
-      // What the form does not show stays; what was emptied goes.
-      const { start, end, backlog, offset, utc_offset } = old || {};
-      const kept = { start, end, backlog, ...(values.cron ? !values.timezone && { utc_offset } : { offset }) };
-      await api.put(to(id), { ...settable(kept), ...values }).catch((problem) => {
+      await api.put(to(id), values).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
       });
       const { next = [] } = await api.get(to(id), { next: 3 });
@@ -115,8 +93,7 @@ function pause(one, reload) {
 
 async function remove(one, reload) {
   const isSure = await confirm({ title: `Delete ${one.id}?`, action: 'Delete', body: 'Jobs that it has made stay.' });
-  // One with a limit would begin to count anew.
-  const undo = one.limit ? undefined : () => api.put(to(one.id), settable(one)).then(reload);
+  const undo = () => api.put(to(one.id), settable(one)).then(reload);
   return isSure && act(() => api.delete(to(one.id)), `${one.id} is deleted.`, { undo });
 }
 
@@ -157,8 +134,7 @@ function Next({ of }) {
 const Job = ({ of: { job } }) =>
   html`${job.name}${job.queue && job.queue !== job.name ? html`<span class="muted"> in ${linked([job.queue], toQueue)}</span>` : null}`;
 
-const made = ({ made, limit }) =>
-  html`${count(made)}${limit ? html`<span class="muted"> of ${count(limit)}</span>` : null}`;
+const made = (one) => count(one.made);
 
 const columns = (reload) => [
   {
@@ -180,7 +156,7 @@ export function Schedules() {
   const { pager, ...state } = usePages(load, { ms: 5000 });
   const { reload } = state;
   const create = html`<${Button} needs="operator" class="primary" onClick=${() => edit(undefined, reload).then(reload)}>New schedule…<//>`;
-  const empty = html`<${Empty} command="jqmaster schedules set nightly report --cron '0 3 * * *'">
+  const empty = html`<${Empty} command="jqmaster call schedule nightly --job report --cron '0 3 * * *'">
     No recurring jobs. Make one here, or:<//>`;
   return html`<${Head} title="Schedules" actions=${create} />
     <${Loaded} of=${state}>${({ schedules, cursor }) => html`<${Table} label="Schedules" columns=${columns(reload)}
@@ -207,10 +183,10 @@ export function Schedule({ params: { id } }) {
       <${Section} title="What it says"><${Facts} pairs=${[
         ['When', html`<${When} of=${one} />`],
         ['Job', html`<${Job} of=${one} />`],
-        ['First', one.start && moment(one.start * 1000)],
-        ['Last', one.end && moment(one.end * 1000)],
-        ['After a gap', CATCH_UP[one.catch_up ?? 'one']],
-        ['Backlog', one.backlog],
+        [
+          'After a gap',
+          one.catch_up === false ? 'no job for moments over a minute ago' : 'one job for all that was missed',
+        ],
         ['Made', made(one)],
       ]} /><//>
       <${Section} title="Next">${

@@ -3,11 +3,7 @@
 Operations that go on from page to page are run to their end, so here they are one step.
 """
 
-import re
-from collections import Counter
 from itertools import pairwise
-
-import msgpack
 
 from model.common import (
     ENDED,
@@ -18,12 +14,11 @@ from model.common import (
     Refused,
     accepted,
     expect,
-    ms,
     refuse,
     same,
     there,
 )
-from model.matcher import Pairs, decode, key_part, kind, matches_job, pack
+from model.matcher import decode, matches_job, pack
 from model.part import Part
 
 RETRIED = ("error", "cancelled", "skipped", "retrying")
@@ -33,31 +28,15 @@ def is_in(state, wanted):
     return state in ([wanted] if isinstance(wanted, str) else wanted)
 
 
-def told_values(argument, path="argument", depth=1):
-    """The paths and values of an argument that `failures` tells: at the top, and in lists and maps there; nothing
-    long."""
-    if not isinstance(argument, list):
-        is_short = kind(argument) and len(msgpack.packb(argument, unicode_errors="surrogateescape")) <= 66
-        if is_short and argument == argument:
-            yield path, key_part(argument)
-    elif depth >= 0:
-        pairs = [*argument] if isinstance(argument, Pairs) else [*enumerate(argument)]
-        for key, value in pairs[:20]:
-            if kind(key) in ("text", "number") and 0 < len(str(key)) <= 64:
-                yield from told_values(value, f"{path}." + re.sub(r"([.\\])", r"\\\1", str(key)), depth - 1)
-
-
 class Finding(Part):
-    def found(self, where, newest=False, recent=False):
+    def found(self, where, newest=False):
         """The jobs that a listing gives, in order."""
         jobs = [job for job in self.jobs.values() if self.is_found(job, where)]
-        turn = -1 if newest or recent else 1
+        turn = -1 if newest else 1
         if "tag" in where:
             return sorted(jobs, key=lambda j: j.id)[::turn]
         if "group" in where:
             return sorted(jobs, key=lambda j: (j.ended_ms, j.id))[::turn]
-        if recent:
-            return sorted(jobs, key=self.rank_in_all)
         places = sorted({self.endpoint_of(job) for job in jobs})
         of_place = [[job for job in jobs if self.endpoint_of(job) == place] for place in places]
         return [job for some in of_place for job in sorted(some, key=self.rank_in_state)[::turn]]
@@ -72,19 +51,6 @@ class Finding(Part):
         if job.status in ENDED:
             return (job.result_until_ms if self.life.has_result(job) else job.ended_ms), job.id
         return (0, job.id) if job.status == "blocked" else (job.due_ms, job.id)
-
-    def rank_in_all(self, job):
-        """What runs, then what ended, the latest first; then what waits. Of a result that is kept it is known until
-        when, and from that when it ended, unless it was read."""
-        section = ("running", *ENDED, "retrying", "queued", "scheduled", "blocked").index(job.status)
-        if job.status in ENDED:
-            kept = self.life.has_result(job)
-            ttl = ms(self.queues.setting(job.queue, "result_ttl"))
-            at, section = (job.result_until_ms - ttl if kept else job.ended_ms), 1
-        else:
-            at, _ = self.rank_in_state(job)
-        turn = -1 if section <= 1 else 1
-        return section, turn * at, turn * int(job.id, 16)
 
     def is_found(self, job, where):
         equal = all(where.get(field, getattr(job, field)) == getattr(job, field) for field in ("queue", "name"))
@@ -116,21 +82,19 @@ class Finding(Part):
         """What the engine says about failures of its own finding is its own choice."""
         return (self.engine.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
 
-    def tied(self, id, recent):
+    def tied(self, id):
         """Where results whose time is over may still be stored, or are for dependents, the order of done jobs is not
         known."""
         job = self.jobs[id]
-        if recent and job.status in ENDED:
-            return "ended"
         return (job.queue, "done") if job.status == "done" else id
 
-    def list_jobs(self, reply, where=None, newest=False, recent=False, brief=False, count=None):
+    def list_jobs(self, reply, where=None, newest=False, brief=False, count=None):
         accepted(reply)
-        expected = self.found(where or {}, newest, recent)
+        expected = self.found(where or {}, newest)
         shown = [doc["id"] for doc in reply]
         wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
         if any(job.result is not None and self.now >= job.result_until_ms for job in expected):
-            shown, wanted = ([self.tied(id, recent) for id in ids] for ids in (shown, wanted))
+            shown, wanted = ([self.tied(id) for id in ids] for ids in (shown, wanted))
         same(shown, wanted, "jobs")
         for doc in reply:
             job = self.jobs[doc["id"]]
@@ -173,8 +137,7 @@ class Finding(Part):
 
     def retry(self, reply, ids=None, where=None, count=None, queue=None):
         named = [job for job in map(self.jobs.get, ids or ()) if job and job.status in RETRIED]
-        full = [("FULL", "queue")] if queue is not None and self.bounds.no_queue(queue) else []
-        refuse(reply, *full, *self.bounds.matching(reply, named, "ids", queue))
+        refuse(reply, *self.bounds.matching(reply, named, "ids", queue))
         is_asked = where is None or "status" in where
         self.each("retry", self.retry_one, reply, ids, where, queue=queue, is_asked=is_asked)
 
@@ -234,7 +197,7 @@ class Finding(Part):
 
     # ---- failures, tags ----
 
-    def list_failures(self, reply, group=None, steps=None, from_ms=0, to_ms=0, sample=None, count=None):
+    def list_failures(self, reply, group=None, steps=None, from_ms=0, to_ms=0, count=None):
         accepted(reply)
         groups = {}
         for job in self.jobs.values():
@@ -251,37 +214,10 @@ class Finding(Part):
             first, last = there[0], there[-1]
             expected = {"group": doc["group"], "count": len(there), "first_ms": first.ended_ms,
                         "last_ms": last.ended_ms, "id": last.id, "message": last.message}  # fmt: skip
-            if sample is not None:
-                self.check_sample(doc, there[: -sample - 1 : -1])
             if steps is not None:
                 ends = [from_ms + (to_ms - from_ms) * i // steps for i in range(steps + 1)]
                 expected["counts"] = [sum(a <= j.ended_ms < b for j in there) for a, b in pairwise(ends)]
             same(doc, expected, "failures")
-
-    def check_sample(self, doc, jobs):
-        """Takes what is said of the newest jobs of a group out of the document."""
-        same(doc.pop("looked"), len(jobs), "jobs looked at")
-        for field in ("name", "queue"):
-            seen = Counter(getattr(job, field) for job in jobs)
-            told = sorted(seen.items(), key=lambda pair: (-pair[1], pair[0].encode()))
-            same(list(map(tuple, doc.pop(field + "s"))), told[:10], f"{field}s of failures")
-        seen = Counter(pair for job in jobs for pair in told_values(decode(job.argument)))
-        told = [((path, key_part(value)), times) for path, value, times in doc.pop("values")]
-        expect(all(seen[pair] == times > 1 for pair, times in told), "values of failures", told, seen)
-        most = sorted((times for times in seen.values() if times > 1), reverse=True)[:10]
-        same([times for _, times in told], most, "how many have the most frequent values")
-
-    def search(self, reply, text, count=5):
-        accepted(reply)
-        known = {"queues": self.queues.records, "constraints": self.limits.constraints,
-                 "schedules": self.schedules.defined}  # fmt: skip
-        for what, names in known.items():
-            fitting = sorted((name for name in names if text.lower() in name.lower()), key=str.encode)
-            begin = [name for name in fitting if name.lower().startswith(text.lower())]
-            shown, is_cut = reply[what], what in reply["more"]
-            expect(len(shown) <= count and set(shown) <= set(fitting), "search", what, shown, fitting)
-            expect(is_cut or sorted(shown) == sorted(fitting), "search: all of a kind", what, shown, fitting)
-            expect(shown[: len(begin)] == [one for one in begin if one in shown], "search: order", what, shown, begin)
 
     def list_tags(self, reply, top=None, count=None):
         accepted(reply)

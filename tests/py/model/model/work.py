@@ -25,6 +25,8 @@ class Work(Part):
         self.workers.picks_without(worker, without)
         until_ms, answer = self.requests.get(("pick", request), (0, []))
         if answer and (self.now < until_ms or self.is_repeat(reply, answer)):
+            if self.workers.is_quiet(worker) and len(reply) == 1:  # who gets nothing may as well sleep
+                reply = [0]
             return self.picked_again(reply, answer)
         self.sleepers.gets_up(worker, wait)
         self.clock.come_by()
@@ -67,8 +69,7 @@ class Work(Part):
         expect(reply[0] in (0, 1), "next_ms of a repeated pick", reply[0])  # 1: with `wait`, where it does not sleep
 
     def started_again(self, answer):
-        """Of a request that is repeated, the jobs that still run. Nobody had them: their leases begin anew, and what
-        lapsed has spent no retry."""
+        """Of a request that is repeated, the jobs that still run. Nobody had them: their leases begin anew."""
         running = []
         for id, token in answer:
             job = self.jobs.get(id)
@@ -77,11 +78,6 @@ class Work(Part):
                 running.append(job)
             elif self.life.holds(id, token):  # it has no time left to run
                 self.life.requeue(job, by="release")
-            elif job and job.status not in ENDED and job.last[:2] == (int(token.partition("-")[0]), "lapse"):
-                self.life.forgive(job)
-                if job.status == "retrying":
-                    self.life.requeue(job)
-                job.last = (job.last[0], "release", job.status)
         return running
 
     def remember(self, operation, token, answer):
