@@ -71,7 +71,7 @@ def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "argument": {"n": number % 2}} for number in range(230)])
     go(page, "/ui/jobs?q=n:1")
     expect(rows(page)).to_have_count(50)
-    expect(page.locator(".scan")).to_contain_text("Looked at 1")
+    expect(page.locator(".scan")).to_contain_text("Looked at")
     first = rows(page).first.get_attribute("data-key")
     page.get_by_role("button", name="Next →").click()
     expect(rows(page).first).not_to_have_attribute("data-key", first or "")

@@ -72,7 +72,7 @@ export const valueAt = (job, where) =>
 /** A dry run: how many of the newest jobs match, what is found at its paths, and what another number would let start. */
 async function tried(values, old) {
   const { match, by, cost } = spec(values);
-  const query = { match: stringify(match), recent: 1, brief: 1, looked: 1, argument_max: 65536, count: LOOKED_AT };
+  const query = { match: stringify(match), newest: 1, brief: 1, looked: 1, argument_max: 65536, count: LOOKED_AT };
   const { jobs: found, looked } = await api.get('/jobs', query);
   const lost = [by, cost]
     .flat()
