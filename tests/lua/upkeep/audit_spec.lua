@@ -30,15 +30,15 @@ describe("audit", function()
     jq:tick(20)
     assert.are.same({}, jq:audit())
   end)
-  it("goes step by step until its cursor is 0", function()
+  it("goes step by step until its cursor is empty", function()
     jq:enqueue_many({ name = "a" }, 500)
-    local cursor, steps = "0", 0
+    local cursor, steps = "", 0
     repeat
       local reply = jq:call("audit", { cursor = cursor, count = 10 })
       assert.are.equal(1, #reply)
       cursor = reply[1]
       steps = steps + 1
-    until cursor == "0"
+    until cursor == ""
     assert.is_true(steps > 10)
   end)
   it("tells what it found when a step is over", function()
