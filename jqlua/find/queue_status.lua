@@ -22,7 +22,7 @@ local call = redis.call
 local MINUTE_MS = 60000
 local CHUNK = 50
 
-local log = { cells = nil } -- decoded once in a call
+local log = {} -- its `cells`, decoded once in a call
 
 --- What happened in the last minutes, the current one included.
 ---@return table? recent nil if statistics are off
