@@ -325,7 +325,6 @@ export function Queues() {
 
 // -- one queue ----------------------------------------------------------------------------------------
 
-
 /** The remedy is beside the cause. */
 function Why({ queue, change }) {
   if (!queue.queued) return html`<p class="muted">No job is ready to start.</p>`;
