@@ -38,35 +38,37 @@ end
 
 -- Indexes of jobs, by the kind of their keys: the keys' prefix; `of`, which says the names behind it where a job
 -- belongs, each with its score, or true for any; and the list that all these names stand in.
-local INDEXES = {
-  y = { prefix = keys.EXPIRING, of = function(job)
-    local may_expire = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
-    return { [job[jobs.QUEUE]] = may_expire and jobs.copy_options(job).expires_ms or nil }
-  end },
-  lane = { prefix = keys.LANE, of = function(job)
-    local units = job[jobs.STATE] == states.IN_LANE and job_units.of(job)
-    return units and { [units[job_units.LANE]] = job[jobs.PRIORITY] } or {}
-  end },
-  held = { prefix = keys.HELD, of = function(job)
-    return jobs.has(job, jobs.HELD) and { [job[jobs.WORKER]] = true } or {}
-  end },
-  tagged = { prefix = keys.TAGGED, list = keys.TAG_NAMES, of = function(job)
-    local names = {}
-    for _, tag in ipairs(jobs.copy_options(job).tags or {}) do
-      names[tag] = true
-    end
-    return names
-  end },
-  failed = { prefix = keys.FAILED, list = keys.FAILED_GROUPS, of = function(job)
-    local is_error = job[jobs.STATE] == states.ERROR
-    return is_error and { [failure_groups.group_of(call("GET", keys.EXTRA .. job[jobs.ID]))] = true } or {}
-  end },
-}
+local function indexes()
+  return {
+    y = { prefix = keys.EXPIRING, of = function(job)
+      local may_expire = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
+      return { [job[jobs.QUEUE]] = may_expire and jobs.copy_options(job).expires_ms or nil }
+    end },
+    lane = { prefix = keys.LANE, of = function(job)
+      local units = job[jobs.STATE] == states.IN_LANE and job_units.of(job)
+      return units and { [units[job_units.LANE]] = job[jobs.PRIORITY] } or {}
+    end },
+    held = { prefix = keys.HELD, of = function(job)
+      return jobs.has(job, jobs.HELD) and { [job[jobs.WORKER]] = true } or {}
+    end },
+    tagged = { prefix = keys.TAGGED, list = keys.TAG_NAMES, of = function(job)
+      local names = {}
+      for _, tag in ipairs(jobs.copy_options(job).tags or {}) do
+        names[tag] = true
+      end
+      return names
+    end },
+    failed = { prefix = keys.FAILED, list = keys.FAILED_GROUPS, of = function(job)
+      local is_error = job[jobs.STATE] == states.ERROR
+      return is_error and { [failure_groups.group_of(call("GET", keys.EXTRA .. job[jobs.ID]))] = true } or {}
+    end },
+  }
+end
 
 --- The same of sets of states, by their letter.
 local function index_of(kind)
   local is_ready = kind == states.QUEUED or kind == states.IN_LANE
-  return INDEXES[kind] or #kind == 1 and states.is_of(kind, states.SETS) and {
+  return indexes()[kind] or #kind == 1 and states.is_of(kind, states.SETS) and {
     prefix = keys.SET .. kind .. ":", list = keys.QUEUE_NAMES, of = function(job)
       local belongs = states.set_of(job[jobs.STATE]) == kind
       return { [job[jobs.QUEUE]] = belongs and (not is_ready or job[jobs.PRIORITY]) or nil }
@@ -86,16 +88,22 @@ local function check_index(index, kind, name)
 end
 
 --- By a kind of keys the prefix of what must be there for each.
-local OWNERS = {
-  j = keys.ARGUMENT, a = keys.JOB, o = keys.JOB, x = keys.JOB, ["waits-for"] = keys.JOB, starts = keys.KEY,
-  settings = keys.QUEUE,
-}
+local function owners()
+  return {
+    j = keys.ARGUMENT, a = keys.JOB, o = keys.JOB, x = keys.JOB, ["waits-for"] = keys.JOB, starts = keys.KEY,
+    settings = keys.QUEUE,
+  }
+end
 
 --- By lists of names, the prefix of what must be there for each name.
-local LISTS = { tags = keys.TAGGED, ["tag-names"] = keys.TAGGED, ["failed-groups"] = keys.FAILED }
+local function lists()
+  return { tags = keys.TAGGED, ["tag-names"] = keys.TAGGED, ["failed-groups"] = keys.FAILED }
+end
 
 --- Whether what is indexed by a job's flags is there.
-local FLAGS = { [jobs.HAS_OUTCOME] = keys.OUTCOME, [jobs.HAS_EXTRA] = keys.EXTRA }
+local function flags()
+  return { [jobs.HAS_OUTCOME] = keys.OUTCOME, [jobs.HAS_EXTRA] = keys.EXTRA }
+end
 
 --- What belongs in an index must be there.
 local function check_in(job, kind)
@@ -119,10 +127,10 @@ local function check_job(id)
   local score, base, top = members.score(job), states.band(state)
   expect(base == 0 and top == math.huge or not score or score >= 0 and score < top - base,
     "job", id, "of state", state, "stands in another's band")
-  for kind in pairs(INDEXES) do
+  for kind in pairs(indexes()) do
     check_in(job, kind)
   end
-  for flag, prefix in pairs(FLAGS) do
+  for flag, prefix in pairs(flags()) do
     expect(is_there(prefix .. id) == jobs.has(job, flag), "job", id, "has a wrong flag of key", prefix:sub(-2) .. id)
   end
   local is_laned = job[jobs.UNITS] ~= ""
@@ -285,11 +293,11 @@ function M.key(name)
   if index then
     check_index(index, kind, rest)
   end
-  if OWNERS[kind] then
-    expect(is_there(OWNERS[kind] .. rest), "key", name, "is of nothing that is there")
+  if owners()[kind] then
+    expect(is_there(owners()[kind] .. rest), "key", name, "is of nothing that is there")
   end
-  for _, listed in ipairs(LISTS[name] and findings.members(KEYS[1] .. ":" .. name) or {}) do
-    expect(is_there(LISTS[name] .. listed), "name", listed, "is listed and has no jobs")
+  for _, listed in ipairs(lists()[name] and findings.members(KEYS[1] .. ":" .. name) or {}) do
+    expect(is_there(lists()[name] .. listed), "name", listed, "is listed and has no jobs")
   end
   if CHECKS[kind] then
     CHECKS[kind](rest)
