@@ -56,7 +56,6 @@ ARGUMENTS = {
     ("marks", "cursor"): [*CURSOR, "x", "0" * 13],
     ("release", "jobs"): [*LISTS, []], ("heartbeat", "jobs"): LISTS,
     ("pick", "without"): [*LISTS, [], [f"n{n}" for n in range(101)]],
-    ("depend", "add"): [*LISTS, [WAITING] * 101], ("depend", "remove"): [*LISTS, [WAITING] * 101],
 }  # fmt: skip
 
 

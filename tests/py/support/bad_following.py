@@ -2,12 +2,10 @@
 
 from bad_values import (
     BLOB,
-    DONE,
     HOLD,
     INFINITE,
     NAN,
     RUNNING,
-    UNKNOWN,
     WAITING,
     Case,
     encode,
@@ -41,16 +39,6 @@ def of_links(invalid, refused):
     yield job("depends on 10101", "depends", {"depends": [f"{number:014x}" for number in range(10101)]})
     yield refused("enqueue", "an unknown dependency", "NOTFOUND", "jobs[0].depends[1]",
                   {"name": "a", "depends": [WAITING, NEVER]}, BLOB)  # fmt: skip
-    for field in ("add", "remove"):
-        twice = {"id": WAITING, field: [DONE, DONE]}
-        yield invalid("depend", f"{field}: one twice", f"{field}[1]", encode(twice))
-        for wrong in ("x", 5, True):
-            spec = {"id": WAITING, field: [DONE, wrong]}
-            yield invalid("depend", f"{field} {show(wrong)}", f"{field}[1]", encode(spec))
-    both = {"id": WAITING, "add": [DONE], "remove": [DONE]}
-    yield invalid("depend", "one added and removed", "add[0]", encode(both))
-    yield refused("depend", "unknown", "NOTFOUND", "id", {"id": UNKNOWN})
-    yield refused("depend", "one that runs", "CONFLICT", "id", {"id": RUNNING, "add": [DONE]})
 
 
 def of_changes(invalid, refused):

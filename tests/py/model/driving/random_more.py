@@ -26,7 +26,7 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
-    "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
+    "unique": {"enqueue": 3, "free": 1}, "depends": {}, "following": {"change": 5, "kick": 1.5},
     "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "search": 0.5, "forget": 0.7,
                 "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
@@ -175,19 +175,6 @@ class MoreGenerator:
             fields["blobs"] = blobs
 
     # ---- operations ----
-
-    def depend(self):
-        fields = {"id": self.job("queued", "scheduled", "blocked")[0]}
-        if self.chance(0.6):
-            fields["add"] = self.dependencies(0)
-        job = self.driver.model.jobs.get(self.driver.names.get(fields["id"]))
-        if job and job.depends and self.chance(0.6):
-            some = self.rng.sample(job.depends, self.rng.randint(1, len(job.depends)))
-            fields["remove"] = [self.label(id, "job") for id in some]
-            fields["add"] = [id for id in fields.get("add", ()) if id not in fields["remove"]]
-        if self.chance(0.4):
-            fields["if_failed"] = self.rng.choice(self.policies)
-        return {field: value for field, value in fields.items() if value}
 
     def change(self):
         jobs = []

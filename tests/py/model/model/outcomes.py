@@ -134,7 +134,7 @@ class Outcomes(Part):
             job.argument, job.has_other_facts = blob, True
         for constraint in self.limits.constraints.values():
             constraint.kept.discard(job.id)
-        before, job.depends, job.if_failed, job.if_failed_changed = job.depends or (), depends, if_failed, False
+        before, job.depends, job.if_failed = job.depends or (), depends, if_failed
         links.needs_results(job, depends)
         links.needs_no_results(job, [id for id in before if id not in depends])
         links.wait_for(job, depends, 0, event="blocked")
