@@ -57,27 +57,15 @@ local function each_of(ids, key, what)
 end
 
 --- The same of a queue's jobs in a state.
----@param late_ms? number how long after their time they stay
 ---@return number count
-local function each_due(queue, state, limit, what, late_ms)
-  local ids = members.due(queue, state, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
-  return each_of(ids, queues.key(queue, state), what)
+local function each_due(queue, state, limit, what)
+  return each_of(members.due(queue, state, meta.state[meta.NOW_MS], limit), queues.key(queue, state), what)
 end
 
 local function lapse(job)
   if not pulse.excuses(job) then
     failure.lapse(job)
   end
-end
-
-local function grace_ms(queue)
-  return settings.at(settings.LEASE_GRACE, queue) * 1000
-end
-
---- When to check a queue's leases again: at the next end, or if that is past, at the end of the grace.
-local function lapses_ms(queue)
-  local end_ms = members.first_score(queue, states.RUNNING)
-  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
 end
 
 local function make_ready(job)
@@ -136,7 +124,7 @@ local function sweep_queue(kind, name, limit)
   local done
   budget.pay(budget.RECORD)
   if kind == due.LEASES then
-    done = each_due(queue, states.RUNNING, limit, lapse, grace_ms(queue))
+    done = each_due(queue, states.RUNNING, limit, lapse)
   elseif kind == due.WAITING then
     done = each_of(due_ids(keys.EXPIRING .. name, limit), keys.EXPIRING .. name, failure.expire)
     -- Expired jobs must leave their set before the others are read.
@@ -158,7 +146,7 @@ local function sweep_queue(kind, name, limit)
   batch.flush()
   local next_ms
   if kind == due.LEASES then
-    next_ms = lapses_ms(queue)
+    next_ms = members.first_score(queue, states.RUNNING)
   elseif kind == due.WAITING then
     next_ms = first_score(keys.EXPIRING .. name) or meta.NONE
     for state in WAITING_FOR_TIME:gmatch(".") do
@@ -224,7 +212,7 @@ local function sweep_resting(_, limit)
   return done
 end
 
---- After a change of settings: makes every queue's leases and old records due, a page of queues at a time.
+--- After a change of settings: makes every queue's old records due, a page of queues at a time.
 local function review(_, limit)
   local at = call("GET", keys.REVIEW)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)

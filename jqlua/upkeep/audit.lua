@@ -13,7 +13,6 @@ local jobs = require "jqlua.job.jobs"
 local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
-local settings = require "jqlua.settings.settings"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -89,14 +88,8 @@ local function check_set(letter, name)
     expect(bound < priority or bound == priority and queue[queues.HEAD_ID] <= first[1],
       "queue", name, "has a better job than its bound says")
   elseif BOUND[letter] then
-    local bound, late_ms = queue[BOUND[letter]], 0
-    if letter == states.RUNNING then
-      -- A lapsed lease is handled after its grace; after a change of settings all leases are checked.
-      late_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
-      bound = math.min(bound, tonumber(call("ZSCORE", keys.DUE, due.REVIEW) or meta.NONE))
-    end
-    findings.expect_bound("set " .. letter .. " of queue " .. name, bound,
-      (members.first_score(queue, letter) or meta.NONE) + late_ms)
+    findings.expect_bound("set " .. letter .. " of queue " .. name, queue[BOUND[letter]],
+      members.first_score(queue, letter))
   end
 end
 

@@ -111,7 +111,7 @@ class TestEngine:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.3):
                     await engine.enqueue(JOBS, durable=Durable(1, 5.0))
-            assert (await engine.config())["lease_grace"] == 0
+            assert (await engine.config())["events_max"] == 0
 
     async def test_lost_scripts_come_back_and_what_is_refused_is_refused(self, pair: list[Node]) -> None:
         async with connect(pair[0].url) as client:

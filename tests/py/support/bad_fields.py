@@ -127,7 +127,7 @@ PICK = of(
 RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}
 OF_QUEUES = {
     **{name: WRONG[name] for name in ("retry_base", "retry_cap", "retry_jitter")},
-    "result_ttl": numbers(1, 1e10), "result_grace": numbers(0, 1e10), "lease_grace": numbers(0, 86400),
+    "result_ttl": numbers(1, 1e10), "result_grace": numbers(0, 1e10),
     "late_after": numbers(1, 1e10),
     **{f"{state}_ttl": numbers(0, 1e10) for state in ("done", "error", "cancelled")},
     **{f"{state}_max": integers(0, 10**9) for state in ("done", "error", "cancelled")},

@@ -52,8 +52,6 @@ class MoreGenerator:
         if "JQ_MODEL_FEATURES" in os.environ:
             self.features = set(FEATURES) - SWITCHED_OFF
         more = {}
-        if "limits" in self.features:
-            more["lease_grace"] = [0, 0.5, 3, 60]
         if "statistics" in self.features:
             more["stats"] = [True, True, False]
         if "events" in self.features:
@@ -271,7 +269,6 @@ class MoreGenerator:
         names = [
             name for name in self.settings if name.startswith(("retry_", "result_", "done_", "error_", "cancelled_"))
         ]
-        names += ["lease_grace"] if "limits" in self.features else []
         own = list(self.driver.model.queues.own_settings.get(queue := self.rng.choice(self.queues_used), ()))
         fields = {"name": queue}
         if self.chance(0.7):
@@ -287,6 +284,6 @@ class MoreGenerator:
             yield schedule.next_ms or 0
         for job in model.jobs.values():
             if job.status == "running":
-                yield model.clock.handed_on_ms(job)
+                yield job.due_ms
         for key in model.arrival.keys.values():
             yield key.until_ms or 0
