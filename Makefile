@@ -8,7 +8,7 @@
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
 # make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
 # make soak    workers restarted one after the other under load   (ARGS="--seconds 1800 --seed 7", "--help")
-# make records  what tests compare with, written anew: refusals, and what the plain life of a job needs of the Lua
+# make records  what tests compare with, written anew: what the plain life of a job needs of the Lua
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel and sdist
@@ -57,7 +57,7 @@ $(VENV)/.installed: $(VENV)/.installed-run
 	@touch $@
 
 demo: setup-run
-	$(VENV)/bin/jqmaster demo $(ARGS)
+	$(PY) examples/demo.py
 
 serve: setup-run
 	$(VENV)/bin/jqmaster serve $(ARGS)
@@ -193,8 +193,7 @@ soak: setup
 	$(PY) tests/py/support/rolling.py $(ARGS)
 
 records: setup
-	@for test in engine/test_errors_change_nothing bundle/test_common; do \
-		PYTHONPATH=tests/py/support:tests/py/model:tools $(PY) tests/py/$$test.py || exit; done
+	@PYTHONPATH=tests/py/support:tools $(PY) tests/py/bundle/test_common.py
 
 mutants: setup
 	$(PY) tools/mutants.py $(ARGS)

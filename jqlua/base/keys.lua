@@ -67,7 +67,7 @@ M.TURNS = NAMESPACE .. ":turns:"
 M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
 M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: level and value -> weight
 M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were placed (module life.placement)
-M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it is carried out (module limits.rollout)
+M.CHANGES = NAMESPACE .. ":changes" -- hash: number of a constraint -> key looked at last (module limits.rollout)
 M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
 
 -- Beyond a job's own life.

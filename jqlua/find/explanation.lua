@@ -33,7 +33,7 @@ local function constraints_of(job, queue)
     if definition then
       local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[job_units.NAME], definition.n)
       local opens_ms = room.opens_at(limit, key, rate.cost(limit, entry[job_units.COST]))
-      local is_full = not entry[job_units.IS_TAKEN] and room.is_full(limit, key)
+      local is_full = room.is_full(limit, key)
       found[#found + 1] = {
         definition = definition, entry = entry, limit = limit, key = key, is_open = not is_full and not opens_ms,
         opens_ms = opens_ms, is_full = is_full,
@@ -49,7 +49,7 @@ local function encode_constraint(one)
   local shown = {
     id = definition.i, running = key.in_use, open = one.is_open, concurrency = definition.c,
     rate = constraintdoc.rate_of(definition), opens_ms = one.opens_ms,
-    starts = definition.l and not definition.s and rate.starts_in(one.limit, key) or nil,
+    starts = definition.l and rate.starts_in(one.limit, key) or nil,
     cost = definition.l and definition.kg and rate.cost(one.limit, one.entry[job_units.COST]) or nil,
     hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
   }

@@ -14,7 +14,6 @@ local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local statlog = require "jqlua.statistics.statlog"
 local tags = require "jqlua.links.tags"
-local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -45,7 +44,6 @@ function M.leave(job, name)
   if state == states.IN_LANE then
     lanes.leave(queue, job)
   end
-  taking.leave(job, false)
   batch.remove(queues.key(queue, state), id)
   note(job)
   jobs.put(job, jobs.QUEUE, name)

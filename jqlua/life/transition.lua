@@ -122,7 +122,7 @@ end
 
 --- Updates what refers to a job that changes. It is still in its old state.
 local function leave_ties(job, from, to, is_end, is_popped, queue)
-  if jobs.has(job, jobs.LANED) or meta.state[meta.PENDING] ~= 0 then
+  if jobs.has(job, jobs.LANED) then
     lanes.moved(queue, job, to, is_popped)
   end
   local options = jobs.options(job)
@@ -190,7 +190,7 @@ function M.move(job, to, score, is_popped)
   end
   -- Only these may be referred to by more than their queue.
   if job[jobs.OPTIONS] ~= "" or flags >= jobs.HELD or flags % (2 * jobs.AWAITED) >= jobs.AWAITED
-    or state[meta.NOTICED] or state[meta.PENDING] ~= 0 then
+    or state[meta.NOTICED] then
     leave_ties(job, from, to, change[IS_END], is_popped, queue)
   end
   if change[LEAVES] then

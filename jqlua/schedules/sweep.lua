@@ -259,7 +259,7 @@ local HANDLERS = {
     return unique.sweep(limit)
   end,
   [due.SCHEDULE] = schedules.fire,
-  [due.EXPIRY] = rollout.expire,
+  [due.CONSTRAINTS] = rollout.go_on,
 }
 
 --- Handles what is due first.
@@ -276,10 +276,6 @@ function M.run(limit)
   local state = meta.state
   local done = 0
   budget.pay(budget.RESERVE)
-  if state[meta.PENDING] ~= 0 then
-    done = limit -- due jobs may depend on pending changes
-    rollout.carry_out()
-  end
   while done < limit and budget.pay(budget.LOOK) do
     local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")
     local at_ms = tonumber(head[2]) or meta.NONE
@@ -290,9 +286,6 @@ function M.run(limit)
     local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
     -- A step that moves nothing counts as well, which bounds the call.
     done = done + math.max(step(kind, name, limit - done), 1)
-    if kind == due.EXPIRY and state[meta.PENDING] ~= 0 then
-      done = limit -- likewise
-    end
     batch.flush()
   end
   budget.pay(-budget.RESERVE)

@@ -96,8 +96,6 @@ class PlainOperations:
         concurrency: int | None = ...,
         rate: Spec | None = ...,
         cost: float | str | None = ...,
-        order: Literal["strict"] | None = ...,
-        expires_in: float | timedelta | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:

@@ -111,8 +111,6 @@ class CallsByName(Calling):
         concurrency: int | None = ...,
         rate: Spec | None = ...,
         cost: float | str | None = ...,
-        order: Literal["strict"] | None = ...,
-        expires_in: float | timedelta | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:

@@ -155,7 +155,6 @@ class Life(Part):
     def change_queue(self, job, queue):
         job.queue, job.has_other_facts = queue, True
         self.queues.records.setdefault(queue, {"paused": False, "max_waiting": 0})
-        self.limits.ended(job)  # it keeps no keys
 
     def fail_unstarted(self, job, reason):
         """A job that ends before it ran: `expired`, or `dependency`."""
@@ -172,7 +171,6 @@ class Life(Part):
             self.published.append((job.id, state))
         job.goes_at_once = not self.queues.most_kept(job.queue, state) and job.result is None
         self.model.transition(job, was, EVENTS.get(by) or (state if state in ("cancelled", "skipped") else job.reason))
-        self.limits.ended(job)
 
     def has_result(self, job):
         return job.result is not None and (self.now < job.result_until_ms or bool(job.readers))

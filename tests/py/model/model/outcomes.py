@@ -126,8 +126,6 @@ class Outcomes(Part):
             return self.life.fail(job, "failure", "other", False, SOME_TEXT, finished_at=finished_at)
         if checkpoint:
             job.argument, job.has_other_facts = blob, True
-        for constraint in self.limits.constraints.values():
-            constraint.kept.discard(job.id)
         before, job.depends, job.if_failed = job.depends or (), depends, if_failed
         links.needs_results(job, depends)
         links.needs_no_results(job, [id for id in before if id not in depends])
