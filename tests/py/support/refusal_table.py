@@ -241,10 +241,6 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
     "tags": {"top: both": [{"top": 1, "cursor": ""}, {"top": 1, "count": 1}]},
     "stats": {field: [{"by": "day", field: 1}] for field in ("count",)} | {"cursor": [{"cursor": "x"}]},
     "forget": {"CONFLICT name": [{"name": "a"}]},
-    "depend": {
-        "add[0]": [{"add": [DONE], "remove": [DONE]}], "NOTFOUND id": [{"id": UNKNOWN}],
-        "CONFLICT id": [{"id": RUNNING, "add": [DONE]}],
-    },
     "grant": {
         "id": [{"id": KEY[:11]}, {"id": KEY.upper()}, {"id": KEY[:11] + "\n"}], "digest": [{"digest": DIGEST + "0"}],
         "CONFLICT id": [{"id": "00000000000a"}],
