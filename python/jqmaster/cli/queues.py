@@ -15,7 +15,7 @@ from jqmaster.cli.jobs import Chosen, DryRun
 from jqmaster.cli.kinds import State, option
 from jqmaster.cli.reach import Yes, connect
 from jqmaster.cli.settings import assignments
-from jqmaster.cli.status import Coded, Refused, Replies
+from jqmaster.cli.status import Coded, Replies
 from jqmaster.errors import NotFound
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _set(
     """Set a queue's size limit, settings and fair sharing.
 
     max_waiting=1000: jobs are refused when so many wait. fair=argument.customer: who takes turns; with weights
-    fair='[{"by": "argument.customer", "weights": {"acme": 3}}]'. All else as in `jqmaster config`.
+    fair='{"by": "argument.customer", "weights": {"acme": 3}}'. All else as in `jqmaster config`.
     """
     client = connect()
     fair = [text.removeprefix("fair=") for text in settings if text.startswith("fair=")]
@@ -166,15 +166,9 @@ def _set(
     yield after, lambda: show.facts(after)
 
 
-def _fair(text: str) -> list[Any]:
-    """Levels, as the engine takes them. Raises Refused."""
-    if not text:
-        return []
-    levels = values.parsed(text, "fair") if text[0] in "[{" else {"by": text}
-    levels = [levels] if isinstance(levels, dict) else levels
-    if not all(isinstance(level, dict) for level in levels):
-        raise Refused("""fair: expected a path, or levels such as '[{"by": "argument.customer"}]'""", "INVALID")
-    return list(levels)
+def _fair(text: str) -> Any:
+    """By what it is shared, as the engine takes it; empty: by nothing. Raises Refused."""
+    return values.parsed(text, "fair") if text.startswith("{") else {"by": text} if text else {}
 
 
 @queues.command

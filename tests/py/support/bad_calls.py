@@ -114,7 +114,6 @@ def of_calls(scripts):
         yield invalid(script, "no arguments", "spec")
         if script != "heartbeat":  # it takes what its notes name
             yield invalid(script, "two arguments", "spec", encode({}), encode({}))
-    yield invalid("queue", "no map among levels", "fair[1]", encode({"name": "a", "fair": [{"by": "name"}, 5]}))
     yield invalid("retry", "a wrong where", "where.status", encode({"where": {"status": "x"}}))
     yield invalid("enqueue", "a long unknown field", "jobs[0]." + "x" * 40 + '"?(5000?bytes',
                   encode({"name": "a", "x" * 5000: 1}), BLOB)  # fmt: skip
