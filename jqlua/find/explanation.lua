@@ -5,6 +5,7 @@ local documents = require "jqlua.values.documents"
 local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
@@ -79,7 +80,7 @@ local function add_waiting(shown, job)
   local queue, state = queues.load(job[jobs.QUEUE]), job[jobs.STATE]
   local start_ms, blobs = meta.state[meta.NOW_MS], {}
   if state == states.SCHEDULED or state == states.RETRYING then
-    start_ms = math.max(start_ms, tonumber(call("ZSCORE", queues.key(queue, state), job[jobs.ID])))
+    start_ms = math.max(start_ms, members.score(job))
   end
   shown.held = false
   for i, one in ipairs(constraints_of(job, queue)) do
@@ -91,7 +92,7 @@ local function add_waiting(shown, job)
   shown.ahead = count_ahead(job, queue, job_units.of(job))
   shown.workers, shown.waiting = served.counts(job[jobs.QUEUE])
   shown.unknown = served.is_unknown(job[jobs.QUEUE], job[jobs.NAME]) or nil
-  shown.running = call("ZCARD", queues.key(queue, states.RUNNING))
+  shown.running = members.count(queue, states.RUNNING)
   if state == states.BLOCKED then
     shown.waits_for = call("ZRANGE", keys.WAITS_FOR .. job[jobs.ID], 0, MOST_WAITED_FOR - 1)
   elseif not shown.paused then

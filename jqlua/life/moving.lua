@@ -7,6 +7,7 @@ local budget = require "jqlua.job.budget"
 local events = require "jqlua.statistics.events"
 local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local lanes = require "jqlua.limits.lanes"
 local placement = require "jqlua.life.placement"
@@ -61,15 +62,15 @@ end
 function M.move(job, name, priority)
   batch.flush()
   local state, id = job[jobs.STATE], job[jobs.ID]
-  local score = redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), id)
+  local score = members.score(job)
   local queue = M.leave(job, name)
   jobs.put(job, jobs.PRIORITY, priority)
   if state == states.QUEUED or state == states.IN_LANE then
     transition.move(job, placement.place(job, queue), priority, true)
   else
-    batch.add(queues.key(queue, state), tonumber(score), id)
+    members.add(queue, state, score, id)
     if state ~= states.BLOCKED then
-      queues.note_due(queue, queues.DUE_WAITING, tonumber(score))
+      queues.note_due(queue, queues.DUE_WAITING, score)
     end
   end
   events.report(job, "moved")

@@ -15,7 +15,7 @@ from jqmaster.cli.status import Replies
 def why(id_: Annotated[str, Parameter(name="ID")], /) -> Replies:
     """Say why a job waits."""
     client = connect()
-    told = client.handle(id_).explain()
+    told = client.operations.explain(id_)
     if as_json():
         yield told, ""
         return

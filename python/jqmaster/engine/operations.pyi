@@ -230,7 +230,7 @@ class CallsByName(Calling):
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin", "shuffled"] | None = ...,
+        order: Literal["priority", "ordered", "round_robin"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,

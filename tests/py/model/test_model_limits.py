@@ -42,15 +42,6 @@ class TestLanes:
         driver.run(["release", {"worker": "w", "jobs": [[best[0], 1]], "delay": 5}, 0])
         assert pick_all(driver)[0] == [0]
 
-    def test_a_better_job_under_an_open_key_runs_at_once(self, driver):
-        constrain(driver, by="argument.c", concurrency=1)
-        push(driver, values(LANES))
-        assert len(pick_all(driver)[0]) == LANES
-        push(driver, values(LANES))
-        assert pick_all(driver)[0] == []
-        push(driver, [{"c": 7}, {"c": "new"}, {"c": 8}], priority=-1)
-        assert pick_all(driver)[0] == ["new"]
-
     @pytest.mark.parametrize("change", [
         {"by": None}, {"by": "argument.d"}, {"by": ["argument.c", "argument.d"]},
         {"match": {"argument.d": 1}}, {"match": {"name": "other"}}, {"concurrency": 2},
@@ -162,52 +153,6 @@ def test_no_window_holds_more_than_the_limit_and_who_waits_uses_it_all(driver, l
     for moments in started.values():
         gaps = {later - sooner for sooner, later in zip(moments, moments[limit:], strict=False)}
         assert gaps == {round(period * 1000)}
-
-
-def test_small_costs_do_not_keep_a_large_one_out(driver):
-    constrain(driver, rate={"limit": 10, "period": 10}, cost="argument.cost")
-    push(driver, [{"c": n, "cost": 1} for n in range(7)])
-    pick_all(driver)
-    push(driver, [{"c": "large", "cost": 8}])
-    for second in range(10):
-        push(driver, [{"c": second, "cost": 1}], priority=1)
-        assert pick_all(driver)[0] == []
-        advance(driver, 1)
-    assert pick_all(driver)[0] == ["large", 0, 1]
-
-
-class TestFairQueues:
-    def fair(self, driver, **sharing):
-        driver.run(["queue", {"name": "many", "fair": sharing}, 0])
-
-    def test_a_flood_delays_nobody_else(self, driver):
-        self.fair(driver, by="argument.c")
-        push(driver, [{"c": "flood"}] * 500)
-        pick(driver, count=100)
-        push(driver, [{"c": "light"}] * 3)
-        came = [dict(decode(argument))["c"] for _, argument in pick(driver, count=6)[1:]]
-        assert came.count("light") == 3
-
-    def first(self, driver, count):
-        """The values of the first jobs. A pick that has cost enough gives fewer than it was asked for."""
-        came = []
-        while len(came) < count:
-            jobs = pick(driver, count=count - len(came))[1:]
-            came += [dict(decode(argument))["c"] for _, argument in jobs]
-        return came
-
-    def test_weights_give_shares(self, driver):
-        self.fair(driver, by="argument.c", weights={"x": 3, "7": 0.5})
-        push(driver, [{"c": value} for value in ("x", 7, b"z") for _ in range(100)])
-        came = self.first(driver, 90)
-        assert [came.count(value) for value in ("x", 7, b"z")] == [60, 10, 20]
-
-    def test_who_is_held_loses_no_turn_to_an_idle_worker(self, driver):
-        self.fair(driver, by="argument.c")
-        constrain(driver, by="argument.c", concurrency=5)
-        push(driver, [{"c": n} for n in range(2) for _ in range(LANES)])
-        push(driver, values(LANES))
-        assert len(pick_all(driver)[0]) == 10 + LANES - 2
 
 
 def test_who_was_woken_goes_on_until_all_that_waits_is_sorted(driver):

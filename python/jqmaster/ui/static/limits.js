@@ -435,7 +435,7 @@ function List({ found, reload }) {
   const [name, isDown] = sortOf(sort);
   const sorted = [...found].sort(ORDERS[name] || byFullness);
   const [rows, pager] = usePageOf(isDown ? sorted : sorted.reverse(), SIZE);
-  const empty = html`<${Empty} command=${`jqmaster limits set per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
+  const empty = html`<${Empty} command=${`jqmaster call constrain per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
     No limits: every job starts as soon as a worker has room. A limit says how many jobs run at once, or start in a
     time: of all that match, or for each customer.<//>`;
   return html`<p class="muted">${found.length ? summary(found) : ''}</p>

@@ -2,7 +2,6 @@
 
 from model.common import DEAR, SOME_TEXT, SWEEP, WAITING, expect, ms
 from model.part import Part
-from model.workers import MOST_LOST
 
 
 class Clock(Part):
@@ -81,16 +80,12 @@ class Clock(Part):
 
     def drop_dead_workers(self, left_some):
         for worker in self.dead_workers():
-            if worker.resting != "unreachable":
-                held = [(job.started_ms, job.id) for job in self.workers.held(worker)]
-                worker.lost = None if left_some else [id for _, id in sorted(held)][:MOST_LOST]
             for job in self.workers.held(worker):
                 if not left_some or self.moved(job):
                     self.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
             shown = self.engine.look_at_worker(worker.id) if left_some else None
             if not shown:
                 del self.workers.registered[worker.id]
-                self.workers.died(worker)
             elif shown["state"] == "unreachable":  # some of its jobs are left
                 worker.resting = "unreachable"
                 worker.resting_until_ms = self.now + ms(self.settings["worker_ttl"])

@@ -1,6 +1,5 @@
 """What the documents of constraints say: `constraints`, `usage` and `explain`."""
 
-import math
 from itertools import product
 
 from model.common import WAITING, Refused, accepted, expect, same, there
@@ -21,7 +20,7 @@ def begins(value, prefix):
 class LimitDocuments(Part):
     # ---- constraints ----
 
-    def list_constraints(self, reply, ids=None, busiest=None, count=None):
+    def list_constraints(self, reply, ids=None, count=None):
         """Without ids: all the pages, one after the other."""
         accepted(reply)
         known = sorted(self.limits.constraints, key=str.encode)
@@ -31,9 +30,9 @@ class LimitDocuments(Part):
         else:
             same(sorted(shown), sorted({id for id in ids if id in self.limits.constraints}), "ids of constraints")
         for doc in reply:
-            self.check_constraint(doc, doc["id"], busiest)
+            self.check_constraint(doc, doc["id"])
 
-    def check_constraint(self, doc, id, busiest=None):
+    def check_constraint(self, doc, id):
         constraint = self.limits.constraints[id]
         given = {field: doc.pop(field) for field in FIELDS if field in doc}
         same(given, constraint.given, "a constraint as it was given")
@@ -44,34 +43,9 @@ class LimitDocuments(Part):
         same(doc.pop("running"), running, "jobs that run under a constraint")
         least, most = len(self.keys_at_work(constraint, holders)), len(self.keys_ever(constraint))
         expect(least <= keys <= most, "keys of a constraint", keys, least, most)
-        queues = dict(doc.pop("queues")) if busiest is not None else {}
         if "by" not in constraint.given:
-            total = doc["held"]
             self.check_use(doc, constraint, (), holders)
-        elif busiest is not None:
-            total = self.check_sums(doc, constraint, keys, busiest)
-        if busiest is not None:
-            same(sum(queues.values()), total, "jobs held by queue")
         same(doc, {}, "unknown fields of a constraint")
-
-    def check_sums(self, doc, constraint, keys, busiest):
-        """What all keys come to: by the documents of all of them, which are looked at elsewhere."""
-        each = self.engine.look_at_keys(constraint.id)
-        same(doc.pop("looked"), keys, "keys looked at")
-        held = doc.pop("held")
-        same(held, sum(key["held"] for key in each), "jobs held by all keys")
-        most = constraint.concurrency or math.inf
-        full = [key for key in each if key["running"] >= most or "opens_ms" in key]
-        same(doc.pop("full"), len(full), "keys that are full")
-
-        def fullness(key):
-            return -key["held"], -key["running"]
-
-        fullest = doc.pop("busiest")
-        same(list(map(fullness, fullest)), sorted(map(fullness, each))[:busiest], "the fullest keys")
-        known = list(map(repr, each))  # not by value: NaN is a key as well
-        expect(all(repr(key) in known for key in fullest), "a key that is not as usage shows it", fullest, each)
-        return held
 
     def keys_at_work(self, constraint, holders):
         """Those that jobs hold, and those with starts in the window."""

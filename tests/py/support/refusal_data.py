@@ -1,15 +1,12 @@
 """A namespace in which whatever bad input is about is there, and whether anything in it has changed."""
 
-from collections import defaultdict
-
 import pytest
 from redis.exceptions import ResponseError
 
-from bad_inputs import CASES
-from bad_values import DONE, HEAVY, HEAVY_CANCELLED, RUNNING, SCHEDULED, WAITING, WORKER, encode
 from driving.driver import NAMESPACE, Driver
 from driving.random_jobs import Generator
 from driving.wire import parse_error
+from refusal_values import DONE, HEAVY, HEAVY_CANCELLED, RUNNING, SCHEDULED, WAITING, WORKER, encode
 from servers import RedisServer
 
 KEYS = [NAMESPACE, NAMESPACE + ":meta"]
@@ -62,8 +59,6 @@ class Data:
         self.constrain()
         self.fill()
         self.driver.call("enqueue", options=None, jobs=[[{"name": "limited", "tags": ["one", "two"]}, b"\xc0"]])
-        bounds = ("queues_max", "names_max", "tags_max")
-        driver.call("config", set=dict.fromkeys(bounds, 1))  # there is more of each
         self.remember()
 
     def constrain(self):
@@ -132,8 +127,3 @@ def data():
         data = Data(server)
         yield data
         data.driver.close()
-
-
-BY_SCRIPT = defaultdict(list)
-for _case in CASES:
-    BY_SCRIPT[_case.script].append(_case)
