@@ -95,8 +95,8 @@ WAITS = {
     "wait.ms": [{"on": "push", "ms": ms} for ms in (None, 0, 60001, 0.5, "1", True, NAN, INFINITE)],
     "wait.om": [{"on": "push", "ms": 5, "om": 1}],
 }  # fmt: skip
-NOTHING = {"every": None, "catch_up": None}
-CRON = {"every": None, "catch_up": None, "cron": "* * * * *"}
+NOTHING = {"every": None}
+CRON = {"every": None, "cron": "* * * * *"}
 # By operation, and how the error begins (INVALID, where no code is said): what the map has beside a valid one's, or
 # all arguments. None takes something out.
 BY_HAND: dict[str, dict[str, list[Any]]] = {
@@ -217,10 +217,9 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
     "schedule": {
         "arguments": [[], [encode(BASE["schedule"])], [encode(BASE["schedule"]), BLOB, BLOB]],
         "argument": [[encode(BASE["schedule"]), b""]], "every: neither": [{"every": None}],
-        "cron: both": [{"cron": "* * * * *"}], "offset": [CRON | {"offset": 1}],
-        "utc_offset": [{"utc_offset": 1}, CRON | {"utc_offset": 1, "tz": "UTC0"}],
+        "cron: both": [{"cron": "* * * * *"}],
         "tz": [{"tz": "UTC0"}, CRON | {"timezone": "Europe/Berlin"}], "timezone": [{"timezone": "UTC0"}],
-        "end": [{"start": 5, "end": 4.999}], "job": [{"run": True} | NOTHING],
+        "job": [{"run": True} | NOTHING],
         "job.run_at": [{"job": {"name": "a", "run_at": 5}}], "job.depends": [{"job": {"name": "a", "depends": [0]}}],
         "job.name": [{"job": {"name": "a*"}}], "job.unique_for": [{"job": {"name": "a", "unique_for": 1}}],
         "NOTFOUND id": [[encode({"id": "unknown", "run": True})]], "run": [{"run": False, "job": None} | NOTHING],
