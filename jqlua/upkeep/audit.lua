@@ -120,7 +120,7 @@ local function check_job(id)
   local score, base, top = members.score(job), states.band(state)
   expect(base == 0 and top == math.huge or not score or score >= 0 and score < top - base,
     "job", id, "of state", state, "stands in another's band")
-  for kind in pairs(INDEXES) do
+  for kind in pairs(indexes()) do
     check_in(job, kind)
   end
   for flag, kind in pairs(FLAGS) do
