@@ -214,9 +214,7 @@ local CHECKS = {
   j = check_job,
   r = function(name)
     local queue = queues.load(name)
-    local first_ms = members.first_score(queue, states.RUNNING)
-    local grace_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
-    check_bound("r", queue, queues.DUE_RUNNING, first_ms and first_ms + grace_ms)
+    check_bound("r", queue, queues.DUE_RUNNING, members.first_score(queue, states.RUNNING))
   end,
   s = function(name)
     local queue = queues.load(name)
