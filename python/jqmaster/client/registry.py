@@ -9,16 +9,15 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
 
-from jqmaster.client import calling, functions
 from jqmaster.client import handle as handles
 from jqmaster.client.calling import MessagePack, Serializer
 from jqmaster.client.flow import FlowMethods
-from jqmaster.client.handle import Handle, Kind, batched
+from jqmaster.client.handle import Handle, batched
 from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
 from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.target import Target, wait_s
-from jqmaster.client.task import Call, Decorator, DefinedTask, Middleware, Rules, ScheduleOptions, Task, TaskOptions
+from jqmaster.client.task import Call, Decorator, DefinedTask, Middleware, ScheduleOptions, Task, TaskOptions
 from jqmaster.client.transport import Prepared
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options, tracing
@@ -113,7 +112,7 @@ class Registry(OperatingMethods, FlowMethods):
 
     def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> Task[..., Any]:
         """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
-        return Task(self, None, name, chosen, Rules())
+        return Task(self, None, name, chosen)
 
     @overload
     def schedule(self, /, **when: Unpack[ScheduleOptions]) -> Callable[[AnyTask], AnyTask]: ...
@@ -221,28 +220,21 @@ class Registry(OperatingMethods, FlowMethods):
         """
         return await handles.gather(jobs, timeout, return_errors=return_errors)
 
-    @overload
-    async def adependency_results(self, of: type[R], /) -> list[R]: ...
-    @overload
-    async def adependency_results(self, of: type[R], /, *, return_errors: bool) -> list[R | Exception]: ...
-    @overload
-    async def adependency_results(self, of: None = None, /, *, return_errors: bool = ...) -> list[Any]: ...
-
-    async def adependency_results(self, of: Any = None, /, *, return_errors: bool = False) -> list[Any]:
+    async def adependency_results(self, *, return_errors: bool = False) -> list[Any]:
         """In a job: the results of those that it depends on, in the order of its `depends`. They stay until
-        it has ended. Each is `of` the type that is named; else of that which its own function is annotated to return,
-        where this object has it.
+        it has ended. Each is of the type that its own function is annotated to return, where this object has it.
 
         Raises NoResult for one that keeps none, or whose result was gone when this job was enqueued; JobError
         or JobCancelled for one that was not done (`if_failed="run"`); NotFound when nothing is known of one any
         more; each names the job. With `return_errors` these stand among the results. LookupError outside of a job.
-        TypeError for a type whose values cannot be made of what travels, ValueError for a result that is of another.
         """
         ids = list(current_job.get().depends or ())
-        kinds: Mapping[str, Kind] = (
-            await self._kinds_of(ids) if of is None else dict.fromkeys(ids, calling.ResultType(of))
-        )
-        jobs: list[Handle[Any]] = [Handle(self.link, one, task=kinds.get(one)) for one in ids]
+        names: dict[str, str] = {}
+        if any(task.result_converter is not None for task in self.tasks.values()):
+            engine = (await self.link.open()).engine
+            documents = await batched(lambda some: engine.get(list(some)), ids)
+            names = {document["id"]: document["name"] for document in documents if document}
+        jobs = [Handle[Any](self.link, job_id, task=self.tasks.get(names.get(job_id, ""))) for job_id in ids]
         return await self.agather(jobs, return_errors=return_errors)
 
     gather, dependency_results = plain(agather), plain(adependency_results)
@@ -263,22 +255,14 @@ class Registry(OperatingMethods, FlowMethods):
             raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
-        rules = Rules.of(name, own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
-        functions.check(function, name, process=rules.process)
-        task: Task[..., Any] = DefinedTask(self, function, name, own, rules)
+        if not callable(function) or isinstance(function, type):
+            raise TypeError(f"job {name}: expected a function, got {function!r}")
+        process, retry_on, give_up_on = own.pop("process", None), own.pop("retry_on", None), own.pop("give_up_on", None)
+        task: Task[..., Any] = DefinedTask(
+            self, function, name, own, process=process, retry_on=retry_on, give_up_on=give_up_on
+        )
         self.tasks[name] = task
         return task
-
-    async def _kinds_of(self, ids: Sequence[str]) -> Mapping[str, Kind]:
-        """By id of those whose functions this object has, and whose results have to be made."""
-        made = {name: task for name, task in self.tasks.items() if task.result_converter is not None}
-        if not made:
-            return {}
-        engine = (await self.link.open()).engine
-        documents = await batched(lambda some: engine.get(list(some)), ids)
-        return {
-            document["id"]: made[document["name"]] for document in documents if document and document["name"] in made
-        }
 
     async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
         transport = await self.link.open()

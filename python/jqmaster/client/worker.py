@@ -56,9 +56,7 @@ class Runner:
 
     def functions(self) -> dict[str, Function]:
         """For `Worker`, by names of jobs."""
-        return {
-            name: Function(partial(self._attempt, task), task.rules.retries) for name, task in self._jq.tasks.items()
-        }
+        return {name: Function(partial(self._attempt, task), task.retries) for name, task in self._jq.tasks.items()}
 
     @asynccontextmanager
     async def alive(self) -> AsyncIterator[None]:
@@ -75,7 +73,7 @@ class Runner:
             yield
 
     async def _attempt(self, task: Task[..., Any], job: Job) -> Any:
-        if not task.rules.process:
+        if not task.process:
             return await task.attempt(job, self.threads.run)
         if self._processes is None:
             from jqmaster.worker.process_pool import ProcessPool

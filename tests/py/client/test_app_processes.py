@@ -7,7 +7,6 @@ import gc
 import multiprocessing
 import os
 import pickle
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 
 from app_support import transport, working
 from jqmaster import JQ
-from jqmaster.client import link
 from parts import eventually
 from servers import RedisServer
 
@@ -72,19 +70,6 @@ async def test_waiting_tasks_share_one_connection(fresh_server: RedisServer, nam
             assert sum(int(client["ssub"]) for client in redis.client_list()) == 1
         assert await jq.acall("cancel", [handle.id for handle in handles]) == ["queued"] * 20
     assert {task.result() for task in waiting} == {"cancelled"}
-
-
-def test_a_plain_call_in_a_debugged_loop_warns_once(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        for _ in range(2):
-            jq.enqueue("nobody")
-
-    monkeypatch.setattr(link, "_warned", [])
-    with pytest.warns(RuntimeWarning, match="blocks the event loop") as warned:
-        asyncio.run(main(), debug=True)
-    assert len(warned) == 1
-    with warnings.catch_warnings(action="error"):
-        asyncio.run(main())
 
 
 def test_an_object_that_is_dropped_leaves_no_connection(fresh_server: RedisServer, namespace: str) -> None:

@@ -90,23 +90,6 @@ def test_a_function_gets_the_arguments_that_it_names(jq: JQ) -> None:
         task.options(unique=function)
 
 
-def test_a_function_that_cannot_be_called_is_refused_where_it_stands(jq: JQ) -> None:
-    def reindex(shop: str, force: bool = False) -> None: ...
-
-    def function(customer: str) -> str:
-        return customer
-
-    message = "unique of job reindex: it takes customer; the job has shop, force"
-    with pytest.raises(TypeError, match=message):
-        jq.job(unique=function)(reindex)
-    with pytest.raises(TypeError, match=message):
-        jq.job(reindex).options(unique=function)
-    with pytest.raises(TypeError, match=message):
-        JQ(unique=function).job(reindex)
-    with pytest.raises(TypeError, match="job clean: unique: expected text, True or a function, got 5"):
-        jq.job(unique=5, name="clean")(reindex)  # type: ignore[call-overload]
-
-
 def test_errors_of_a_function_and_what_it_gives(jq: JQ) -> None:
     def fails(shop: dict[str, str]) -> str:
         return shop["name"]

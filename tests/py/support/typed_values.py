@@ -1,6 +1,5 @@
 """Annotations, and values that arrive as what they were."""
 
-import collections
 import dataclasses
 import datetime as dt
 import enum
@@ -12,10 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
 
-import annotated_types
 import msgspec
 import pydantic
-import pydantic.dataclasses
 
 T = TypeVar("T")
 UserId = NewType("UserId", uuid.UUID)
@@ -24,11 +21,6 @@ UserId = NewType("UserId", uuid.UUID)
 class Size(enum.Enum):
     SMALL = "s"
     LARGE = "l"
-
-
-class Level(enum.Enum):
-    LOW = 0.5
-    HIGH = 1.5
 
 
 class Kind(enum.Enum):
@@ -44,11 +36,6 @@ class Rank(enum.IntEnum):
 
 class Way(enum.StrEnum):
     NORTH = "n"
-
-
-class Rights(enum.Flag):
-    READ = 1
-    WRITE = 2
 
 
 class Point(NamedTuple):
@@ -80,14 +67,6 @@ class Frozen:
     kinds: tuple[Size, ...] = ()
     when: dt.datetime | None = None
     made: int = dataclasses.field(init=False, default=7)
-
-
-@dataclasses.dataclass
-class Item:
-    name: str
-    kind: Kind
-    blob: bytes = b"\xfe"
-    more: list["Item"] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -166,12 +145,6 @@ class Page(pydantic.BaseModel, Generic[T]):
     items: list[T]
 
 
-@pydantic.dataclasses.dataclass
-class Checked:
-    count: Annotated[int, pydantic.Field(gt=0)]
-    url: pydantic.HttpUrl | None = None
-
-
 @dataclasses.dataclass
 class Mixed:
     """A plain one with a model in it."""
@@ -207,26 +180,18 @@ VALUES: list[tuple[Any, Any]] = [
     (Record | Other, Other(DAY)), (int | dt.date, DAY), (int | dt.date, 3), (Annotated[dt.date, "a day"], DAY),
     (Annotated[int, msgspec.Meta(ge=3)], 5), (Sequence[Order], [ORDER]), (Mapping[str, dt.date], {"a": DAY}),
     (dict[str, dict[str, set[dt.date]]], {"a": {"b": {DAY}}}), (Path, Path("/a/b")),
-    (Fraction, Fraction(1, 3)), (dict[Path, int], {Path("/a"): 1}), (memoryview, memoryview(b"a")),
+    (Fraction, Fraction(1, 3)), (memoryview, memoryview(b"a")),
     (list[Path | None], [Path("a"), None]),
     (ipaddress.IPv4Address, ipaddress.IPv4Address("127.0.0.1")),
     # what travels as it is
     (int, 5), (float, 1.5), (list[int], [1]), (dict[str, Any], {"a": [1, None]}), (str | bytes, b"a"), (Any, {"a": 1}),
     (object, [1]), (Literal["a", 1, True, None], True), (Iterable[int], [1, 2]), (dict[int, str], {1: "a"}),
     (None, None),
-    # what pydantic makes
-    (Level, Level.LOW), (Kind, Kind.OTHER), (Kind, Kind.RAW), (list[Kind], [Kind.A, Kind.TWO]), (Kind | None, Kind.A),
-    (dict[Kind, int], {Kind.TWO: 1}), (Rights, Rights.READ | Rights.WRITE),
     (Iterable[Order], [ORDER]),
-    (Item, Item("x", Kind.A, more=[Item("y", Kind.OTHER)])), (list[Item], [Item("x", Kind.OTHER)]),
+    # models of pydantic
     (Customer, ACME), (dict[str, Customer], {"a": ACME}), (Customer | None, None), (Customer | None, ACME),
     (list[Customer | None], [ACME, None]), (Account, Account.model_validate({"userId": 5, "in": 3})), (Hook, HOOK),
     (Strict, Strict(day=DAY, kind=Kind.A, pair=(1, ID))), (Zoo, Zoo(animals=[Cat(), Dog(good=False)])),
-    (Cat | Dog, Dog()),
     (Tags, Tags(["a"])), (Page[Customer], Page[Customer](items=[ACME])), (Page[dt.date], Page[dt.date](items=[DAY])),
-    (Checked, Checked(3, "https://example.org/")),
-    (Mixed, Mixed(ACME, ipaddress.IPv4Address("127.0.0.1"))),  # type: ignore[arg-type]
-    (pydantic.HttpUrl, pydantic.HttpUrl("https://example.org/")), (pydantic.SecretStr, pydantic.SecretStr("s3cret")),
-    (Annotated[int, pydantic.Field(gt=0)], 5), (Annotated[str, annotated_types.MinLen(1)], "a"),
-    (collections.deque[int], collections.deque([1, 2])), (collections.Counter[str], collections.Counter("aab")),
+    (Mixed, Mixed(ACME, ipaddress.IPv4Address("127.0.0.1"))),
 ]  # fmt: skip
