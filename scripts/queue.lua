@@ -11,7 +11,7 @@
 -- @arg    known        flag? = false    only a queue that is there: NOTFOUND otherwise
 -- @arg    actor        actor?
 -- @reply  Queue
--- @errors INVALID field, NOTFOUND name (with known), FULL name
+-- @errors INVALID field, NOTFOUND name (with known)
 -- @flags  write
 -- @role   operator
 -- @over   all
@@ -19,7 +19,6 @@
 -- @http   PATCH /queue/{name} (known=true, paused, max_waiting, fair, set, unset)
 -- @http   POST /queue/{name}/pause (paused=true)
 -- @http   POST /queue/{name}/resume (paused=false)
-local admission = require "jqlua.life.admission"
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local fairness = require "jqlua.life.fairness"
@@ -39,7 +38,6 @@ local own_set, own_unset = settingspec.parse(spec, true)
 local queue = queues.load(spec.name)
 if queue[queues.IS_NEW] then
   check.refuse(spec.known and check.missing("name", "queue", spec.name))
-  admission.check_queues(spec.name, 1, "name")
   queue[queues.CHANGED] = true
 end
 if spec.max_waiting then

@@ -1,4 +1,4 @@
-"""`serve`, `work`, `load`, `demo`: what runs, and what is loaded."""
+"""`serve`, `work`, `load`: what runs, and what is loaded."""
 
 from __future__ import annotations
 
@@ -221,12 +221,3 @@ def load(
         print(f"{script.sha}  {name}")
     what = f"the scripts and of the functions {library.decode()}" if library else "the scripts"
     print(f"version {version} of {what} is in {without_password(url)}, {namespace}")
-
-
-def demo(*, jobs: Annotated[Count, option("about this many")] = 3000) -> int:
-    """Show everything working, in under a minute."""
-    with brought_by("server", "demo"):  # whose master is a process of its own
-        import jqmaster.server.server  # noqa: F401
-    from jqmaster.demo import run
-
-    return run(jobs, current.get().form)

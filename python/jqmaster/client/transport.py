@@ -9,7 +9,6 @@ from typing import Any
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection.blocking import listening
 from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
 from jqmaster.engine.engine import Engine, Operations, pack
 from jqmaster.engine.replies import Enqueued
@@ -27,11 +26,10 @@ class Transport:
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         """Up to 1000 `jobs`, prepared from calls, which only who runs them here needs: all or none."""
         spec, argument = jobs[0] if len(jobs) == 1 else ({}, b"")
-        if spec and request is None and "durable" not in spec and _stands_alone(spec):
+        if spec and request is None and _stands_alone(spec):
             job_id, created = await self._enqueue(pack(spec, "jobs[0]"), argument)
             return [Enqueued(job_id.decode(), bool(created))]
-        asked = durables.taken([spec for spec, _ in jobs])
-        return await self.engine.enqueue(jobs, request=request, durable=asked)
+        return await self.engine.enqueue(jobs, request=request)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         """The state once it has ended, however it did, or after so long. Raises NotFound."""

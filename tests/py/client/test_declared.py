@@ -107,7 +107,6 @@ def test_they_come_later_where_the_server_is_away() -> None:
 
 
 WRONG: list[tuple[str, Callable[[JQ, Any], object], type[Exception]]] = [
-    ("expires_in: expected", lambda jq, f: jq.limit(f, expires_in=0, concurrency=2), ValueError),
     ("did you mean concurrency?", lambda jq, f: jq.limit(f, concurency=1), TypeError),
     ("an integer from 1 to 1000000000, got 0", lambda jq, f: jq.limit(f, concurrency=0), ValueError),
     ("got True", lambda jq, f: jq.limit(f, concurrency=True), TypeError),

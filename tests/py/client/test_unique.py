@@ -25,7 +25,7 @@ def values(names: set[str], orders: list[Order], record: Record, bare=None, **mo
 
 order = Order(ID, Decimal("9.90"), sizes={Size.SMALL, Size.LARGE})
 hook = Hook(url="https://a.b/", secret="x", path="p", names={"a", "b", "c"})
-bare = {"x": {1, "b", None}, "y": frozenset({frozenset({"p", "q"}), frozenset()}), "z": [hook], "k": {Kind.A}}
+bare = {"x": {1, "b", None}, "y": frozenset({frozenset({"p", "q"}), frozenset()}), "z": [hook], "k": {Size.SMALL}}
 print(values.enqueue({"a", "b", "c", "d"}, [order], Record(ID, frozenset("abcd")), bare, m={1.5, DAY}, n=1).id)
 """
 

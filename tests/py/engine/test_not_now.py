@@ -69,22 +69,6 @@ async def test_a_function_that_says_not_now_closes_its_key(way: str, server: Ser
     assert attempts == [1, 0]
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_hold_on_what_is_gone_puts_the_job_off(way: str, server: Server, own: Engine) -> None:
-    def mail(argument: Any) -> None:
-        raise JobReleased("429", delay=1, hold={"also: gone": 2000, "there": 1000})
-
-    jq = JQ(server.url)
-    async with working(way, server, {"mail": mail}):
-        await jq.aconstrain("there", MATCH, concurrency=5)
-        job = await enqueue(own, "mail")
-        shown = await until(own, job, "scheduled")
-        assert shown["due_ms"] - shown["started_ms"] >= 10_000
-        said = (await last_event(own, job))["message"]
-        assert said.startswith("429 (put off for 10 s: NOTFOUND hold.") and "no such constraint: also: gone" in said
-        assert "opens_ms" not in (await own.constraints(["there"])).documents[0]
-
-
 @pytest.mark.parametrize("way", ["redis", "http"])
 async def test_a_wrong_release_puts_the_job_off(way: str, server: Server, own: Engine) -> None:
     wrong: dict[str, tuple[dict[str, Any], str]] = {

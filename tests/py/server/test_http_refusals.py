@@ -1,6 +1,7 @@
 """What scripts refuse is refused over HTTP as well: the same code, the same place by its name.
 
-The cases are those of ``bad_inputs.py``, each as `POST /call/<operation>`; and the arguments of each other request, by
+The cases are those of ``refusals.py``, one of each error as
+`POST /call/<operation>`; and the arguments of each other request, by
 its head. What only requests say stands here.
 """
 
@@ -10,22 +11,17 @@ import msgpack
 import pytest
 from redis.asyncio import Redis
 
-from bad_data import BY_SCRIPT, data  # noqa: F401
-from bad_fields import OF
-from bad_inputs import example
-from bad_values import DONE, HOLD, RUNNING, WAITING, Raw
 from driving.driver import NAMESPACE
-from http_support import Api, Pokes
+from http_support import Api, mastering
 from jqmaster.bundle.built import builtin
-from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.waiting import Waiting
 from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.manifest import operations
-from jqmaster.server.events import EventFeed
 from jqmaster.server.http.app import create_app
 from jqmaster.server.http.routes import BY_HAND
-from jqmaster.server.master import Master
+from refusal_data import data  # noqa: F401
+from refusal_table import BY_SCRIPT
+from refusal_values import DONE, HOLD, RUNNING, WAITING, Raw, example, wrong
 
 CALLED = sorted(name for name in BY_SCRIPT if operations()[name].roles != (SERVER,))
 # Arguments that no request can say wrong, or that only the server may.
@@ -37,11 +33,8 @@ KEPT.add(("finish", "pick.wait"))
 async def api(data):
     async with Redis(unix_socket_path=str(data.socket)) as client:
         engine = Engine(client, NAMESPACE, scripts=builtin("settable"), form=data.form)
-        waiting, ended = Waiting(engine, client), Ended(engine, client)
-        master = Master(engine, waiting, ended, Pokes(), EventFeed(engine, client))
-        yield Api(create_app(master), master)
-        await waiting.stop()
-        await ended.stop()
+        async with mastering(engine) as master:
+            yield Api(create_app(master), master)
 
 
 async def refused(api, method, target, body, **headers):
@@ -57,7 +50,7 @@ async def refused(api, method, target, body, **headers):
 @pytest.mark.parametrize("script", CALLED)
 async def test_a_call_is_refused_as_the_script_refuses_it(data, api, script):
     problems = []
-    for case in BY_SCRIPT[script]:
+    for case in {(case.code, case.path): case for case in BY_SCRIPT[script]}.values():
         if case.path == "actor":
             continue  # the server says who it is
         body = msgpack.packb(
@@ -69,6 +62,12 @@ async def test_a_call_is_refused_as_the_script_refuses_it(data, api, script):
             problems.append(f"{case.title}: {said}, not {(case.code, case.path)}"[:300])
     assert not problems, "\n".join([f"{len(problems)} of {len(BY_SCRIPT[script])}", *problems[:20]])
     data.check_unchanged()
+
+
+def wrong_of(operation, name):
+    """Some values that are refused as a whole."""
+    known = [argument for argument in operation.arguments if argument.name == name]
+    return [value for place, value in wrong(known[0]) if not place][:12] if known else []
 
 
 def translated():
@@ -83,26 +82,26 @@ def translated():
 @pytest.mark.parametrize(("operation", "route"), list(translated()))
 async def test_each_argument_of_a_request_is_refused_by_its_name(data, api, operation, route):
     known = operation.argument(route.place.partition("[")[0].partition(".")[0]) if route.place else None
-    named = example(known.of) if known and known.type != "Where" else ""
+    named = example(known) if known and known.type != "Where" else ""
     named = named[0] if isinstance(named, list) else named
     path = route.path.replace("{" + route.place + "}", named if isinstance(named, str) else "a")
     is_query = not route.has_body
     names = {route.parameter, "id", "ids", *route.arguments}
     for name in route.arguments:
         is_text = is_query and operation.argument(name.partition(".")[0]).type in ("name", "queue", "text", "cursor")
-        for wrong in [] if is_text else (OF[operation.name].get(name) or [])[:12]:
-            is_sayable = isinstance(wrong, str | int | float) and not str(wrong).isdigit() if is_query else True
-            if isinstance(wrong, Raw) or not is_sayable or str(wrong).lower() in ("true", "false", "", "x"):
+        for value in [] if is_text else wrong_of(operation, name):
+            is_sayable = isinstance(value, str | int | float) and not str(value).isdigit() if is_query else True
+            if isinstance(value, Raw) or not is_sayable or str(value).lower() in ("true", "false", "", "x"):
                 continue
             try:
-                body = None if is_query else msgpack.packb({name: wrong})
+                body = None if is_query else msgpack.packb({name: value})
             except (TypeError, ValueError, OverflowError):
                 continue
-            query = f"?{name}={wrong}" if is_query else ""
+            query = f"?{name}={value}" if is_query else ""
             code, field = await refused(api, route.method, path + query, body)
             # What else is missing may be said first.
-            assert code in ("INVALID", "NOTFOUND"), (name, wrong, code)
-            assert field is None or field.partition("[")[0].partition(".")[0] in names, (name, wrong, field)
+            assert code in ("INVALID", "NOTFOUND"), (name, value, code)
+            assert field is None or field.partition("[")[0].partition(".")[0] in names, (name, value, field)
     data.check_unchanged()
 
 
