@@ -16,9 +16,6 @@ from collections.abc import (
     Sequence,
 )
 from datetime import datetime
-from fractions import Fraction
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from pathlib import PurePath
 from typing import Any, Literal, LiteralString, Never, NoReturn, Union, Unpack, get_args, get_origin
 
 from jqmaster.errors import brought_by
@@ -29,8 +26,8 @@ SCALARS = (bool, int, float, str, bytes, type(None))
 _CONTAINERS = (list, dict, Sequence, MutableSequence, Collection, Iterable, Mapping, MutableMapping)
 _PLAIN = {*SCALARS, *_CONTAINERS, object, inspect.Parameter.empty, Any, Never, NoReturn, LiteralString, None}
 _UNIONS = (Union, types.UnionType)
-_AS_TEXT = (PurePath, IPv4Address, IPv6Address, IPv4Network, IPv6Network, Fraction)
-"""Classes that read what `str` makes of their values, and of which msgspec knows nothing."""
+_AS_TEXT = {"pathlib", "ipaddress", "fractions", "pydantic.networks"}
+"""Modules whose classes read what `str` makes of their values, and of which msgspec knows nothing."""
 _BYTES = (bytes, bytearray, memoryview)
 
 
@@ -104,7 +101,7 @@ def _made(kind: Any, value: Any) -> Any:
     """A value of a class of which msgspec knows nothing."""
     if isinstance(value, kind):
         return value
-    if issubclass(kind, _AS_TEXT):
+    if kind.__module__ in _AS_TEXT:
         return kind(value)
     if not hasattr(kind, "model_validate"):
         raise TypeError(f"nothing is known of {kind.__qualname__}")
@@ -119,7 +116,7 @@ def _made(kind: Any, value: Any) -> Any:
 
 def _leaf(value: Any) -> Any:
     """One step towards what MessagePack has, for what msgspec does not know."""
-    if isinstance(value, _AS_TEXT) or type(value).__module__ == "pydantic.networks":
+    if type(value).__module__ in _AS_TEXT:
         return str(value)
     if hasattr(value, "model_dump"):  # by names of fields, which all models have
         return value.model_dump(by_alias=False, round_trip=True, warnings=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
@@ -18,9 +18,8 @@ from jqmaster.client.link import Link, plain
 from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.target import Target, wait_s
 from jqmaster.client.task import Call, Decorator, DefinedTask, Middleware, ScheduleOptions, Task, TaskOptions
-from jqmaster.client.transport import Prepared
 from jqmaster.connection import url as redis_url
-from jqmaster.engine import options, tracing
+from jqmaster.engine import options
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job
@@ -266,32 +265,17 @@ class Registry(OperatingMethods, FlowMethods):
 
     async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
         transport = await self.link.open()
-        index = {call: number for number, call in enumerate(calls)}
+        siblings: dict[Any, str | int] = {}
         done: list[Handle[R_co]] = []
         for start in range(0, len(calls), BATCH):
             part = calls[start : start + BATCH]
+            siblings |= {call: index for index, call in enumerate(part)}
             token = request if request is None or not start else _token(request, start)
-            added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
-            pairs = zip(part, added, strict=True)
+            added = await transport.enqueue(part, [call.new_job(siblings) for call in part], token)
+            pairs = list(zip(part, added, strict=True))
+            siblings |= {call: job.id for call, job in pairs}
             done += [Handle(self.link, job.id, created=job.created, task=call.task) for call, job in pairs]
         return done
-
-    def _prepared(
-        self, call: Call[Any], index: Mapping[Call[Any], int], start: int, done: Sequence[Handle[Any]]
-    ) -> Prepared:
-        spec = tracing.injected(call.spec())
-        if "depends" in spec:
-            ids: list[str | int] = []
-            for dependency in spec["depends"]:
-                if not isinstance(dependency, Call):
-                    ids.append(dependency.id if isinstance(dependency, Handle) else dependency)
-                elif dependency not in index:
-                    raise ValueError(f"{dependency!r} is not enqueued; depends takes calls of the same enqueue_many")
-                else:
-                    number = index[dependency]
-                    ids.append(done[number].id if number < start else number - start)
-            spec["depends"] = ids
-        return spec, call.argument
 
 
 def _token(request: str, start: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Generic, Literal, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, overload
 
@@ -13,9 +13,9 @@ from jqmaster.client.conversion import Converter
 from jqmaster.client.handle import Handle
 from jqmaster.client.link import Link, plain
 from jqmaster.engine import options, tracing
-from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
+from jqmaster.engine.options import JobOptions, NewJob, Seconds
 from jqmaster.engine.replies import Job
-from jqmaster.worker.ending import UNPACKABLE, FollowUp, Move, returned, unpackable
+from jqmaster.worker.ending import UNPACKABLE, FollowUp, Move, NewCall, returned, unpackable
 from jqmaster.worker.failure import JobFailed, text_of
 from jqmaster.worker.notes import notebook_of
 
@@ -40,7 +40,7 @@ class TaskOptions(JobOptions, total=False):
     """These never do."""
 
 
-class Call(Reference, Generic[R_co]):
+class Call(NewCall, Generic[R_co]):
     """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. Two are two jobs, also with
     the same arguments."""
 
@@ -55,9 +55,7 @@ class Call(Reference, Generic[R_co]):
         """Its spec; `depends` still as it was given."""
         return options.spec_of(self.task.name, self.options)
 
-    def follower(self, siblings: Sequence[Any]) -> NewJob:
-        """The job, enqueued with `siblings`: `depends` on these are their indexes. Raises ValueError for other
-        calls."""
+    def new_job(self, siblings: Mapping[Any, str | int]) -> NewJob:
         spec = tracing.injected(self.spec())
         if "depends" in spec:
             spec["depends"] = [_reference(dependency, siblings) for dependency in spec["depends"]]
@@ -67,13 +65,12 @@ class Call(Reference, Generic[R_co]):
         return f"<call of {self.task.name}>"
 
 
-def _reference(dependency: Any, siblings: Sequence[Any]) -> str | int:
+def _reference(dependency: Any, siblings: Mapping[Any, str | int]) -> str | int:
     if not isinstance(dependency, Call):
         return dependency if isinstance(dependency, str | int) else str(dependency.id)
-    for index, sibling in enumerate(siblings):
-        if sibling is dependency:
-            return index
-    raise ValueError(f"{dependency!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
+    if dependency not in siblings:
+        raise ValueError(f"{dependency!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
+    return siblings[dependency]
 
 
 class Task(Generic[P, R]):

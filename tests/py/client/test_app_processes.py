@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import multiprocessing
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -26,18 +25,6 @@ def test_many_threads_share_one_object(jq: JQ) -> None:
     with working(jq, concurrency=32), ThreadPoolExecutor(32) as threads:
         results = threads.map(lambda number: double.enqueue(number).result(timeout=60), range(200))
         assert list(results) == [2 * number for number in range(200)]
-
-
-def test_plain_calls_work_inside_an_event_loop(jq: JQ) -> None:
-    @jq.job
-    def double(a: int) -> int:
-        return 2 * a
-
-    async def main() -> int:
-        return double.enqueue(4).result(timeout=60)
-
-    with working(jq):
-        assert asyncio.run(main()) == 8
 
 
 def test_waiting_threads_have_a_connection_each_as_long_as_they_wait(fresh_server: RedisServer, namespace: str) -> None:
@@ -115,17 +102,6 @@ def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:
     os.close(writing)
     assert jq.handle(child_id).document()["name"] == "child"
     assert jq.enqueue("parent").status() == "queued"
-
-
-def test_a_spawned_process_too(redis_url: str, namespace: str) -> None:
-    context = multiprocessing.get_context("spawn")
-    ids: Any = context.Queue()
-    process = context.Process(target=_in_child, args=(redis_url, namespace, ids))
-    process.start()
-    child_id = ids.get(timeout=60)
-    process.join(60)
-    assert process.exitcode == 0
-    assert JQ(redis_url, namespace=namespace).handle(child_id).document()["name"] == "child"
 
 
 def module_job() -> None: ...

@@ -83,7 +83,7 @@ assert_type(jq.chain(clean.job(), [add.job(1), split.job("a")], upload.job("a"))
 assert_type(jq.chain(add.job(1)).progress(), Progress)
 jq.chain(add.job(1), [add.job(1)])  # wrong: arg-type
 jq.chord([add], add.job(1))  # wrong: list-item
-ResumeAfter([add.job(1), add.enqueue(1), "id", {"name": "a"}], if_failed="run", checkpoint={"at": 1})
+ResumeAfter([add.job(1), add.enqueue(1), "id"], if_failed="run", checkpoint={"at": 1})
 ResumeAfter([add.job(1)], if_failed="no")  # wrong: arg-type
 assert_type(jq.task("resize").enqueue(1, wide=True).result(), Any)
 

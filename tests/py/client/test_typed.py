@@ -7,7 +7,6 @@ import functools
 import sqlite3
 import threading
 import uuid
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +14,6 @@ import pydantic
 import pytest
 
 import typed_values
-from app_support import working
 from jqmaster import JQ, FollowUp, JobError, MessagePack, Move, ResumeAfter, current_job
 from typed_values import ACME, DAY, HOOK, ID, ORDER, VALUES, Account, Customer, Express, Hook, Order, Size
 
@@ -163,33 +161,6 @@ def test_results_have_their_types_also_for_those_who_know_no_more_than_ids(jq: J
         order.handle(handles[1].id).result()
 
 
-def test_dependency_results_are_of_their_types(jq: JQ) -> None:
-    seen: list[Any] = []
-
-    @jq.job
-    def order(fails: bool = False) -> Order:
-        if fails:
-            raise ValueError("sold out")
-        return ORDER
-
-    @jq.job
-    async def customer() -> Customer:
-        return ACME
-
-    @jq.job
-    def looks(how: str) -> None:
-        seen[:] = jq.dependency_results(return_errors=how == "all")
-
-    two = [order.enqueue(), customer.enqueue()]
-    looks.options(depends=two).enqueue("untyped")
-    jq.burst()
-    assert seen == [ORDER, ACME]
-    parts = [order.job(), order.job(True)]
-    jq.enqueue_many([*parts, looks.options(depends=parts, if_failed="run").job("all")])
-    jq.burst(raises=False)
-    assert seen[0] == ORDER and isinstance(seen[1], JobError)
-
-
 def test_what_does_not_fit_names_its_parameter(jq: JQ) -> None:
     @jq.job
     def bill(order: Order, size: Size = Size.SMALL, hook: Hook | None = None) -> None: ...
@@ -235,38 +206,3 @@ def test_names_that_are_known_later(jq: JQ) -> None:
 
 class Part(pydantic.BaseModel):
     day: dt.date
-
-
-def test_what_nobody_annotated_arrives_as_it_travels(jq: JQ) -> None:
-    got: list[Any] = []
-
-    @jq.job
-    def either(id: Any, kind: object, other=None, *more, **named: Any | int) -> None:  # type: ignore[no-untyped-def]
-        got.extend([id, kind, other, *more, *named.values()])
-
-    either.enqueue(ORDER.id, Size.LARGE, ORDER.price, dt.datetime(2030, 1, 2), DAY, hook=HOOK, secret=HOOK.secret)
-    jq.burst()
-    hook = got.pop(5)
-    assert got == [str(ID), "l", "9.90", "2030-01-02T00:00:00", "2030-01-02", "s3cret"]
-    assert [hook[name] for name in ("url", "secret", "data")] == ["https://example.org/a", "s3cret", b"\xff"]
-
-
-@pytest.mark.parametrize("options", [{}, {"serializer": MessagePack(default=str)}])
-def test_another_serializer_changes_nothing(redis_url: str, namespace: str, options: Any) -> None:
-    jq = JQ(redis_url, namespace=namespace, **options)
-
-    @jq.job
-    def twice(order: Order, kind: Size) -> tuple[Order, Size]:
-        return order, kind
-
-    with working(jq):
-        assert twice.enqueue(ORDER, Size.LARGE).result(timeout=60) == (ORDER, Size.LARGE)
-
-
-def test_plain_types_need_no_converters() -> None:
-    @JQ().job
-    def plain(a: int, b: list[str], c: dict[str, Any] | None = None, *d: float, **e: Iterable[bytes]) -> dict[str, int]:
-        return {}
-
-    assert plain.signature is not None
-    assert plain.signature.converters == {}

@@ -69,14 +69,6 @@ def test_equal_arguments_are_one_key_however_they_are_given(jq: JQ) -> None:
     assert complexes.enqueue(1 + 2j) == complexes.enqueue(1 + 2j) != complexes.enqueue(1 + 3j)
 
 
-def test_bare_calls_have_keys(redis_url: str, namespace: str) -> None:
-    jq = JQ(redis_url, namespace=namespace, unique=True)
-    assert jq.enqueue("bare", {"a": 1, "b": {2, 3}}) == jq.enqueue("bare", {"b": {3, 2}, "a": 1})
-    assert jq.enqueue("bare", 1) != jq.enqueue("bare", 2)
-    elsewhere = jq.task("elsewhere")
-    assert elsewhere.enqueue(1, b=2, a=3) == elsewhere.enqueue(1, a=3, b=2) != elsewhere.enqueue(1)
-
-
 def test_a_function_gets_the_arguments_that_it_names(jq: JQ) -> None:
     def reindex(shop: str, force: bool = False, *, depth: int = 3) -> None: ...
 
