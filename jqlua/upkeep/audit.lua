@@ -16,7 +16,6 @@ local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
 local registry = require "jqlua.webhooks.registry"
 local schedules = require "jqlua.schedules.schedules"
-local settings = require "jqlua.settings.settings"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -40,8 +39,8 @@ local function key_of(kind, name)
   return KEYS[1] .. ":" .. kind .. ":" .. name
 end
 
--- Indexes of jobs, by the kind of their keys: `of` says the names behind it where a job belongs, each with its score, or
--- true for any; `list` is the key that all these names stand in.
+-- Indexes of jobs, by the kind of their keys: `of` says the names behind it where a job belongs, each with its score,
+-- or true for any; `list` is the key that all these names stand in.
 local INDEXES = {
   y = { of = function(job)
     local may_expire = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
@@ -120,7 +119,7 @@ local function check_job(id)
   local score, base, top = members.score(job), states.band(state)
   expect(base == 0 and top == math.huge or not score or score >= 0 and score < top - base,
     "job", id, "of state", state, "stands in another's band")
-  for kind in pairs(indexes()) do
+  for kind in pairs(INDEXES) do
     check_in(job, kind)
   end
   for flag, kind in pairs(FLAGS) do
