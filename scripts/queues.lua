@@ -10,8 +10,7 @@
 -- @flags  read
 -- @role   viewer
 -- @over   name
--- @http   GET /queues (minutes, held, cursor, count)
--- @http   GET /queue/{names[0]} (minutes, held)
+-- @http   GET /queues
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"

@@ -25,9 +25,7 @@
 -- @flags  write
 -- @role   operator
 -- @over   schedule
--- @http   PUT /schedule/{id} (job!, every, offset, cron, utc_offset, timezone, tz, start, end, limit, catch_up,
---         backlog, paused, declared, argument)
--- @http   POST /schedule/{id}/run (run=true)
+-- @http   POST /schedule/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local schedules = require "jqlua.schedules.schedules"

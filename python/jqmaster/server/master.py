@@ -11,7 +11,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
-from jqmaster.server.events import EventFeed
+from jqmaster.server.events import JobEvents
 from jqmaster.server.figures import MOST_QUEUES, Figures
 from jqmaster.server.info import ServerInfo
 from jqmaster.server.keyring import Keyring
@@ -32,7 +32,7 @@ class Master:
     waiting: Waiting
     ended: Ended
     dispatch: Dispatch
-    events: EventFeed
+    events: JobEvents
     bulks: Bulks | None = None
     keyring: Keyring | None = None
     """Without one everybody may do everything."""

@@ -24,7 +24,7 @@ from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Forbidden
 from jqmaster.manifest.contract import ROLES, Role
-from jqmaster.server.events import EventFeed
+from jqmaster.server.events import JobEvents
 from jqmaster.server.http.app import create_app
 from jqmaster.server.master import Master
 from processes import MasterProcess, Process
@@ -98,7 +98,7 @@ def test_each_script_and_each_function(server: RedisServer, role: Role) -> None:
 async def test_what_a_masters_user_may_not_is_403_by_way_of_it(server: RedisServer) -> None:
     async with connect(url_of(server, "viewer")) as client:
         engine = Engine(client)
-        master = Master(engine, Waiting(engine, client), Ended(engine, client), Pokes(), EventFeed(engine, client))
+        master = Master(engine, Waiting(engine, client), Ended(engine, client), Pokes(), JobEvents(engine))
         answer = await Api(create_app(master), master).post("/job", {"name": "a"})
         assert (answer.status, answer.error["code"]) == (403, "FORBIDDEN")
         assert "this server's user" in answer.error["message"] and "NOPERM" in answer.error["message"]

@@ -71,7 +71,7 @@ async def test_jobs_of_queues_are_shown_by_state(api: Api) -> None:
     await api.enqueue("mail", delay=100)
     await api.enqueue("report")
     await api.pick("report")
-    await api.post("/queue/report/pause")
+    await api.post("/queue/report", {"paused": True})
     figure = await scrape(api)
     assert figure("jq_queue_jobs", queue="mail", state="queued") == 1
     assert figure("jq_queue_jobs", queue="mail", state="scheduled") == 1

@@ -49,7 +49,7 @@ async def test_a_session_is_as_good_as_its_key(keyed: Keyed) -> None:
         "name": "ann", "roles": ["viewer", "operator"], "queues": None, "asks": True, "session": True,
     }  # fmt: skip
     assert (await ui.get("/queues")).status == 200
-    assert (await ui.post("/queue/mail/pause")).status == 200
+    assert (await ui.post("/queue/mail", {"paused": True})).status == 200
     assert (await ui.get("/keys")).status == 403
     assert (await keyed.api.get("/queues")).status == 401
     [entry] = [one for one in (await ui.get("/trail")).value["trail"] if one["what"] == "queue"]
@@ -150,7 +150,7 @@ async def test_logging_out_takes_the_cookie_back(keyed: Keyed) -> None:
 
 async def test_another_site_cannot_use_it(keyed: Keyed) -> None:
     _key, ui = await log_in(keyed, "operator")
-    assert (await ui.post("/queue/mail/pause", origin="https://elsewhere.example")).status == 403
+    assert (await ui.post("/queue/mail", {"paused": True}, origin="https://elsewhere.example")).status == 403
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,11 @@ async def test_only_a_trusted_proxy_says_who_somebody_is(
 async def test_whom_a_proxy_names_without_roles_may_only_look(keyed: Keyed) -> None:
     keyed.api.master.proxies = PEERS
     keyed.api.master.keyring.is_required = True
-    for method, path, status in (("GET", "/queues", 200), ("POST", "/queue/mail/pause", 403), ("GET", "/keys", 403)):
+    for method, path, status in (
+        ("GET", "/queues", 200),
+        ("POST", "/queue/mail", 403),
+        ("GET", "/keys", 403),
+    ):
         answer = await asgi(keyed.api.app, method, path, {"x-forwarded-user": "ann"}, client=("10.1.2.3", 1))
         assert answer.status == status, path
 
@@ -188,7 +192,9 @@ async def test_a_user_may_have_any_letters(keyed: Keyed, user: str) -> None:
     keyed.api.master.proxies = PEERS
     keyed.api.master.keyring.is_required = True
     headers = {"x-forwarded-user": user, "x-forwarded-roles": "operator"}
-    assert (await asgi(keyed.api.app, "POST", "/queue/mail/pause", headers, client=("10.1.0.1", 1))).status == 200
+    assert (
+        await asgi(keyed.api.app, "POST", "/queue/mail", headers, b"\x81\xa6paused\xc3", client=("10.1.0.1", 1))
+    ).status == 200
     assert (await keyed.engine.trail()).documents[0]["actor"] == user[:50]
 
 
@@ -196,7 +202,9 @@ async def test_a_user_whom_the_trail_cannot_hold_is_nobody(keyed: Keyed) -> None
     keyed.api.master.proxies = PEERS
     keyed.api.master.keyring.is_required = True
     headers = {"x-forwarded-user": "an\tn", "x-forwarded-roles": "operator"}
-    assert (await asgi(keyed.api.app, "POST", "/queue/mail/pause", headers, client=("10.1.0.1", 1))).status == 401
+    assert (
+        await asgi(keyed.api.app, "POST", "/queue/mail", headers, b"\x81\xa6paused\xc3", client=("10.1.0.1", 1))
+    ).status == 401
 
 
 async def test_logins_that_fail_are_bounded(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:

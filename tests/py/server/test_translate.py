@@ -10,7 +10,6 @@ import pytest
 
 from jqmaster.manifest import heads
 from jqmaster.server.http.translate import Translation
-from jqmaster.server.http_error import HttpError
 from jqmaster.server.message import Request
 
 HEAD = """\
@@ -21,19 +20,19 @@ HEAD = """\
  @errors INVALID ids
  @flags  read
  @role   viewer
- @http   {route}
+ @http   POST /reads
 """
 
 
-async def answer(type_: str, route: str, reply: Any) -> Any:
+async def answer(type_: str, reply: Any) -> Any:
     """What a script's reply becomes."""
 
     async def raw(_name: str, *_arguments: bytes) -> Any:
         return reply
 
-    operation = heads.read("reads", HEAD.format(type=type_, route=route))
+    operation = heads.read("reads", HEAD.format(type=type_))
     master: Any = SimpleNamespace(engine=SimpleNamespace(raw=raw))
-    request = Request({}, {}, params={"id": "1"})
+    request = Request({}, {})
     translated = await Translation(operation, operation.routes[0])(master, request)
     return msgpack.unpackb(translated.body)
 
@@ -54,11 +53,4 @@ async def answer(type_: str, route: str, reply: Any) -> Any:
     ],
 )
 async def test_a_reply_of_any_type_is_answered(type_: str, reply: Any, body: Any) -> None:
-    assert await answer(type_, "POST /reads", reply) == body
-
-
-async def test_a_plain_value_of_one_job_is_answered_and_nil_is_404() -> None:
-    assert await answer("list<ms?> waited", "GET /job/{ids[0]}/waited", [7]) == 7
-    with pytest.raises(HttpError, match="no such job") as refused:
-        await answer("list<ms?> waited", "GET /job/{ids[0]}/waited", [None])
-    assert refused.value.status == 404
+    assert await answer(type_, reply) == body

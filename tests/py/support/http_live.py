@@ -17,7 +17,7 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.bulk import Bulks
-from jqmaster.server.events import EventFeed
+from jqmaster.server.events import JobEvents
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import create_app
 from jqmaster.server.master import Master
@@ -55,7 +55,7 @@ def live_server(
         await set_up(client, namespace)
         engine = Engine(client, namespace)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
-        events = EventFeed(engine, client)
+        events = JobEvents(engine)
         bulks = Bulks(engine, "live")
         master = Master(engine, waiting, ended, Pokes(), events, bulks=bulks)
         bulks.start()

@@ -24,7 +24,7 @@ from referencing.jsonschema import DRAFT202012
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.events import EventFeed
+from jqmaster.server.events import JobEvents
 from jqmaster.server.http.app import create_app
 from jqmaster.server.master import Master
 
@@ -284,7 +284,7 @@ class Pokes:
 @pytest.fixture
 async def master(engine: Engine) -> AsyncIterator[Master]:
     waiting, ended = Waiting(engine, engine.redis), Ended(engine, engine.redis)
-    events = EventFeed(engine, engine.redis)
+    events = JobEvents(engine)
     master = Master(engine, waiting, ended, Pokes(), events)
     yield master
     await waiting.stop()

@@ -20,10 +20,10 @@ log = logging.getLogger("jqmaster.metrics")
 @own(
     "metrics",
     """Figures for Prometheus.
-@reply text
+@reply metrics
 @errors UNAVAILABLE
 @role viewer
-@http GET /metrics -> metrics""",
+@http GET /metrics""",
 )
 async def metrics(master: Master, request: Request) -> Reply:
     """All figures, in Prometheus' text format or in OpenMetrics. What the master itself has counted is told

@@ -1,5 +1,5 @@
 // Limits, the fullest first: how much of each is in use, what it holds and under which keys, and how to change that.
-import { all, api, may, path, stringify, withQuery } from './api.js';
+import { all, api, may, only, path, stringify, withQuery } from './api.js';
 import { count, cut, duration, jobs, moment, now } from './format.js';
 import { act, confirm, failed, fault, form, toast } from './forms.js';
 import {
@@ -180,7 +180,7 @@ function Says({ limit, done }) {
     if (wasOpen.current && !known) opener.current?.focus();
     wasOpen.current = Boolean(known);
   }, [known]);
-  const open = () => api.get(at(limit.id), { busiest: 100 }).then(setKnown, failed);
+  const open = () => only('/constraints', { ids: limit.id, busiest: 100 }).then(setKnown, failed);
   const text = inWords(limit);
   if (known) return html`<${NumberForm} known=${known} onClose=${() => setKnown(null)} done=${done} />`;
   if (!limit.concurrency || limit.order || !may('operator')) return text;
@@ -300,7 +300,7 @@ function edit(old) {
       const { expires_in } = old ? settable(old, now()) : {};
       const body = { ...spec(values), ...(expires_in ? { expires_in } : {}) };
       if (id !== agreed) {
-        before = await api.get(at(id)).catch((problem) => {
+        before = await only('/constraints', { ids: id }).catch((problem) => {
           if (problem.status !== 404) throw problem;
           return null;
         });
@@ -582,7 +582,10 @@ const factsOf = (limit, reload) => [
 
 export function Limit({ params: { id } }) {
   const [{ find, keys }] = useQuery();
-  const state = useData((signal) => api.get(at(id), { busiest: BUSIEST }, { signal }), { ms: 3000, deps: [id] });
+  const state = useData((signal) => only('/constraints', { ids: id, busiest: BUSIEST }, { signal }), {
+    ms: 3000,
+    deps: [id],
+  });
   const { data: limit, reload } = state;
   const drop = async () => (await remove(limit)) && navigate('/limits');
   const actions = limit && [

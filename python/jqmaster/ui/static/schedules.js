@@ -1,5 +1,5 @@
 // Recurring jobs: when they come next, what became of the last ones, and what can be done with them.
-import { api, path } from './api.js';
+import { api, only, path } from './api.js';
 import { count, duration, moment } from './format.js';
 import { act, confirm, form, toast } from './forms.js';
 import {
@@ -106,7 +106,7 @@ async function edit(old) {
       // What the form does not show stays; what was emptied goes.
       const { start, end, backlog, offset } = old || {};
       const kept = { start, end, backlog, offset: values.cron ? undefined : offset };
-      return api.put(to(id), { ...settable(kept), ...values }).catch((problem) => {
+      return api.post(to(id), { ...settable(kept), ...values }).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
       });
     },
@@ -116,13 +116,13 @@ async function edit(old) {
 
 const run = (one) =>
   act(
-    () => api.post(`${to(one.id)}/run`),
+    () => api.post(to(one.id), { run: true }),
     ({ job_id: id, created }) =>
       created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`,
   );
 
 function pause(one, reload) {
-  const put = (paused) => api.put(to(one.id), { ...settable(one), paused });
+  const put = (paused) => api.post(to(one.id), { ...settable(one), paused });
   return act(() => put(!one.paused), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`, {
     undo: () => put(one.paused).then(reload),
   });
@@ -131,7 +131,7 @@ function pause(one, reload) {
 async function remove(one, reload) {
   const isSure = await confirm({ title: `Delete ${one.id}?`, action: 'Delete', body: 'Jobs that it has made stay.' });
   // One with a limit would begin to count anew.
-  const undo = one.limit ? undefined : () => api.put(to(one.id), settable(one)).then(reload);
+  const undo = one.limit ? undefined : () => api.post(to(one.id), settable(one)).then(reload);
   return isSure && act(() => api.delete(to(one.id)), `${one.id} is deleted.`, { undo });
 }
 
@@ -237,7 +237,7 @@ const RUNS = [
 ];
 
 export function Schedule({ params: { id } }) {
-  const load = (signal) => api.get(to(id), { next: 10, runs: 20 }, { signal });
+  const load = (signal) => only('/schedules', { ids: id, next: 10, runs: 20 }, { signal });
   const state = useData(load, { ms: 5000, deps: [id] });
   const title = html`<span class="crumb"><${Link} to="/schedules">Schedules<//> / </span>${id} `;
   return html`<${Loaded} of=${state}>${(one) => html`

@@ -51,7 +51,7 @@ class PlainGenerator:
             script
             for script, one in operations().items()
             if one.positions in (("spec",), ("id",))
-            and any(not route.answer for route in one.routes)
+            and one.routes
             and all(self.value(script, argument) for argument in one.arguments if not argument.optional)
         } - named
         return {script: [0.5, 0.5, 0.5] for script in sorted(made & set(self.driver.scripts))}
